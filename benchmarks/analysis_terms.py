@@ -21,7 +21,7 @@ from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 
 __all__ = ["measure_definitions", "measure_forms", "measure_lookup", "print_sample"]

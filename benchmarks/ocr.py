@@ -36,8 +36,8 @@ from benchmarks.ocr_pages import STAMP, mixed_set, noisy, page_set, pdf_of, prin
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ocr.tesseract import TesseractEngine
-from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.rendering import render
 
 BARS = {"clean": 0.005, "noisy": 0.02, "two columns": 0.02, "turned": 0.005, "skewed": 0.02, "short columns": 0.02}

@@ -31,7 +31,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.readers.code.reader import CodeReader
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.scan.files import media_type_of
 
 __all__ = ["SCORED", "Prepared", "Texts", "prepare", "read_judged"]

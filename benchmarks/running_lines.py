@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.beside import sentence
 from benchmarks.running_pages import BOTTOM, CHAPTERS, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Paper, prose
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.sources.files import FileSource
 
 _LENGTHS = (2, 3, 4, 6, 12)

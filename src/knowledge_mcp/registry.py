@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 SEEING_READERS = {
-    "application/pdf": "knowledge_mcp.readers.pdf:PdfReader",
+    "application/pdf": "knowledge_mcp.readers.pdf.reader:PdfReader",
     **dict.fromkeys(
         ("image/bmp", "image/jpeg", "image/png", "image/tiff"), "knowledge_mcp.readers.images.reader:ImageReader"
     ),
@@ -37,12 +37,14 @@ READERS = {
         ("application/json", "application/xml", "text/csv"), "knowledge_mcp.readers.data.reader:DataReader"
     ),
     **dict.fromkeys(("text/asciidoc", "text/x-rst"), "knowledge_mcp.readers.markup.reader:MarkupReader"),
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": (
+        "knowledge_mcp.readers.docx.reader:DocxReader"
+    ),
     **dict.fromkeys(
         ("application/reqif+xml", "application/reqif+zip", "application/x-doorstop+zip", "text/x-strictdoc"),
         "knowledge_mcp.readers.requirements.reader:RequirementFileReader",
     ),
-    "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
+    "text/markdown": "knowledge_mcp.readers.markdown.reader:MarkdownReader",
     "text/plain": "knowledge_mcp.readers.plain.reader:PlainTextReader",
 }
 OCR_ENGINES = {

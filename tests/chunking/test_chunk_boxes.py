@@ -19,7 +19,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Span
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Chunker
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.sources.files import FileSource
 from tests.engine.world import World
 from tests.fakes.documents import Part, PieceMeasure, build_document

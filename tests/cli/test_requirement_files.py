@@ -24,7 +24,7 @@ from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.ranking.linking import Linker
 from knowledge_mcp.readers.data.reader import DataReader
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.markup.reader import MarkupReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from knowledge_mcp.readers.requirements.reader import RequirementFileReader, RequirementReader

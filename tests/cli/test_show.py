@@ -32,7 +32,7 @@ from knowledge_mcp.model.evidence import (
     ReadAnswer,
     ReadQuery,
 )
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.rendering import mark
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.support import sandbox

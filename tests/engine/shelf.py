@@ -22,8 +22,8 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.library import Fetched, IngestJob
 from knowledge_mcp.ports import Reader, Store
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.readers.in_process import HERE

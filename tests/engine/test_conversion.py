@@ -26,9 +26,9 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
 from knowledge_mcp.ports import Library, Reader
-from knowledge_mcp.readers.docx import DocxReader
-from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.docx.reader import DocxReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.fakes.library import FakeLibrary
 from tests.readers.docx_files import docx_bytes, heading, p

@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, Inv
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.overridden import OverriddenStore

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.engine.convert.markdown import as_markdown, page_marker
 from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource
-from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.fakes.documents import documents
 from tests.machine import examples

@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFou
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.rights import Rights
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.engine.shelf import PUMPS, VALVES, Shelf
 from tests.ocr.engines import HereSandbox
 from tests.readers.pdf_files import standard

@@ -30,7 +30,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, IngestReport
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.publishing import PublishingStore

@@ -16,7 +16,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder

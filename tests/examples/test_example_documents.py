@@ -12,8 +12,8 @@ import pytest
 from examples.build import HANDBOOK, STANDARD, build
 from examples.source_text import ItemKind, read_source_text
 from knowledge_mcp.model.document import Document, DocumentType
-from knowledge_mcp.readers.docx import DocxReader
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.docx.reader import DocxReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from tests.readers.docx_files import file_item
 from tests.readers.in_process import HERE
 

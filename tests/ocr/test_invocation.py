@@ -54,7 +54,7 @@ def test_words_come_back_from_the_program(tmp_path: Path) -> None:
 
 def test_a_program_that_hangs_is_stopped_with_all_it_started(tmp_path: Path) -> None:
     noted = tmp_path / "pid"
-    engine = engine_of(tmp_path, f"sleep 600 & echo $! > {noted}; wait", seconds=5.0)
+    engine = engine_of(tmp_path, f"sleep 600 & echo $! > {noted}; wait", seconds=3.0)
     started = time.monotonic()
     with pytest.raises(TimedOutError, match="stopped"):
         engine.read(IMAGE)

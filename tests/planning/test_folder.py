@@ -32,7 +32,7 @@ from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.scans.judging import CountingReader
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.embedders import HashingEmbedder

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from tests.readers.in_process import HERE
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import Document, ReferenceKind
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from tests.readers.docx_files import content_item, docx_bytes, heading, p, run, style
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of

@@ -185,9 +185,10 @@ def test_text_is_cleaned_of_what_nobody_sees(raw: str, clean: str) -> None:
     assert normalise_text(raw) == clean
 
 
-def test_slugs_hold_letters_digits_and_hyphens() -> None:
+def test_slugs_hold_letters_of_any_script_digits_and_hyphens() -> None:
     assert slug("ISO/IEC 29148: Überblick (2018)") == "iso-iec-29148-uberblick-2018"
-    assert slug("規格") == "document"
+    assert (slug("規格"), slug("ГОСТ 12.1 – Йод"), slug("कार्य योजना")) == ("規格", "гост-12-1-йод", "कार्य-योजना")
+    assert (slug("Größe"), slug("👍\ufe0f"), slug(" – ")) == ("große", "document", "document")
     assert document_id("NIST SP 800-207.v2.pdf") == "nist-sp-800-207-v2"
 
 

@@ -15,8 +15,8 @@ from PIL import Image, ImageDraw, ImageOps
 from knowledge_mcp.model.document import BlockKind, Box, Document
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.tesseract import turn as turned_image
-from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read as read_job
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import packed, unpacked
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of

@@ -9,10 +9,10 @@ import pytest
 from benchmarks.publishers import FIRST, SECOND, Unit, as_docx, as_html, as_markdown, as_pdf, as_two_columns, gold, made
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.numbering import by_hundreds, counts_on, number_key
 from tests.readers.docx_files import content_item, p, read_docx, run

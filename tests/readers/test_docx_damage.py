@@ -10,7 +10,8 @@ import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx import DocxReader, package
+from knowledge_mcp.readers.docx import package
+from knowledge_mcp.readers.docx.reader import DocxReader
 from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, run, style, table
 from tests.readers.in_process import HERE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, relations, run, style, table
 from tests.readers.in_process import HERE
 

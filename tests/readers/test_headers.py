@@ -10,9 +10,9 @@ import pytest
 from knowledge_mcp.chunking.prose.describing import LinePlaces
 from knowledge_mcp.chunking.prose.passages import BlockRun, Piece
 from knowledge_mcp.model.document import BlockKind, Document, Span
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.tables import Reach, TableCells, header_texts

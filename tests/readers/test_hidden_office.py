@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.document import Document, HiddenReason
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import HiddenReason, hidden_sentence
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.plain.reader import PlainTextReader
 from knowledge_mcp.readers.shared.assembly import normalise_text
 from tests.readers.in_process import HERE, InProcessSandbox

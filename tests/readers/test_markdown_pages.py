@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from tests.machine import examples
 from tests.readers.in_process import HERE
 from tests.readers.test_markdown_structure import read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, odt

@@ -13,7 +13,7 @@ import pytest
 from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError
 from knowledge_mcp.model.source import MEDIA_TYPES
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import epub, item_of, odt, presentation, workbook

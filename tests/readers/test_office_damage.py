@@ -11,7 +11,7 @@ import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import UNKNOWN
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 from tests.readers.in_process import HERE, InProcessSandbox

@@ -10,7 +10,7 @@ import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.docx_files import p, read_docx, run, table
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import HEIGHT, LEFT, Sheet, item_of, sheet

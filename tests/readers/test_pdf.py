@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource, Section
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import is_code_name
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, changed, item_of, sheet, standard

@@ -9,8 +9,8 @@ import pytest
 
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, BlockKind, Document
-from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.lines import rows_of
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
 

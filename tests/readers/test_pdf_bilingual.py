@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
 from tests.readers.two_languages import ENGLISH, FRENCH, Clause, clauses_of

@@ -11,7 +11,7 @@ import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.support.sandbox import Limits
 from tests.readers.pdf_files import SENTENCE, bomb, changed, item_of, picture_page, sheet, standard
 

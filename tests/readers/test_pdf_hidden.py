@@ -11,7 +11,7 @@ import pypdfium2
 import pytest
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.ocr.engines import HereSandbox
 from tests.readers.pdf_files import item_of
 

@@ -15,8 +15,8 @@ from liteparse.parser import LiteParse
 from liteparse.types import ParsedPage
 
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
 

@@ -8,7 +8,7 @@ import pytest
 from reportlab.pdfgen import canvas
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import item_of
 

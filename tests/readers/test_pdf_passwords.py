@@ -12,7 +12,7 @@ import pytest
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import ScanOptions
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared import passwords as module
 from knowledge_mcp.readers.shared.passwords import Passwords
 from knowledge_mcp.support.sandbox import Sandbox

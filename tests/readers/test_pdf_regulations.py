@@ -5,10 +5,10 @@ from __future__ import annotations
 from liteparse.types import LayoutBlock, LayoutCell
 
 from knowledge_mcp.model.document import Document, HeadingSource
-from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.flow.guessed_tables import tables_of
 from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import Line
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet

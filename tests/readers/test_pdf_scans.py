@@ -14,7 +14,7 @@ from knowledge_mcp.model.extraction import RecognisedPage, ScanOptions
 from knowledge_mcp.ocr.invocation import INSTALL
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.scans import is_garbled
 from knowledge_mcp.support.events import EVENT_FIELDS
 from tests.machine import needs

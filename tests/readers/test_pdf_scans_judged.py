@@ -11,7 +11,7 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import OcrPage, ScanOptions
 from knowledge_mcp.readers.images.reader import ImageReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.scans.judging import JudgingReader
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, png, scan

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from knowledge_mcp.model.extraction import Survey
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.scans import marks_of
 from tests.ocr.engines import HereSandbox
 from tests.readers.pdf_files import changed, item_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.running.page_numbers import page_number
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet

@@ -10,7 +10,7 @@ import pytest
 
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.ruled import drawn_of
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.page_words import turned

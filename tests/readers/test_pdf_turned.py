@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import Block, BlockKind, Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import HEIGHT, SENTENCE, WIDTH, Sheet, item_of, sheet
 

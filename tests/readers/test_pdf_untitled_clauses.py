@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import SENTENCE, item_of, sheet
 

@@ -10,7 +10,7 @@ import pytest
 from knowledge_mcp.model.document import LAYER_UNCHECKED, Document
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.extraction import OcrPage, is_unsure
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
 from tests.readers.pdf_files import item_of

@@ -14,9 +14,9 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx import DocxReader
-from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.docx.reader import DocxReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import Sheet, item_of, sheet
 

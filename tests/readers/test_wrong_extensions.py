@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.plain.reader import PlainTextReader
 from tests.readers.docx_files import content_item, docx_bytes, p, run
 from tests.readers.in_process import HERE, InProcessSandbox

@@ -27,7 +27,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
-from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.convert import SURFACE
 from knowledge_mcp.surfaces.following import follow

@@ -1,5 +1,1 @@
-"""Markdown documents: bytes to `Document`. The parser is loaded when a file is read."""
-
-from knowledge_mcp.readers.markdown.reader import MarkdownReader
-
-__all__ = ["MarkdownReader"]
+"""Markdown documents: bytes to `Document`."""

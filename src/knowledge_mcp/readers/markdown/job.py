@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
-from knowledge_mcp.readers.shared.pieces import RecordingBuilder, facts
+from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
 from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.ruler import StateBase
@@ -130,15 +130,15 @@ def markdown(path: str, *, check: bool, mdx: bool = False) -> Iterator[dict[str,
     builder = RecordingBuilder()
     for sentence in ([warning] if warning else []) + front.warnings:
         builder.warn(sentence)
-    title = _lay(builder, body, front.lines + 1, mdx=mdx)
+    title = yield from _lay(builder, body, front.lines + 1, mdx=mdx)
     if not builder.has_text:
         raise _empty()
     yield from builder.taken()
     yield facts(title=front.values.get("title", "") or title, metadata=front.values)
 
 
-def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) -> str:
-    """Lay down the text behind the frontmatter; returns its title."""
+def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) -> Generator[dict[str, Any], None, str]:
+    """Lay down the text behind the frontmatter and yield it; returns its title."""
     from knowledge_mcp.readers.markdown.walker import MarkdownWalker
 
     if len(body) > MOST_TEXT:
@@ -156,7 +156,8 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
         raise _too_deep()
     walker = MarkdownWalker(builder, first_line=first_line, is_mdx=mdx, marks=marks)
     builder.leave_out(take_out_hidden(tokens))
-    walker.walk(tokens)
+    for _ in walker.walk(tokens):
+        yield from builder.taken(least=BATCH)
     walker.finish()
     for number in marks.numbers:
         builder.page(number)

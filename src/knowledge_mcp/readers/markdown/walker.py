@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -54,7 +54,10 @@ class _Term:
 
 
 class MarkdownWalker:
-    """Feed all tokens to `walk`, then call `finish` once; `first_line` is the number of the tokens' first line."""
+    """Feed all tokens to `walk`, go through what it yields, then call `finish` once.
+
+    `first_line` is the number of the tokens' first line.
+    """
 
     def __init__(
         self, builder: DocumentBuilder, *, first_line: int = 1, is_mdx: bool = False, marks: PageLines | None = None
@@ -77,8 +80,8 @@ class MarkdownWalker:
         self._pages: tuple[int, ...] = ()
         self.title = ""
 
-    def walk(self, tokens: Sequence[Token]) -> None:
-        """Take all block tokens in order."""
+    def walk(self, tokens: Sequence[Token]) -> Iterator[None]:
+        """Take all block tokens in order; yields where one ends that is in no other."""
         index = 0
         while index < len(tokens):
             token = tokens[index]
@@ -100,6 +103,8 @@ class MarkdownWalker:
                 index += 2
             else:
                 self._structure(token)
+            if token.level == 0:
+                yield
             index += 1
 
     def finish(self) -> None:

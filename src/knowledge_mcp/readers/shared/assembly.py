@@ -88,6 +88,8 @@ _LONGEST_TERM = 120
 _MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
 _BETWEEN_BLOCKS = "\n\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u034f\ufe00-\ufe0f]")
+"""What a Latin letter has above or below it; and what only chooses how a sign is drawn."""
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 
@@ -125,9 +127,16 @@ def too_long(item: SourceItem) -> UnreadableDocumentError:
 
 
 def slug(name: str) -> str:
-    """Make an identifier of [a-z0-9-] from a name; accents fall, everything else becomes one hyphen; never empty."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "document"
+    """Make an identifier of letters, digits and hyphens from a name, of whatever script; never empty.
+
+    Latin letters lose their accents, capitals become small, everything that is no letter or digit becomes one hyphen.
+    """
+    plain = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", name))).lower()
+    words: list[str] = []
+    for is_part, signs in itertools.groupby(plain, lambda sign: sign.isalnum() or unicodedata.category(sign)[0] == "M"):
+        # vowels are marks in the scripts of India; a mark without a letter, as emoji have, is none
+        words += [word for word in ["".join(signs)] if is_part and any(map(str.isalnum, word))]
+    return "-".join(words) or "document"
 
 
 def document_id(file_name: str) -> str:
@@ -469,7 +478,7 @@ def _keep_blank(text: str, stop: int, piece: str) -> str:
 MAX_IDENTIFIER = 200
 """Most characters of a document's id: every tool and address must be able to carry it."""
 
-_IDENTIFIER = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_IDENTIFIER - 1}}}")
+_IDENTIFIER = re.compile(rf"[^\W_][\w.:-]{{0,{MAX_IDENTIFIER - 1}}}")
 
 
 def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
