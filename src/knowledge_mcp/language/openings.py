@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
@@ -22,6 +23,19 @@ NOTE_CAPITALS, EXAMPLE_CAPITALS = (
 NOTE_TITLES, EXAMPLE_TITLES = r"Note|Anmerkung|Remarque|Nota", r"Example|Beispiel|Exemple|Ejemplo"
 TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
 """How notes and examples open in English, German, French and Spanish; patterns without groups."""
+ADMONITIONS: Mapping[str, str] = {
+    "attention": "Warning",
+    "caution": "Caution",
+    "danger": "Warning",
+    "error": "Warning",
+    "hint": "Note",
+    "important": "Important",
+    "note": "Note",
+    "seealso": "See also",
+    "tip": "Note",
+    "warning": "Warning",
+}
+"""How the text of a box begins, by the name that markup has for it: what only helps is a note."""
 _NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: \d+(?: {TO_ENTRY})?)?){_AFTER_LABEL}")
 _NOTE_IN_PROSE = re.compile(rf"(?:{NOTE_TITLES}) (?!\d)(?!to )[^:—–-]{{0,3}}[^\W\d_]")
 _EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")

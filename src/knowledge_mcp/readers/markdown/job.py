@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from knowledge_mcp.readers.markdown.boxes import read_boxes
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
@@ -193,6 +194,7 @@ def _new_parser() -> MarkdownIt:
     parser.use(deflist_plugin).use(footnote_plugin)
     # footnotes stay where they are written, cited or not
     parser.disable(["footnote_tail", "footnote_inline"])
+    read_boxes(parser)
     parser.block.ruler.before("table", "count", _count, {"alt": []})
     parser.inline.ruler.before("text", "count", _count)
     return parser

@@ -53,6 +53,12 @@ class _Term:
     pages: tuple[int, ...]
 
 
+def _is_quoted(label: str) -> bool:
+    """Tell whether a box with this label is a note, an example or a quotation."""
+    opening = f"{label}: x"
+    return label == "Quote" or note_label(opening) is not None or example_label(opening) is not None
+
+
 class MarkdownWalker:
     """Feed all tokens to `walk`, go through what it yields, then call `finish` once.
 
@@ -68,6 +74,7 @@ class MarkdownWalker:
         self._is_mdx = is_mdx
         self._lists: list[_List] = []
         self._quotes: list[str | None] = []
+        self._boxes: list[str] = []
         self._marker: str | None = None
         self._term: _Term | None = None
         self._footnote: str | None = None
@@ -131,26 +138,35 @@ class MarkdownWalker:
             self._quotes.append(None)
         elif kind == "blockquote_close":
             self._quotes.pop()
+        elif kind in {"box_open", "box_close"}:
+            self._box(token)
         elif kind == "fence":
             self._add_block(BlockKind.CODE, RichText(token.content.rstrip("\n"), verbatim=True))
         elif kind == "code_block":
             self._indented_code(token)
         elif kind == "html_block":
             self._html(token.content)
-        elif kind == "footnote_reference_open":
+        elif kind in {"footnote_reference_open", "footnote_reference_close"}:
             meta: dict[str, object] = token.meta
-            self._footnote = f"[^{meta.get('label')}]"
-        elif kind == "footnote_reference_close":
-            self._footnote = None
+            self._footnote = f"[^{meta.get('label')}]" if token.nesting == 1 else None
         elif kind == "dl_close":
             self._flush_term()
+
+    def _box(self, token: Token) -> None:
+        """Read what stands in a note, an example or a quotation as such; in other boxes blocks are what they are."""
+        if token.nesting == 1:
+            self._boxes.append(token.info)
+            if _is_quoted(token.info):
+                self._quotes.append(None if token.info == "Quote" else token.info)
+        elif _is_quoted(self._boxes.pop()):
+            self._quotes.pop()
 
     # ---- headings
 
     def _heading(self, level: int, inline: Token) -> None:
         children = inline.children or []
         rich = inline_rich(children)
-        if self._quotes or self._lists:
+        if self._quotes or self._lists or any(self._boxes):
             self._waiting_names.extend(anchor_names(children))
             self._block(rich)
             return
@@ -344,7 +360,7 @@ class MarkdownWalker:
                 self._html_piece(piece)
 
     def _html_piece(self, piece: HtmlPiece) -> None:
-        if piece.kind == "heading" and not (self._quotes or self._lists):
+        if piece.kind == "heading" and not (self._quotes or self._lists or any(self._boxes)):
             self._section(piece.level, piece.text, self._waiting_names)
         elif piece.kind == "table":
             self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))

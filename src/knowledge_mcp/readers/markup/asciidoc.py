@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
@@ -55,7 +56,6 @@ _CHECK = re.compile(r"\[(?P<mark>[ xX*])\][ \t]+")
 _UNDERLINES = {"=": 0, "-": 1, "~": 2, "^": 3, "+": 4}
 _UNDERLINE = re.compile(r"(?:={4,}|-{4,}|~{4,}|\^{4,}|\+{4,})")
 _RULES = frozenset({"'''", "***", "---", "* * *", "- - -", "<<<"})
-_LABELS = {"NOTE": "Note", "TIP": "Note", "IMPORTANT": "Important", "WARNING": "Warning", "CAUTION": "Caution"}
 _REVISION = re.compile(r"v?(?P<version>\d[\w.-]{0,30})?,?[ \t]{0,5}(?P<date>\d{4}-\d{2}-\d{2})?(?::.{0,200})?")
 _VARIANTS = "Its conditions (ifdef and the like) were not judged: every variant is read."
 _BULLET = "•"
@@ -312,11 +312,11 @@ class _Walk:
             return
         text = "\n".join(line.strip().removesuffix(" +") for line in lines)
         found = _ADMONITION.match(text)
-        style = found["label"] if found else marks.style.upper()
+        style = (found["label"] if found else marks.style).lower()
         if found:
             text = text[found.start("words") :]
         kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
-        yield _at(with_anchors(self._labelled(kind, _LABELS.get(style, ""), text), marks.names), lines)
+        yield _at(with_anchors(self._labelled(kind, ADMONITIONS.get(style, ""), text), marks.names), lines)
 
     def _labelled(self, kind: BlockKind, label: str, text: str) -> Piece:
         rich = RichText(f"{label}: " if label else "")
@@ -333,7 +333,7 @@ class _Walk:
         elif mark in {"-", ".", "`", "+"} or (mark == "--" and style in {"source", "listing", "literal"}):
             yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(inside)), marks.names), inside)
         else:
-            label = _LABELS.get(style.upper(), "")
+            label = ADMONITIONS.get(style.lower(), "")
             for place, each in enumerate(self._block_list(inside, depth=depth + 1)):
                 if not place:
                     with_anchors(each, [*marks.names, *each.get("anchors", ())])

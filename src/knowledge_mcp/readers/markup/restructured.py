@@ -17,6 +17,7 @@ from docutils import core, nodes
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.utils import SystemMessage
 
+from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.readers.html.walk import html_pieces
 from knowledge_mcp.readers.requirements.texts import needs_of
 from knowledge_mcp.readers.shared.containers import corrupted
@@ -52,18 +53,6 @@ _SETTINGS: Mapping[str, Any] = {
     "record_dependencies": None,
 }
 _CODE = frozenset({"code-block", "sourcecode", "literalinclude", "highlight", "productionlist", "prompt", "doctest"})
-_LABELS: Mapping[str, str] = {
-    "attention": "Warning",
-    "caution": "Caution",
-    "danger": "Warning",
-    "error": "Warning",
-    "hint": "Note",
-    "important": "Important",
-    "note": "Note",
-    "tip": "Note",
-    "warning": "Warning",
-    "seealso": "See also",
-}
 _NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta", "currentmodule", "default-domain"})
 _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
 _ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
@@ -146,7 +135,7 @@ def _marked_line(element: Any) -> int:
 def _settled(tree: Any) -> list[str]:
     """Label notes in their words, and put what was not understood back as it is written; tells what that is."""
     for note in list(tree.findall(nodes.Admonition)):
-        label = _LABELS.get(note.tagname)
+        label = ADMONITIONS.get(note.tagname)
         first = next((child for child in note.children if isinstance(child, nodes.paragraph)), None)
         if label and first is not None:
             first.insert(0, nodes.Text(f"{label}: "))
@@ -230,7 +219,7 @@ class _Unknown(Directive):
         if name in _CODE:
             text = "\n".join(self.content)
             return [nodes.literal_block(text, text)] if text.strip() else self._argument(words)
-        label = _LABELS.get(name, "")
+        label = ADMONITIONS.get(name, "")
         made: Any = nodes.container()
         made += self._argument(f"{label}: {words}" if label and words else words)
         if own and made.children:
