@@ -288,3 +288,77 @@ def test_whatever_asciidoc_holds_it_ends_in_a_document_or_is_empty(text: str) ->
 @given(st.text(st.sampled_from("=-*.|+_`~:#[]<>{}()\n abAB1x"), max_size=200))
 def test_whatever_restructured_text_holds_it_ends_in_a_document_or_is_empty(text: str) -> None:
     assert outcome(f"A{text}", "a.rst") != UnreadableReason.CORRUPTED
+
+
+def test_a_picture_of_asciidoc_has_its_title_and_the_words_for_it_and_no_attributes() -> None:
+    text = """== Model
+
+image::model.png[align="center", title="Model ... one host, and one device."]
+
+image::state.svg[States of a device,width=50%]
+
+|===
+|Key |Picture
+|a
+a|image::a.png[A circle,20]
+|===
+"""
+    document = read(text, "a.adoc")
+    said = [(block.kind, block.span.of(document.text)) for block in document.blocks[1:]]
+    assert said == [
+        (BlockKind.CAPTION, "Model ... one host, and one device."),
+        (BlockKind.PARAGRAPH, "States of a device"),
+        (BlockKind.TABLE, "| Key | Picture |\n| --- | --- |\n| a | A circle |"),
+    ]
+
+
+def test_tables_in_the_cells_of_a_table_of_asciidoc_are_tables() -> None:
+    text = """.A test
+[cols="1a,1a",frame=none]
+|===
+|
+[cols="2*",options=header]
+!===
+!Hart 0 !Hart 1
+!li t1 !li t4
+!===
+|
+!===
+a!image::a.png[]
+!===
+|===
+
+|===
+|
+[cols=1]
+!===
+!Alone
+!===
+|Beside it
+|===
+"""
+    document = read(text, "a.adoc")
+    said = [block.span.of(document.text) for block in document.blocks]
+    assert said[:2] == ["A test", "| Hart 0 | Hart 1 |\n| --- | --- |\n| li t1 | li t4 |"]
+    assert "Beside it" in said[2]
+    assert "Alone" in said[3]
+    assert "!" not in document.text
+
+
+def test_what_is_marked_in_asciidoc_goes_over_lines_and_may_hold_links() -> None:
+    text = """== Rules
+
+[#norm:misa_op]#The extension is enabled by setting
+bit 7 in `misa`, see <<rules>>.# It is [underline]#never#
+an *optional, _very
+dense_ encoding*, and 2 * 3 is 6 * 1.
+"""
+    document = read(text, "a.adoc")
+    assert (
+        document.text.split("\n\n", 1)[1].split()
+        == (
+            "The extension is enabled by setting bit 7 in misa, see rules. It is never an optional, very dense"
+            " encoding, and 2 * 3 is 6 * 1."
+        ).split()
+    )
+    assert [reference.text for reference in document.references] == ["rules"]

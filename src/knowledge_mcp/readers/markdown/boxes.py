@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _INDENT = 4
 _INDENTED = re.compile(
-    r"(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[A-Za-z][\w-]*)(?:[ \t]+[\w -]*)?(?:\"(?P<title>[^\"]*)\")?[ \t]*"
+    r"(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[A-Za-z][\w-]*+)[\w \t-]*+(?:\"(?P<title>[^\"]*+)\"[ \t]*)?"
     r"|===[!+]?[ \t]+\"(?P<tab>[^\"]+)\"[ \t]*"
 )
 _COLONS = re.compile(

@@ -28,9 +28,9 @@ class MarkupReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "markup-8"
+    label = "markup-9"
     jobs: ClassVar[Mapping[str, str]] = {
-        _ADOC: "knowledge_mcp.readers.markup.asciidoc:asciidoc",
+        _ADOC: "knowledge_mcp.readers.markup.asciidoc.walk:asciidoc",
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",
     }
 

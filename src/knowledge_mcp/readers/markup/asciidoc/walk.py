@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
+from knowledge_mcp.readers.markup.asciidoc.attributes import Marks, words_of_image
+from knowledge_mcp.readers.markup.asciidoc.inline import Inline
+from knowledge_mcp.readers.markup.asciidoc.tables import table_of, without_nested
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -74,39 +75,6 @@ def asciidoc(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     yield from messages(_Walk(text, warning).pieces())
 
 
-@dataclass(slots=True)
-class _Marks:
-    """What stands before a block: its title, its names, its style and attributes."""
-
-    title: str = ""
-    names: list[str] = field(default_factory=list[str])
-    style: str = ""
-    attributes: dict[str, str] = field(default_factory=dict[str, str])
-
-    def take(self, inside: str) -> None:
-        """Read an attribute list: `NOTE`, `source,c`, `#id.role`, `cols="1,2",options=header`."""
-        for place, part in enumerate(re.findall(r'[^,"]*"[^"]*"|[^,]+', inside)):
-            name, equals, value = part.strip().partition("=")
-            if equals:
-                self.attributes[name.strip().lower()] = value.strip().strip('"')
-            elif not place:
-                self._shorthand(part.strip())
-            else:
-                self.attributes.setdefault(str(place + 1), part.strip())
-        if self.attributes.get("id"):
-            self.names.append(self.attributes["id"])
-
-    def _shorthand(self, part: str) -> None:
-        pieces = re.split(r"([#.%])", part)
-        self.style = pieces[0] or self.style
-        for mark, value in zip(pieces[1::2], pieces[2::2], strict=False):
-            if mark == "#" and value:
-                self.names.append(value)
-            elif mark == "%" and value:
-                known = self.attributes.get("options", "")
-                self.attributes["options"] = f"{known},{value}".strip(",")
-
-
 class _Line(str):
     """A line of the file that keeps its number, from 1, in whatever part of the file it is passed on."""
 
@@ -155,7 +123,7 @@ class _Walk:
             if found := _ANCHOR.fullmatch(line.strip()):
                 names.append(found["id"].strip())
             elif (found := _ATTRIBUTES.fullmatch(line.strip())) is not None:
-                marks = _Marks()
+                marks = Marks()
                 marks.take(found["inside"])
                 names += marks.names
             elif (found := _SECTION.fullmatch(line)) is not None:
@@ -210,7 +178,7 @@ class _Walk:
     def _block_list(self, lines: Sequence[str], *, depth: int) -> Iterator[Piece]:
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its blocks more than {_MOST_DEPTH} deep.")
-        at, marks = 0, _Marks()
+        at, marks = 0, Marks()
         while at < len(lines):
             line = lines[at]
             stripped = line.strip()
@@ -220,7 +188,7 @@ class _Walk:
             if self._is_mark(stripped, marks):
                 at += 1
                 continue
-            found, marks_now, marks = line, marks, _Marks()
+            found, marks_now, marks = line, marks, Marks()
             if (section := _SECTION.fullmatch(found)) is not None:
                 yield _at(self._section(section["title"], len(section["marks"]) - 1, marks_now), [line])
                 at += 1
@@ -233,7 +201,7 @@ class _Walk:
             taken = yield from self._block(lines, at, marks_now, depth)
             at += taken
 
-    def _is_mark(self, line: str, marks: _Marks) -> bool:
+    def _is_mark(self, line: str, marks: Marks) -> bool:
         """Take a line that says something of the block below it, or of the file."""
         if (attribute := _ATTRIBUTE.fullmatch(line)) is not None:
             self._set(attribute)
@@ -252,7 +220,7 @@ class _Walk:
             return False
         return True
 
-    def _section(self, title: str, level: int, marks: _Marks) -> Piece:
+    def _section(self, title: str, level: int, marks: Marks) -> Piece:
         words = self._inline.rich(title)
         plain = " ".join(words.text.split())
         level = max(level, 0) if self._title or not level else level
@@ -283,7 +251,7 @@ class _Walk:
         first, *others = self._counters
         return ".".join([chr(64 + min(-first, 26)) if first < 0 else str(first), *map(str, others)])
 
-    def _block(self, lines: Sequence[str], at: int, marks: _Marks, depth: int) -> Generator[Piece, None, int]:
+    def _block(self, lines: Sequence[str], at: int, marks: Marks, depth: int) -> Generator[Piece, None, int]:
         """Write one block; returns how many lines it has."""
         line = lines[at].strip()
         if marks.title:
@@ -294,9 +262,8 @@ class _Walk:
             yield from self._delimited(line, lines[at + 1 : end], marks, depth)
             return end + 1 - at
         if (macro := _MACRO.fullmatch(line)) is not None:
-            words = self._inline.plain(macro["inside"].split(",")[0].strip('"'))
-            if words and macro["name"] == "image":
-                yield _at(with_anchors(piece(BlockKind.PARAGRAPH, words), marks.names), [lines[at]])
+            if macro["name"] == "image":
+                yield from self._image(macro["inside"], lines[at], marks)
             return 1
         if _ITEM.fullmatch(lines[at]) or (_TERM.fullmatch(lines[at]) and not lines[at].startswith(("http", "|"))):
             return (yield from self._list(lines, at, marks, depth))
@@ -306,7 +273,14 @@ class _Walk:
         yield from self._paragraph(lines[at:end], marks)
         return end - at
 
-    def _paragraph(self, lines: Sequence[str], marks: _Marks) -> Iterator[Piece]:
+    def _image(self, inside: str, line: str, marks: Marks) -> Iterator[Piece]:
+        """Write the title of a picture, and the words that stand for it."""
+        for kind, words in zip((BlockKind.PARAGRAPH, BlockKind.CAPTION), words_of_image(inside), strict=True):
+            if words:
+                yield _at(with_anchors(rich_piece(kind, self._inline.rich(words)), marks.names), [line])
+                marks.names = []
+
+    def _paragraph(self, lines: Sequence[str], marks: Marks) -> Iterator[Piece]:
         if lines[0].startswith(" ") or marks.style in {"source", "listing", "literal"}:
             yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(lines)), marks.names), lines)
             return
@@ -318,18 +292,27 @@ class _Walk:
         kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
         yield _at(with_anchors(self._labelled(kind, ADMONITIONS.get(style, ""), text), marks.names), lines)
 
+    def _table(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
+        """Write a table, and behind it the tables that stand in its cells; one that only sets these is none."""
+        own, nested = without_nested(inside) if line[0] == "|" else (inside, [])
+        written = table_of(line, own, marks.attributes, self._inline)
+        if not nested or any(map(str.isalnum, written["text"])):
+            yield _at(with_anchors(written, marks.names), own)
+        for each in nested:
+            yield from self._block_list(each, depth=depth + 1)
+
     def _labelled(self, kind: BlockKind, label: str, text: str) -> Piece:
         rich = RichText(f"{label}: " if label else "")
         rich.extend(self._inline.rich(text))
         return rich_piece(kind, rich)
 
-    def _delimited(self, line: str, inside: Sequence[str], marks: _Marks, depth: int) -> Iterator[Piece]:
+    def _delimited(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
         mark = line[0] if line != "--" else "--"
         style = marks.style
         if mark == "/" or style == "comment":
             return
         if line[1:2] == "=" and mark in {"|", ",", ":", "!"}:
-            yield _at(with_anchors(table_of(line, inside, marks.attributes, self._inline), marks.names), inside)
+            yield from self._table(line, inside, marks, depth)
         elif mark in {"-", ".", "`", "+"} or (mark == "--" and style in {"source", "listing", "literal"}):
             yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(inside)), marks.names), inside)
         else:
@@ -345,7 +328,7 @@ class _Walk:
 
     # ---- lists
 
-    def _list(self, lines: Sequence[str], at: int, marks: _Marks, depth: int) -> Generator[Piece, None, int]:
+    def _list(self, lines: Sequence[str], at: int, marks: Marks, depth: int) -> Generator[Piece, None, int]:
         """Write a list to its end, each item with what is attached to it; returns how many lines it has."""
         start, levels, counts, forms = at, list[str](), dict[int, int](), dict[int, str]()
         while at < len(lines):
@@ -379,18 +362,18 @@ class _Walk:
                 yield _at(item_piece, lines[begun:at])
             taken = yield from self._attached(lines, at, depth)
             at += taken
-            following, ahead = at, _Marks()
+            following, ahead = at, Marks()
             while following < len(lines) and self._is_ahead(lines[following].strip(), ahead):
                 following += 1
             upcoming = _upcoming(lines, following)
             is_nested = upcoming is not None and _key_of(upcoming["marks"]) not in levels
-            if upcoming is not None and (is_nested or ahead == _Marks()):
+            if upcoming is not None and (is_nested or ahead == Marks()):
                 at, marks = following, ahead
             elif following > at:
                 break
         return max(at - start, 1)
 
-    def _is_ahead(self, line: str, marks: _Marks) -> bool:
+    def _is_ahead(self, line: str, marks: Marks) -> bool:
         """Tell a blank line, or one that says how the list within an item is numbered."""
         return not line or (line.startswith("[") and self._is_mark(line, marks))
 
@@ -414,7 +397,7 @@ class _Walk:
         start = at
         while at < len(lines) and lines[at].strip() == "+":
             at += 1
-            marks = _Marks()
+            marks = Marks()
             while at < len(lines) and self._is_mark(lines[at].strip(), marks):
                 at += 1
             if at >= len(lines) or not lines[at].strip():

@@ -1,18 +1,13 @@
-"""In the child: parts of AsciiDoc with a grammar of their own: words within a line without their marks, and tables."""
+"""In the child: the words of AsciiDoc without their marks, with the references in them."""
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.shared.pieces import Piece
+from knowledge_mcp.readers.markup.asciidoc.attributes import words_of_image
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
-from knowledge_mcp.readers.shared.tables import TableCells
-from knowledge_mcp.support.sandbox_worker import Refusal
 
 _ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
 _CHARACTERS = {
@@ -28,25 +23,27 @@ _LINKS = re.compile(
     r"|\bfootnote(?:ref)?:\w{0,60}\[(?P<note>[^\[\]]{0,2000})\]"
     r"|\b(?:kbd|btn|menu|stem|latexmath|asciimath|pass|indexterm2|term):[\w,]{0,60}\[(?P<macro>[^\[\]]{0,1000})\]"
     r"|\b(?:anchor|indexterm|bibanchor):[^\s\[\]]{0,300}\[[^\[\]]{0,500}\]"
-    r"|\bimage:[^\s\[\]:]{1,500}\[(?P<alt>[^\[\]]{0,500})\]"
+    r"|\bimage::?[^\s\[\]:]{1,500}\[(?P<alt>[^\[\]]{0,500})\]"
     r"|\[\[\[(?P<bib>[^\[\],]{1,200})(?:,[^\[\]]{0,200})?\]\]\]"
     r"|\[\[[^\[\]]{1,300}\]\]"
     r"|\(\(\([^()]{1,300}\)\)\)"
     r"|\(\((?P<indexed>[^()]{1,300})\)\)"
 )
-_ROLE = re.compile(r"\[[.#][\w.#%-]{1,100}\](?=[#*_`^~])")
+_KEPT_LINK = re.compile("\x01(\\d{1,9})\x01")
+_ROLE = re.compile(r"\[(?:[.#][\w.#%:-]{1,200}|role=\"[^\"\[\]]{0,200}\"|[a-z][\w -]{0,60}(?=\]#))\](?=[#*_`^~])")
 _MARKED = (
-    re.compile(r"(?<![\w\\`])`\+([^`+\n]{1,500})\+`(?!\w)"),
-    re.compile(r"(?<![\w\\`])`(\S[^`\n]{0,500})`(?![\w`])"),
-    re.compile(r"``([^`\n]{1,500})``"),
-    re.compile(r"\*\*([^*\n]{1,500})\*\*"),
-    re.compile(r"(?<![\w\\*])\*(\S[^*\n]{0,500})\*(?![\w*])"),
-    re.compile(r"__([^_\n]{1,500})__"),
-    re.compile(r"(?<![\w\\_])_(\S[^_\n]{0,500})_(?![\w_])"),
-    re.compile(r"##([^#\n]{1,500})##"),
-    re.compile(r"(?<![\w\\#&])#(\S[^#\n]{0,500})#(?![\w#])"),
-    re.compile(r"(?<![\w\\+])\+{1,3}(\S[^+\n]{0,500})\+{1,3}(?![\w+])"),
+    re.compile(r"(?<![\w\\`])`\+([^`+]{1,500})\+`(?!\w)"),
+    re.compile(r"(?<![\w\\`])`(?=\S)([^`]{1,500})(?<=\S)`(?![\w`])"),
+    re.compile(r"``([^`]{1,500})``"),
+    re.compile(r"\*\*([^*]{1,2000})\*\*"),
+    re.compile(r"(?<![\w\\*])\*(?=\S)([^*]{1,2000})(?<=\S)\*(?![\w*])"),
+    re.compile(r"__([^_]{1,2000})__"),
+    re.compile(r"(?<![\w\\_])_(?=\S)([^_]{1,2000})(?<=\S)_(?![\w_])"),
+    re.compile(r"##([^#]{1,2000})##"),
+    re.compile(r"(?<![\w\\#&])#(?=\S)([^#]{1,2000})(?<=\S)#(?![\w#])"),
+    re.compile(r"(?<![\w\\+])\+{1,3}(?=\S)([^+\n]{1,500})(?<=\S)\+{1,3}(?![\w+])"),
 )
+"""What stands in marks of code and emphasis, over the lines of a paragraph: a sentence may be marked as a whole."""
 _SCRIPTS = (
     ("superscript", re.compile(r"\^([^\s^]{1,100})\^")),
     ("subscript", re.compile(r"~([^\s~]{1,100})~")),
@@ -69,15 +66,22 @@ class Inline:
 
     def rich(self, text: str) -> RichText:
         """Give the words with the references in them."""
-        text = _ATTRIBUTE.sub(self._value, text)
-        rich, at = RichText(), 0
-        for found in _LINKS.finditer(text):
+        text = _ATTRIBUTE.sub(self._value, text.replace("\x01", ""))
+        links: list[re.Match[str]] = []
+
+        def keep(found: re.Match[str]) -> str:
             if found.start() and text[found.start() - 1] == "\\":
-                continue
-            rich.add(_unmarked(text[at : found.start()]))
-            self._link(rich, found)
-            at = found.end()
-        rich.add(_unmarked(text[at:]))
+                return found.group()
+            links.append(found)
+            return f"\x01{len(links) - 1}\x01"
+
+        words = _unmarked(_LINKS.sub(keep, text))  # a link may stand in what is marked
+        rich, at = RichText(), 0
+        for place in _KEPT_LINK.finditer(words):
+            rich.add(words[at : place.start()])
+            self._link(rich, links[int(place[1])])
+            at = place.end()
+        rich.add(words[at:])
         return rich
 
     def _value(self, found: re.Match[str]) -> str:
@@ -110,8 +114,7 @@ class Inline:
         elif found["bib"] is not None:
             rich.add(f"[{found['bib']}]")
         else:
-            shown = next((found[name] for name in ("macro", "alt", "indexed") if found[name] is not None), "")
-            rich.add(shown)
+            rich.add(found["macro"] or found["indexed"] or " ".join(filter(None, words_of_image(found["alt"] or ""))))
 
 
 def _name_of(name: str, titles: dict[str, str]) -> str:
@@ -141,82 +144,3 @@ def _unmarked(text: str) -> str:
         text = pattern.sub(r"\1", text)
     text = _DASH.sub(lambda found: "—" if len(found.group()) == 2 else " — ", _ESCAPED.sub("", text))
     return re.sub("\x00(\\d{1,9})\x00", lambda found: kept[int(found.group(1))], text)
-
-
-_CELL = re.compile(
-    r"(?:(?<=\s)|^)(?:(?P<times>\d{1,3})\*)?(?:(?P<columns>\d{1,3})?(?:\.(?P<rows>\d{1,3}))?\+)?"
-    r"(?:[<^>])?(?:\.[<^>])?[adehlmsv]?\|",
-    re.MULTILINE,
-)
-_REPEATED = re.compile(r"(?P<times>\d{1,3})\*")
-_SEPARATORS = {",": ",", ":": ":"}
-_MOST_COLUMNS = 1000
-
-
-def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], inline: Inline) -> Piece:
-    """Write the table between two delimiters.
-
-    Args:
-        line: its delimiter; `,===` and `:===` hold separated values.
-        inside: its lines.
-        attributes: `cols`, `format`.
-        inline: reads the words of its cells.
-
-    Raises:
-        Refusal: it has more columns than can be read.
-    """
-    kind = {"csv": ",", "dsv": ":", "tsv": "\t"}.get(attributes.get("format", "").lower(), _SEPARATORS.get(line[0], ""))
-    cells = TableCells()
-    if kind:
-        for row in csv.reader(io.StringIO("\n".join(inside)), delimiter=kind):
-            cells.row()
-            for words in row:
-                cells.open()
-                cells.close(inline.rich(words))
-        return cells.piece()
-    found = list(_cells("\n".join(inside).replace("!", "|") if line[0] == "!" else "\n".join(inside)))
-    columns = _columns(attributes.get("cols", "")) or _first_row(inside)
-    if columns > _MOST_COLUMNS:
-        raise Refusal("too_large", f"A table has {columns} columns, more than {_MOST_COLUMNS}.")
-    reaching = [0] * columns  # rows that a cell above still reaches down into each column
-    at = columns
-    for words, wide, deep in found:
-        while at < columns and reaching[at]:
-            reaching[at] -= 1
-            at += 1
-        if at >= columns:
-            cells.row()
-            at = 0
-            while at < columns and reaching[at]:
-                reaching[at] -= 1
-                at += 1
-        cells.open(wide, deep)
-        cells.close(inline.rich(words))
-        for column in range(at, min(at + wide, columns)):
-            reaching[column] = deep - 1
-        at += wide
-    return cells.piece()
-
-
-def _cells(text: str) -> Iterator[tuple[str, int, int]]:
-    """Give each cell's words, and how many columns and rows it spans."""
-    text = text.replace("\\|", "\x00")
-    marks = list(_CELL.finditer(text))
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        words = text[mark.end() : following.start() if following is not None else len(text)]
-        for _ in range(int(mark["times"] or 1)):
-            yield words.replace("\x00", "|").strip(), int(mark["columns"] or 1), int(mark["rows"] or 1)
-
-
-def _columns(named: str) -> int:
-    """Count the columns that `cols` names: `3*`, `1,2a,^3`, `3`."""
-    total = 0
-    for part in filter(None, (part.strip() for part in re.split(r"[,;]", named))):
-        repeated = _REPEATED.match(part)
-        total += int(repeated["times"]) if repeated else 1
-    return total
-
-
-def _first_row(inside: Sequence[str]) -> int:
-    first = next((line for line in inside if line.strip()), "")
-    return max(sum(wide for _, wide, _ in _cells(first)), 1)

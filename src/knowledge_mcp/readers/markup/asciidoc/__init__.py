@@ -1,0 +1,1 @@
+"""AsciiDoc: a walk over the lines of a file, the words in them, and tables."""
