@@ -48,7 +48,7 @@ def test_every_extra_that_a_hint_names_exists() -> None:
         for node in nodes(module.tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id == "install_command"
+        and node.func.id in {"install_command", "needing"}
         and isinstance(node.args[0], ast.Constant)
     }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

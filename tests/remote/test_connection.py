@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
 import socket
@@ -30,7 +29,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.connection import Ask, ServiceConnection
-from knowledge_mcp.remote.failures import failure_of_answer, failure_of_transport, retry_after
+from knowledge_mcp.remote.failures import failure_of_answer, failure_of_transport
 from tests.remote.serving import AT_ONCE, KEY, Pauses, answer, scripted
 
 COLLECTIONS = json.dumps({"collections": [{"name": "default", "doc_count": 3}], "total": 1}).encode()
@@ -96,13 +95,6 @@ def test_why_a_document_cannot_be_read_comes_back() -> None:
     error = failure_of_answer(422, {}, told, KEY).error
     assert isinstance(error, UnreadableDocumentError)
     assert (error.reason, error.source) == ("encrypted", "/a.pdf")
-
-
-def test_retry_after_is_read_in_seconds_and_as_a_date() -> None:
-    assert retry_after({"Retry-After": "7"}) == 7.0
-    assert retry_after({"retry-after": email.utils.format_datetime(email.utils.localtime())}) == pytest.approx(0, abs=5)
-    for nonsense in ("", "soon", "nan", "-3"):
-        assert not retry_after({"Retry-After": nonsense})
 
 
 def test_what_may_pass_is_asked_again_after_the_pause_that_the_service_names() -> None:

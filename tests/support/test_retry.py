@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import logging
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries, requested_pause
 
 
 @dataclass
@@ -153,3 +154,12 @@ def test_every_kind_of_error_says_whether_it_may_pass() -> None:
 
 def _refuse_to_sleep(_: float) -> None:
     pytest.fail("it waited")
+
+
+def test_retry_after_is_read_in_seconds_and_as_a_date() -> None:
+    assert requested_pause("7") == 7.0
+    assert requested_pause("0.5") == 0.5
+    assert requested_pause(email.utils.format_datetime(email.utils.localtime())) == pytest.approx(0, abs=5)
+    assert requested_pause("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+    for nonsense in ("", "soon", "nan", "-3", "inf"):
+        assert requested_pause(nonsense) is None

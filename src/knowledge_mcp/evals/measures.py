@@ -9,9 +9,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.evals.judging import Judged
-from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.model.errors import needing
 from knowledge_mcp.model.query import SearchAnswer
-from knowledge_mcp.support.distribution import install_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,13 +41,8 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
     Raises:
         ConfigError: `ir-measures` is not installed.
     """
-    try:
+    with needing("eval", "`knowledge eval` needs ir-measures, which is not installed."):
         import ir_measures
-    except ImportError as exc:
-        raise ConfigError(
-            "`knowledge eval` needs ir-measures, which is not installed.",
-            suggestion=f"Run: {install_command('eval')}",
-        ) from exc
     top = max((grade for each in judged.values() for grade in each.grades.values()), default=1)
     gains = {grade: 2**grade - 1 for grade in range(top + 1)}
     measures: dict[str, Measure] = {

@@ -245,6 +245,26 @@ class DamagedError(InternalError):
         return cls(message, details=why, what=what, document_id=document_id, chunk_id=chunk_id)
 
 
+@contextlib.contextmanager
+def needing(extra: str, message: str, *, otherwise: str = "") -> Generator[None]:
+    """Import what only an extra of this package brings.
+
+    Args:
+        extra: its name.
+        message: says what cannot be done without it.
+        otherwise: what else can be done than to install it, added to the suggestion.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        yield
+    except ImportError as exc:
+        from knowledge_mcp.support.distribution import install_command  # slow to load
+
+        raise ConfigError(message, details=str(exc), suggestion=f"Run: {install_command(extra)}{otherwise}") from exc
+
+
 _MOST_OF_A_REASON = 300
 
 
@@ -263,6 +283,12 @@ def may_pass(error: BaseException) -> bool:
     if not isinstance(error, ConnectionFailedError | TimedOutError | RateLimitedError | InternalError):
         return False
     return error.recoverable and not isinstance(error, QuotaExceededError)
+
+
+def class_of(code: str) -> type[KnowledgeError]:
+    """Choose the plain class of errors with a code; `InternalError` for what is no code."""
+    kinds = ConfigError, ConnectionFailedError, TimedOutError, AuthError, NotFoundError, InvalidInputError
+    return next((each for each in (*kinds, RateLimitedError) if each.code.value == code), InternalError)
 
 
 T = TypeVar("T")

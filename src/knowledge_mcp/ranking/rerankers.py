@@ -25,10 +25,11 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     RateLimitedError,
     TimedOutError,
+    needing,
     reason_of,
 )
 from knowledge_mcp.model.query import Hit
-from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.lanes import usable_cores
 
 
@@ -285,14 +286,8 @@ class ApiReranker:
             client.close()
 
     def _open_client(self) -> tuple[Any, Any]:
-        try:
+        with needing("remote", "The library that talks to the reranker is not installed."):
             import httpx
-        except ImportError as exc:
-            raise ConfigError(
-                "The library that talks to the reranker is not installed.",
-                details=str(exc),
-                suggestion=f"Run: {install_command('remote')}",
-            ) from exc
         with self._lock:
             if self._client is None:
                 self._client = httpx.Client(follow_redirects=False)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Span
-from knowledge_mcp.model.errors import ErrorCode, InternalError, KnowledgeError
+from knowledge_mcp.model.errors import ErrorCode, InternalError, KnowledgeError, class_of
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Check, HealthReport, Hit, LegScore, SearchAnswer, SearchMode
 from knowledge_mcp.remote.failures import error_from_payload
@@ -127,21 +127,7 @@ class RemoteJob(_ServiceAnswer):
             return error_from_payload(self.error)
         words = self.progress.message or self.error or "The ingestion failed."
         code = self.error if self.error in ErrorCode.__members__.values() else ErrorCode.INVALID_INPUT.value
-        return error_from_payload(
-            {"detail": words, "suggestion": self.suggestion, "knowledge_error": {"classes": [_CLASS[ErrorCode(code)]]}}
-        )
-
-
-_CLASS = {
-    ErrorCode.CONFIG_ERROR: "ConfigError",
-    ErrorCode.CONNECTION_ERROR: "ConnectionFailedError",
-    ErrorCode.TIMEOUT_ERROR: "TimedOutError",
-    ErrorCode.AUTH_ERROR: "AuthError",
-    ErrorCode.NOT_FOUND: "NotFoundError",
-    ErrorCode.INVALID_INPUT: "InvalidInputError",
-    ErrorCode.RATE_LIMITED: "RateLimitedError",
-    ErrorCode.INTERNAL_ERROR: "InternalError",
-}
+        return class_of(code)(words, suggestion=self.suggestion or None)
 
 
 class _OfChunk(_ServiceAnswer):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError, needing
 from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
-from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.hosts import is_loopback
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
@@ -268,14 +268,8 @@ def _closed_error() -> InternalError:
 
 
 def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
-    try:
+    with needing("remote", "The library that talks to the RAG API is not installed."):
         import httpx
-    except ImportError as exc:
-        raise ConfigError(
-            "The library that talks to the RAG API is not installed.",
-            details=str(exc),
-            suggestion=f"Run: {install_command('remote')}",
-        ) from exc
     from knowledge_mcp import __version__
 
     headers = {"Accept": "application/json", "User-Agent": f"knowledge-mcp/{__version__}"}

@@ -7,9 +7,6 @@ which the very class is built again; everything else follows from its status.
 from __future__ import annotations
 
 import base64
-import email.utils
-import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -32,6 +29,7 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
     may_pass,
 )
+from knowledge_mcp.support.retry import requested_pause
 
 SERVICE = "The RAG API"
 REPEATABLE = frozenset({429, 502, 503, 504})
@@ -173,7 +171,7 @@ def _rebuild(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError
 
 def failure_of_answer(status: int, headers: Mapping[str, str], payload: Mapping[str, Any] | None, key: str) -> Failed:
     """Map any answer that is no success; `payload` is its JSON object, None where it holds none."""
-    pause = retry_after(headers)
+    pause = requested_pause(headers.get("retry-after", ""))
     answer = payload if payload is not None and isinstance(payload.get("detail"), str) else None
     error = _of_status(status, answer, headers, key)
     if isinstance(error, RateLimitedError) and "knowledge_error" not in (answer or {}):
@@ -259,22 +257,6 @@ def _redirected(headers: Mapping[str, str]) -> KnowledgeError:
         f"{SERVICE} answers with a redirect to {host}, which is not followed: the key stays with the address given.",
         suggestion="Set RAG_API_URL to the address where the service is in the end, with its scheme and path.",
     )
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read `Retry-After`, in seconds or as a date."""
-    value = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        pass
-    else:
-        return seconds if math.isfinite(seconds) and seconds >= 0 else None
-    try:
-        at = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, at.timestamp() - time.time())
 
 
 # ---- what happened on the way

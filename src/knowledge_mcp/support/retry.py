@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Generator
@@ -49,6 +50,20 @@ def doubling_pauses(retries: int) -> tuple[float, ...]:
     return tuple(min(2.0**number, _MAX_PAUSE) for number in range(retries))
 
 
+def requested_pause(header: str) -> float | None:
+    """Read a `Retry-After`, in seconds or as a date; None where it is neither."""
+    import email.utils  # rarely needed, and slow to load
+
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+        except (ValueError, OverflowError):
+            return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
 _ONCE: ContextVar[bool] = ContextVar("once", default=False)
 
 
@@ -82,7 +97,7 @@ def call_with_retries(
         except Exception as exc:
             if not may_pass(exc):
                 raise
-            wait = _wait(max(pause, min(_requested_pause(exc), _MAX_PAUSE)), policy)
+            wait = _wait(max(pause, min(_pause_of(exc), _MAX_PAUSE)), policy)
             log_event(
                 _logger, logging.WARNING, "retry_attempt",
                 service=service, attempt=attempt, reason=_reason(exc), pause_s=wait,
@@ -96,7 +111,7 @@ def _wait(pause: float, policy: RetryPolicy) -> float:
     return max(pause, min(pause * (1.0 + policy.jitter * policy.chance()), _MAX_PAUSE))
 
 
-def _requested_pause(exc: Exception) -> float:
+def _pause_of(exc: Exception) -> float:
     seconds: float | None = getattr(exc, "retry_after", None)
     return seconds or 0.0
 

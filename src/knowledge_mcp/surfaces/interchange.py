@@ -15,8 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError
-from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.model.errors import InvalidInputError, needing
 from knowledge_mcp.surfaces.matrix import table_of
 
 Side = tuple[str, Sequence[TraceItem]]
@@ -50,16 +49,12 @@ def workbook(sheets: Iterable[BookSheet]) -> bytes:
     Raises:
         ConfigError: the extra that writes workbooks is not installed.
     """
-    try:
+    with needing("office", "Workbooks need the extra `office`.", otherwise=", or use --csv."):
         from openpyxl import Workbook
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
         from openpyxl.styles import Alignment
         from openpyxl.utils import get_column_letter
         from openpyxl.worksheet.datavalidation import DataValidation
-    except ImportError as exc:
-        raise ConfigError(
-            "Workbooks need the extra `office`.", suggestion=f"{install_command('office')}, or use --csv."
-        ) from exc
     book = Workbook()
     for each in sheets:
         sheet = book.create_sheet(each.name)

@@ -14,8 +14,7 @@ from knowledge_mcp.embedders.cache import OnAnswer, refuse_blanks
 from knowledge_mcp.embedders.services.service import Service
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
-from knowledge_mcp.model.errors import ConfigError, ContentRefusedError, InternalError
-from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.model.errors import ContentRefusedError, InternalError, needing
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
@@ -103,14 +102,8 @@ def _width(letter: str) -> int:
 
 
 def _encoding() -> _Encoding:
-    try:
+    with needing("openai", "The tokens of OpenAI's models cannot be counted: a package is missing."):
         import quicktok
-    except ImportError as exc:
-        raise ConfigError(
-            "The tokens of OpenAI's models cannot be counted: a package is missing.",
-            details=str(exc),
-            suggestion=f"Run: {install_command('openai')}",
-        ) from exc
     return cast("_Library", quicktok).get_encoding("cl100k_base")
 
 

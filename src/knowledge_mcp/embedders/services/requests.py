@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
-import math
 import re
 import threading
 import time
@@ -32,7 +30,7 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries, requested_pause
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -377,19 +375,9 @@ def _cause(exc: Exception, service: Service) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read `retry-after-ms`, or `Retry-After` in seconds or as a date."""
-    by_name = {name.lower(): value for name, value in headers.items()}
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            seconds = float(by_name[name]) / unit
-        except (KeyError, ValueError):
-            continue
-        return seconds if math.isfinite(seconds) and seconds >= 0 else None
-    try:
-        at = email.utils.parsedate_to_datetime(by_name.get("retry-after", ""))
-    except ValueError:
-        return None
-    return max(0.0, at.timestamp() - time.time())
+    """Read `retry-after-ms`, or else `Retry-After`."""
+    milliseconds = requested_pause(headers.get("retry-after-ms", ""))
+    return requested_pause(headers.get("retry-after", "")) if milliseconds is None else milliseconds / 1000
 
 
 def _vectors_of(response: CreateEmbeddingResponse, count: int, service: Service) -> list[Vector]:

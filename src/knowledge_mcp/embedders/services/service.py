@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.model.errors import ConfigError, needing
+from knowledge_mcp.support.distribution import Secret
 
 if TYPE_CHECKING:
     import ssl
@@ -127,14 +127,8 @@ def openai_library() -> ModuleType:
     Raises:
         ConfigError: it is not installed.
     """
-    try:
+    with needing("openai", "The library that talks to OpenAI and Azure OpenAI is not installed."):
         import openai
-    except ImportError as exc:
-        raise ConfigError(
-            "The library that talks to OpenAI and Azure OpenAI is not installed.",
-            details=str(exc),
-            suggestion=f"Run: {install_command('openai')}",
-        ) from exc
     return openai
 
 

@@ -25,15 +25,11 @@ from knowledge_mcp import __version__
 from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
-    AuthError,
     CancelledError,
-    ConfigError,
-    ConnectionFailedError,
     InternalError,
-    InvalidInputError,
     KnowledgeError,
     NotFoundError,
-    TimedOutError,
+    class_of,
     reason_of,
 )
 from knowledge_mcp.support.events import log_event
@@ -432,9 +428,7 @@ def error_of(job: Job) -> KnowledgeError:
     if job.state is JobState.CANCELLED:
         return CancelledError("The job was cancelled.", suggestion="Ask again to start it again.")
     result = job.result or {}
-    kinds = (InvalidInputError, NotFoundError, ConnectionFailedError, TimedOutError, AuthError, ConfigError)
-    kind = next((each for each in kinds if each.code.value == result.get("error")), InternalError)
-    return kind(job.message, suggestion=result.get("suggestion") or None)
+    return class_of(str(result.get("error")))(job.message, suggestion=result.get("suggestion") or None)
 
 
 def _now() -> str:

@@ -119,7 +119,7 @@ class OtherSources:
         """Choose the documents of folders whose file is certainly gone; a folder with none of these is not walked."""
         found: dict[str, DocumentRecord] = {}
         for source in self._sources:
-            if not isinstance(source, FolderSource):
+            if type(source) is not FolderSource:  # to look into a repository is to fetch it
                 continue
             missing = [each for each in records if source.owns(each) and not os.path.lexists(each.source_path)]
             try:
@@ -144,21 +144,19 @@ def check_below(below: str) -> str:
     return "" if str(path) == "." else str(path)
 
 
-class RepositorySource:
-    """Hold a branch of a repository to be the truth of the documents in it.
+class RepositorySource(FolderSource):
+    """Hold a branch of a repository to be the truth of the documents in it; its folder lies in the clone.
 
     Args:
         spec: what was registered.
         clones: where the clone lies, under the name of the source.
     """
 
-    only_names = False
-
     def __init__(self, spec: SourceSpec, clones: GitClones) -> None:
         self._spec = spec
         self._clones = clones
         self._place = clones.place(spec.name)
-        self._files = FolderSource(self._place / check_below(spec.below), spec.patterns, links=False)
+        super().__init__(self._place / check_below(spec.below), spec.patterns, links=False)
         self._checkout: Checkout | None = None
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
@@ -174,23 +172,13 @@ class RepositorySource:
                 f"{spec.location} has no folder '{spec.below}' at {self._checkout.commit[:12]}.",
                 suggestion="Register the source again with the folder's new name.",
             )
-        return self._files.look(records)
+        return super().look(records)
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         assert self._checkout is not None, "look comes first"
         labels = (("repository", self._checkout.url), ("commit", self._checkout.commit))
-        for item in self._files.items():
+        for item in super().items():
             yield replace(item, labels=(*item.labels, *labels)) if isinstance(item, SourceItem) else item
-
-    def owns(self, record: DocumentRecord) -> bool:
-        return self._files.owns(record)
-
-    def is_gone(self, record: DocumentRecord) -> bool:
-        return self._files.is_gone(record)
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        return ()
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -201,7 +189,4 @@ class RepositorySource:
         ]
         advice = "Register their repositories by themselves."
         found = [LeftOut("submodules", len(below), tuple(below[:MOST_EXAMPLES]), advice)] if below else []
-        return (*self._files.left_out, *found)
-
-    def close(self) -> None:
-        """Leave the clone for the next sync."""
+        return (*super().left_out, *found)

@@ -218,7 +218,25 @@ _MOST_FOLDERS = 100_000
 """Folders of one source: a server that makes them up as it is asked would be walked for ever."""
 
 
-class WebDavSource:
+class _VisitedSource:
+    """Share what sources have whose documents a visitor fetches."""
+
+    def __init__(self, visitor: Visitor) -> None:
+        self._visitor = visitor
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return tuple(self._visitor.unread)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return ()
+
+    def close(self) -> None:
+        self._visitor.close()
+
+
+class WebDavSource(_VisitedSource):
     """Hold a folder of a WebDAV server to be the truth of the files below it.
 
     Args:
@@ -240,9 +258,9 @@ class WebDavSource:
         login: str = "",
         patterns: Sequence[str] = (),
     ) -> None:
+        super().__init__(visitor)
         self._root = _spelled(parse_address(url).url).rstrip("/") + "/"
         self._fetcher = fetcher
-        self._visitor = visitor
         self._login = login
         self._patterns = tuple(pattern.lower() for pattern in (patterns or DOCUMENT_PATTERNS))
         self._asked = bool(patterns)
@@ -297,19 +315,12 @@ class WebDavSource:
         return not is_there and not any(place.startswith(each) for each in self._closed)
 
     @property
-    def unread(self) -> tuple[str, ...]:
-        return tuple(self._visitor.unread)
-
-    @property
     def left_out(self) -> tuple[LeftOut, ...]:
         found = [LeftOut(what, count) for what, count in self._left.most_common()]
         if self._elsewhere:
             examples = tuple(self._elsewhere)[:MOST_EXAMPLES]
             found.append(LeftOut("entries that lie outside of the folder", len(self._elsewhere), examples))
         return tuple(found)
-
-    def close(self) -> None:
-        self._visitor.close()
 
     def _listed(self, folder: str) -> list[dict[str, str]]:
         display_url = parse_address(folder).display_url
@@ -378,7 +389,7 @@ _MOST_SITEMAPS = 500
 """Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
 
 
-class PageSource:
+class PageSource(_VisitedSource):
     """Hold one address to be the truth of its document; an address that gives nothing removes nothing.
 
     Args:
@@ -389,8 +400,8 @@ class PageSource:
     only_names = True
 
     def __init__(self, url: str, visitor: Visitor) -> None:
+        super().__init__(visitor)
         self._url = parse_address(url).url
-        self._visitor = visitor
         self._item: SourceItem | None = None
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
@@ -414,19 +425,8 @@ class PageSource:
     def is_gone(self, record: DocumentRecord) -> bool:
         return self._item is None and self.owns(record)
 
-    @property
-    def unread(self) -> tuple[str, ...]:
-        return ()
 
-    @property
-    def left_out(self) -> tuple[LeftOut, ...]:
-        return ()
-
-    def close(self) -> None:
-        self._visitor.close()
-
-
-class SitemapSource:
+class SitemapSource(_VisitedSource):
     """Hold a sitemap, or an index of sitemaps, to be the truth of the pages that it names.
 
     A page that it names and that is not there (404, 410) is gone once two syncs in a row found nothing: a server that
@@ -441,9 +441,9 @@ class SitemapSource:
     only_names = True
 
     def __init__(self, url: str, fetcher: WebFetcher, visitor: Visitor) -> None:
+        super().__init__(visitor)
         self._address = parse_address(url)
         self._fetcher = fetcher
-        self._visitor = visitor
         self._pages: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
         self._absent: dict[str, None] = {}
@@ -501,10 +501,6 @@ class SitemapSource:
         return record.source_path not in self._pages
 
     @property
-    def unread(self) -> tuple[str, ...]:
-        return tuple(self._visitor.unread)
-
-    @property
     def left_out(self) -> tuple[LeftOut, ...]:
         found = (
             ("addresses of other sites", self._elsewhere, "Register them by themselves."),
@@ -513,9 +509,6 @@ class SitemapSource:
         return tuple(
             LeftOut(what, len(them), tuple(them)[:MOST_EXAMPLES], advice) for what, them, advice in found if them
         )
-
-    def close(self) -> None:
-        self._visitor.close()
 
     def _read(self, url: str) -> list[dict[str, str]]:
         body = self._fetcher.ask(url, WebRequest()).body

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import email.utils
-import math
 import re
-import time
 import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -23,6 +20,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, extension_of, media_type_of
 from knowledge_mcp.sources.web.address import WebAddress
 from knowledge_mcp.sources.web.exchange import ResponseHead
+from knowledge_mcp.support.retry import requested_pause
 
 PLAIN = "text/plain"
 _KNOWN = frozenset(MEDIA_TYPES.values())
@@ -206,7 +204,7 @@ def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | No
         )
     if status == 429:
         return RateLimitedError(
-            f"{address.host} asks to wait.", details=details, retry_after=_seconds(head.first("retry-after"))
+            f"{address.host} asks to wait.", details=details, retry_after=requested_pause(head.first("retry-after"))
         )
     if status == 408:
         return TimedOutError(f"{address.host} gave up waiting.", details=details)
@@ -219,15 +217,3 @@ def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | No
     return InvalidInputError(
         f"{url} gives no document (status {status}).", details=details, suggestion="Check the address."
     )
-
-
-def _seconds(text: str) -> float | None:
-    """Read a `Retry-After`, in seconds or as a date; None where it is neither."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None

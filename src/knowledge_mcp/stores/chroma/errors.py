@@ -24,6 +24,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.support.retry import requested_pause
 
 _MOST_DETAILS = 500
 _FULL = ("disk is full", "no space left", "database or disk", "disk quota", "(code: 13)")
@@ -69,9 +70,8 @@ def raise_for_status(response: Any) -> None:
     if response.status_code < 400:
         return
     response.read()
-    pause = response.headers.get("retry-after", "")
-    seconds = float(pause) if pause.replace(".", "", 1).isdigit() else None
-    raise StatusError(response.status_code, response.text[:_MOST_DETAILS], seconds)
+    pause = requested_pause(response.headers.get("retry-after", ""))
+    raise StatusError(response.status_code, response.text[:_MOST_DETAILS], pause)
 
 
 @contextlib.contextmanager
