@@ -343,13 +343,13 @@ def test_a_damaged_clone_and_a_lost_clone_are_made_anew(world: World, server: Gi
     assert (clone / "two.py").exists()
 
 
-def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World) -> None:
+def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made = world.repository()
     world.index(made.folder)
     made.folder.rename(made.folder.with_name("moved"))
     with pytest.raises(NotFoundError):
         world.service.refresh("my-api")
-    world.service.look_again()
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.state._REMEMBERED", 0.0)
     entry = world.listed()["my-api"]
     assert entry["status"] == "ready"
     assert world.search("refresh_token")["results"]

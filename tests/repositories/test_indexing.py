@@ -108,12 +108,12 @@ def test_a_folder_that_is_no_repository_is_compared_by_hashes(world: World) -> N
     assert "stale" not in world.listed()["plain"]
 
 
-def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World) -> None:
+def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made = world.repository()
     world.index(made.folder)
     assert world.listed()["my-api"]["stale"] is False
     made.write({"src/draft.py": "def half_done_idea():\n    return 42\n"})
-    world.service.look_again()
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.state._REMEMBERED", 0.0)
     entry = world.listed()["my-api"]
     assert (entry["stale"], entry["dirty_files"]) == (True, 1)
     world.service.refresh("my-api")

@@ -116,7 +116,7 @@ def test_a_second_process_is_refused_by_name_and_let_in_once_the_first_is_gone(f
 def test_nothing_is_opened_before_the_first_call(folder: Path) -> None:
     class Options:
         chromadb_path = folder / "new"
-        chromadb_host = None
+        chromadb_host: str | None = None
         chromadb_port = 8000
         chromadb_ssl = False
         chromadb_token = None

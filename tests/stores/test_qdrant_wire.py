@@ -286,7 +286,7 @@ class _Secret:
         return self.value
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Options:
     qdrant_url: str | None = "https://name:word@cloud.example:6333/base/?token=x"
     qdrant_api_key: _Secret | None = _Secret(KEY)

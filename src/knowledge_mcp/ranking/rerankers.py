@@ -68,8 +68,8 @@ class LocalRerankerOptions(Protocol):
 
     @property
     def reranker_folder(self) -> Path: ...
-    @property
-    def embedding_threads(self) -> int | None: ...
+
+    embedding_threads: int | None
 
 
 def from_local_options(options: LocalRerankerOptions) -> CrossEncoder:

@@ -37,8 +37,8 @@ T = TypeVar("T")
 class RemoteOptions(Protocol):
     """Name the settings that a remote engine needs."""
 
-    @property
-    def rag_api_url(self) -> str | None: ...
+    rag_api_url: str | None
+
     @property
     def rag_api_key(self) -> Secret | None: ...
 
@@ -116,18 +116,14 @@ class ServiceConnection:
         policy: RetryPolicy | None = None,
     ) -> None:
         self._base, self._local = _check(url, key)
-        self._key = key
+        self.key = key
+        """Sent, and removed from messages."""
         self._timeout = timeout
         self._most_bytes = most_bytes
         self._closing = threading.Event()
         self._policy = policy or RetryPolicy(SPECIFIED.pauses, self._closing.wait, 0.25)
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
-
-    @property
-    def key(self) -> str:
-        """Give the key, to remove it from messages."""
-        return self._key
 
     def ask(self, ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> dict[str, Any]:
         """Ask, again while the failure may pass, and return the JSON object of the answer.
@@ -218,7 +214,7 @@ class ServiceConnection:
             ):
                 if not response.is_success and response.status_code not in ask.accepts:
                     body = b"".join(self._pieces(response, time.monotonic() + seconds, None))
-                    raise failure_of_answer(response.status_code, response.headers, _payload(body), self._key)
+                    raise failure_of_answer(response.status_code, response.headers, _payload(body), self.key)
                 yield response
         except (Failed, InternalError):
             raise
@@ -229,7 +225,7 @@ class ServiceConnection:
             if self._closing.is_set():  # closed during the request: whatever the library raises then
                 raise _closed_error() from None
             # the library's requests, which hold the key, are not kept
-            raise failure_of_transport(exc, self._key) from exc.with_traceback(None)
+            raise failure_of_transport(exc, self.key) from exc.with_traceback(None)
 
     @contextmanager
     def _ended(self, response: httpx.Response) -> Generator[None]:
@@ -259,7 +255,7 @@ class ServiceConnection:
             if self._closing.is_set():
                 raise _closed_error()
             if self._client is None:
-                self._client = _new_client(self._key, trust_env=not self._local)
+                self._client = _new_client(self.key, trust_env=not self._local)
             return self._client
 
 

@@ -49,18 +49,9 @@ def acquire(folder: Path, name: str) -> Callable[[], None]:
     Raises:
         OSError: the folder cannot be written.
     """
-    path = _file(folder, name)
-    descriptor = _try_lock(path)
-    while descriptor is None:
-        time.sleep(_PAUSE)
-        descriptor = _try_lock(path)
-    keep = [descriptor]
-
-    def free() -> None:
-        while keep:
-            _free(path, keep.pop())
-
-    return free
+    held = contextlib.ExitStack()
+    held.enter_context(hold_lock(folder, name))
+    return held.close
 
 
 def is_free(folder: Path, name: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any, Literal, cast, get_args
 
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.files import write_atomically
 from knowledge_mcp.support.system.locking import lock, try_lock
 
 logger = logging.getLogger(__name__)
@@ -273,9 +273,7 @@ class ModelManifest:
     def write(self, directory: Path) -> None:
         """Write the manifest into a folder, in one step."""
         value = {"format": FORMAT, **asdict(self)}
-        scratch = directory / f".{MANIFEST}.{os.getpid()}"
-        scratch.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-        scratch.replace(directory / MANIFEST)
+        write_atomically(directory / MANIFEST, f"{json.dumps(value, indent=1)}\n".encode())
 
     @staticmethod
     def read(directory: Path) -> ModelManifest | None:

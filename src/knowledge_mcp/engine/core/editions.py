@@ -271,16 +271,12 @@ class Editions:
                 groups.setdefault(facts.family, []).append(record)
         self._replaced: dict[str, str] = {}
         self._join_replaced(groups)
-        self._families = [found for key, each in groups.items() if (found := self._family(key, each)) is not None]
-        self._of = {record.id: family for family in self._families for record in family.records}
-        self.superseded = tuple(sorted(each.id for family in self._families for each in family.older))
+        self.families = [found for key, each in groups.items() if (found := self._family(key, each)) is not None]
+        """Those of at least two editions."""
+        self._of = {record.id: family for family in self.families for record in family.records}
+        self.superseded = tuple(sorted(each.id for family in self.families for each in family.older))
         """Ids of those that do not answer by default."""
         self._records = ()  # only families are kept, however many documents there are
-
-    @property
-    def families(self) -> Sequence[Family]:
-        """List the families of at least two editions."""
-        return self._families
 
     def family_of(self, document_id: str) -> Family | None:
         """Return the family of a document, None where it is the only edition."""

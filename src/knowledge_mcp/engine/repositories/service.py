@@ -77,7 +77,7 @@ class RepositoryService:
     ) -> None:
         self._base = base
         self._pipeline = pipeline
-        self._health_threshold_ms = health_threshold_ms
+        self.health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
         self._locks = folder / "locks"
         lanes = lanes_over(base.store)
@@ -101,11 +101,6 @@ class RepositoryService:
     def store_name(self) -> str:
         """Name the kind of store that is used."""
         return self._base.store.identity.backend
-
-    @property
-    def health_threshold_ms(self) -> int:
-        """Tell from how many milliseconds on a check that is up counts as degraded."""
-        return self._health_threshold_ms
 
     @property
     def provider(self) -> str:
@@ -159,10 +154,6 @@ class RepositoryService:
                 write_manifest(self._base.store, info.collection, manifest, self._base.embedder.space)
         stale = head.commit != info.freshness.indexed_commit or info.status != "ready"
         return dataclasses.replace(info.freshness, head_commit=head.commit, stale=stale, checked_at=now())
-
-    def look_again(self) -> None:
-        """Look at folders again when next asked for their freshness, not at what was seen seconds ago."""
-        self._states.forget()
 
     # ---- indexing
 
@@ -403,7 +394,7 @@ class RepositoryService:
 
     def health(self) -> HealthReport:
         """Check every dependency now."""
-        return health.health(self._base, self._probe, threshold_ms=self._health_threshold_ms)
+        return health.health(self._base, self._probe, threshold_ms=self.health_threshold_ms)
 
     def warm_up(self) -> None:
         """Load the model, as a first query would; nothing is paid for."""

@@ -379,14 +379,14 @@ _PROXIES = frozenset({"https_proxy", "all_proxy"})
 class GitOptions(Protocol):
     """The settings that clones depend on."""
 
-    @property
-    def repo_clone_path(self) -> Path: ...
+    repo_clone_path: Path
+
     @property
     def github_pat(self) -> Secret | None: ...
     @property
     def git_tokens(self) -> Secret | None: ...
-    @property
-    def rag_fetch_allowed_hosts(self) -> tuple[str, ...]: ...
+
+    rag_fetch_allowed_hosts: tuple[str, ...]
 
 
 def from_options(

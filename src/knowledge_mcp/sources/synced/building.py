@@ -30,10 +30,9 @@ class SourceOptions(git.GitOptions, Protocol):
     def data_folder(self) -> Path: ...
     @property
     def source_logins(self) -> Secret | None: ...
-    @property
-    def rag_fetch_max_bytes(self) -> int: ...
-    @property
-    def rag_fetch_timeout(self) -> float: ...
+
+    rag_fetch_max_bytes: int
+    rag_fetch_timeout: float
 
 
 # ---- what may be registered -----------------------------------------------------------------------------------------

@@ -341,12 +341,9 @@ def _require_verification(context: ssl.SSLContext) -> ssl.SSLContext:
 class WebOptions(Protocol):
     """The settings that fetching depends on."""
 
-    @property
-    def rag_fetch_max_bytes(self) -> int: ...
-    @property
-    def rag_fetch_timeout(self) -> float: ...
-    @property
-    def rag_fetch_allowed_hosts(self) -> tuple[str, ...]: ...
+    rag_fetch_max_bytes: int
+    rag_fetch_timeout: float
+    rag_fetch_allowed_hosts: tuple[str, ...]
 
 
 def from_options(options: WebOptions) -> WebFetcher:

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 class ChromaOptions(Protocol):
     """Name the settings that an address needs."""
 
-    @property
-    def chromadb_path(self) -> Path: ...
-    @property
-    def chromadb_host(self) -> str | None: ...
-    @property
-    def chromadb_port(self) -> int: ...
-    @property
-    def chromadb_ssl(self) -> bool: ...
+    chromadb_path: Path
+    chromadb_host: str | None
+    chromadb_port: int
+    chromadb_ssl: bool
+
     @property
     def chromadb_token(self) -> Secret | None: ...
 

@@ -184,7 +184,8 @@ class ChromaView:
         self._place = place
         self._analyser = analyser
         self._limits = limits
-        self._change: str | None = None
+        self.change: str | None = None
+        """The state that the last refresh brought, None before the first."""
         self._clear()
 
     def _clear(self) -> None:
@@ -198,11 +199,6 @@ class ChromaView:
         self._buffers = SlotBuffers()
         self._state: SlotView | None = None
         self._matrix: NDArray[np.float32] | None = None
-
-    @property
-    def change(self) -> str | None:
-        """Name the state that the last refresh brought, None before the first."""
-        return self._change
 
     @property
     def generations(self) -> dict[str, str]:
@@ -264,7 +260,7 @@ class ChromaView:
 
     def change_now(self) -> str:
         """Name the state that this thread's snapshot has, else the one that the store is in."""
-        return self._change or "" if self._snapshot.is_current else self.change_in_store()
+        return self.change or "" if self._snapshot.is_current else self.change_in_store()
 
     def change_in_store(self) -> str:
         """Name the state that the store is in, whatever this view has read of it."""
@@ -272,17 +268,17 @@ class ChromaView:
 
     def entries_of(self, names: Sequence[str]) -> list[FoundEntry]:
         """Read entries of the documents; with them, a snapshot without a state learns whether this one holds."""
-        if not names or not self._snapshot.is_asked or self._snapshot.is_current or self._change is None:
+        if not names or not self._snapshot.is_asked or self._snapshot.is_current or self.change is None:
             return list(self._place.documents.rows(ids=list(names)))
         found = {each.id: each for each in self._place.documents.rows(ids=[*names, STATE])}
         with self.lock:
-            self._snapshot.is_current = change_of(found.pop(STATE, None)) == self._change
+            self._snapshot.is_current = change_of(found.pop(STATE, None)) == self.change
         return list(found.values())
 
     def _follow(self) -> bool:
         """Read what has changed; False where a document was replaced again before it could be read."""
         change = self.change_in_store()
-        if change == self._change:
+        if change == self.change:
             return True
         visible = visible_generations(self._place.documents)
         for entry, block in list(self._by_entry.items()):
@@ -299,7 +295,7 @@ class ChromaView:
         if not all(read):
             return False
         # what was published since the state was read has changed it again, and comes with the next refresh
-        self._change = change
+        self.change = change
         return True
 
     def _load(self, new: dict[str, str]) -> bool:

@@ -15,24 +15,18 @@ if TYPE_CHECKING:
 class QdrantOptions(Protocol):
     """Name the settings that this store needs."""
 
-    @property
-    def qdrant_url(self) -> str | None: ...
+    qdrant_url: str | None
+
     @property
     def qdrant_api_key(self) -> Secret | None: ...
-    @property
-    def qdrant_grpc(self) -> Literal["auto", "on", "off"]: ...
-    @property
-    def qdrant_grpc_port(self) -> int: ...
-    @property
-    def qdrant_shards(self) -> int | None: ...
-    @property
-    def qdrant_replication_factor(self) -> int | None: ...
-    @property
-    def qdrant_write_consistency(self) -> int | None: ...
-    @property
-    def qdrant_on_disk(self) -> bool: ...
-    @property
-    def qdrant_quantization(self) -> Literal["none", "scalar", "binary"]: ...
+
+    qdrant_grpc: Literal["auto", "on", "off"]
+    qdrant_grpc_port: int
+    qdrant_shards: int | None
+    qdrant_replication_factor: int | None
+    qdrant_write_consistency: int | None
+    qdrant_on_disk: bool
+    qdrant_quantization: Literal["none", "scalar", "binary"]
 
 
 def from_options(options: QdrantOptions, analyser: Analyser, _: object = None) -> QdrantStore:

@@ -66,7 +66,7 @@ class Database:
     """
 
     def __init__(self, path: Path, *, patience: float = 120.0) -> None:
-        self._path = path
+        self.path = path
         self._patience = patience
         self._idle: list[Session] = []
         self._lock = threading.Lock()
@@ -83,15 +83,10 @@ class Database:
             self._give_back(self._connect())
 
     @property
-    def path(self) -> Path:
-        """Name the file."""
-        return self._path
-
-    @property
     def storage_bytes(self) -> int:
         """Count the bytes of the file and of its write-ahead log."""
         total = 0
-        for name in (self._path, self._path.with_name(f"{self._path.name}-wal")):
+        for name in (self.path, self.path.with_name(f"{self.path.name}-wal")):
             with contextlib.suppress(OSError):
                 total += name.stat().st_size
         return total
@@ -99,31 +94,27 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Generator[Session]:
         """Open one snapshot; nothing may be written through it."""
-        with self.mapped():
-            connection = self._take()
-            try:
-                self._begin(connection, "BEGIN")
-                try:
-                    yield connection
-                finally:
-                    connection.roll_back()
-            finally:
-                self._give_back(connection)
+        with self.mapped(), self._transaction("BEGIN") as connection:
+            yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Generator[Session]:
         """Open the one writing transaction; it is committed at the end and rolled back by any exception."""
-        with self.mapped(), self._alone():
-            connection = self._take(writing=True)
+        with self.mapped(), self._alone(), self._transaction("BEGIN IMMEDIATE", writing=True) as connection:
+            yield connection
+            connection.run("COMMIT")
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str, *, writing: bool = False) -> Generator[Session]:
+        connection = self._take(writing=writing)
+        try:
+            self._begin(connection, begin)
             try:
-                self._begin(connection, "BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                    connection.run("COMMIT")
-                finally:
-                    connection.roll_back()
+                yield connection
             finally:
-                self._give_back(connection)
+                connection.roll_back()
+        finally:
+            self._give_back(connection)
 
     @contextlib.contextmanager
     def mapped(self) -> Generator[None]:
@@ -133,7 +124,7 @@ class Database:
         except KnowledgeError:
             raise
         except (apsw.Error, MemoryError, UnicodeError, json.JSONDecodeError) as exc:
-            raise as_knowledge_error(exc, self._path) from exc
+            raise as_knowledge_error(exc, self.path) from exc
 
     @contextlib.contextmanager
     def decoding(self) -> Generator[None]:
@@ -141,7 +132,7 @@ class Database:
         try:
             yield
         except UNREADABLE as exc:
-            raise _damaged(self._path, f"{type(exc).__name__}: {exc}") from exc
+            raise _damaged(self.path, f"{type(exc).__name__}: {exc}") from exc
 
     def close(self) -> None:
         """Close every idle connection; those in use close when their transaction ends."""
@@ -164,7 +155,7 @@ class Database:
     def _begin(self, connection: Session, statement: str) -> None:
         def begin() -> None:
             connection.run(statement)
-            check_version(connection, self._path)  # a deferred transaction starts at its first read
+            check_version(connection, self.path)  # a deferred transaction starts at its first read
 
         try:
             self._patiently(connection, begin)
@@ -187,7 +178,7 @@ class Database:
 
     def _too_busy(self) -> TimedOutError:
         return TimedOutError(
-            f"Another process has been writing to '{self._path}' for more than {self._patience:.0f} seconds.",
+            f"Another process has been writing to '{self.path}' for more than {self._patience:.0f} seconds.",
             suggestion="Wait until the other ingest is done, then try again.",
         )
 
@@ -205,10 +196,10 @@ class Database:
 
     def _file_there(self) -> FileIdentity:
         """Tell which file is there now: what was moved away or deleted must not be answered from any longer."""
-        there = file_identity(str(self._path))
+        there = file_identity(str(self.path))
         if there is None:
             raise ConnectionFailedError(
-                f"The store '{self._path}' was removed while it was in use.",
+                f"The store '{self.path}' was removed while it was in use.",
                 suggestion="Put it back, or ingest the documents again: the new store is taken up without a restart.",
             )
         return there
@@ -222,20 +213,20 @@ class Database:
 
     def _connect(self, *, writing: bool = False) -> Session:
         try:
-            touch_private(self._path)
+            touch_private(self.path)
         except OSError as exc:
             raise ConnectionFailedError(
-                f"'{self._path}' cannot be made: {exc.strerror}.",
+                f"'{self.path}' cannot be made: {exc.strerror}.",
                 suggestion="Choose a folder that can be written with DATA_PATH.",
             ) from exc
-        connection = Session(str(self._path))
+        connection = Session(str(self.path))
         try:
             connection.wait_for_locks(_BUSY_MILLISECONDS)
             self._patiently(connection, lambda: self._set_up(connection))
             return connection
         except _UNWRITABLE:
             connection.close()
-            if writing or has_log(str(self._path)) or not self._path.stat().st_size:
+            if writing or has_log(str(self.path)) or not self.path.stat().st_size:
                 raise
             return self._frozen()
         except BaseException:
@@ -244,10 +235,10 @@ class Database:
 
     def _frozen(self) -> Session:
         """Open a closed file that cannot be written, on a read-only or a full disk, to read it as it is."""
-        connection = Session(str(self._path), frozen=True)
+        connection = Session(str(self.path), frozen=True)
         try:
             connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-            prepare_schema(connection, self._path)
+            prepare_schema(connection, self.path)
             return connection
         except BaseException:
             connection.close()
@@ -259,7 +250,7 @@ class Database:
         connection.run("PRAGMA synchronous = NORMAL")
         connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         connection.run(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
-        prepare_schema(connection, self._path)
+        prepare_schema(connection, self.path)
 
 
 def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:

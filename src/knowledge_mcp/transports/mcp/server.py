@@ -205,29 +205,20 @@ class KnowledgeServer(MCPServer[Any]):
                     ),
                 ],
             )
-        self._providers = providers
+        self.providers = providers
         self._runner = ToolRunner(providers, audit)
         self._listings = listings
         self._load = load
-        self._running = 0
+        self.running = 0
+        """Tool calls that are under way."""
         self.is_shared = False
         """Whether several clients ask, each with the key that their request brings."""
         # the SDK's own registration keeps the request from the handler, and with it who asks
         self._lowlevel_server.add_request_handler("completion/complete", types.CompleteRequestParams, self._complete)
 
-    @property
-    def providers(self) -> KnowledgeProviders:
-        """Return what holds the Knowledge of each surface."""
-        return self._providers
-
-    @property
-    def running(self) -> int:
-        """Count the tool calls that are under way."""
-        return self._running
-
     @cached_property
     def _offer(self) -> _Offer:
-        return _Offer(self._providers, self._load())
+        return _Offer(self.providers, self._load())
 
     @cached_property
     def _published_tools(self) -> list[types.Tool]:
@@ -235,7 +226,7 @@ class KnowledgeServer(MCPServer[Any]):
 
     def close(self) -> None:
         """Close every Knowledge; blocking, idempotent."""
-        self._providers.close()
+        self.providers.close()
 
     async def run_stdio_async(self) -> None:
         """Serve over stdio; a line that is no message is answered too, where the SDK would say nothing."""
@@ -245,7 +236,7 @@ class KnowledgeServer(MCPServer[Any]):
 
     async def list_tools(self) -> list[types.Tool]:
         """List the surfaces' tools first; the first call also starts the warm-up."""
-        self._providers.start_warm_up(delay=WARM_UP_DELAY)
+        self.providers.start_warm_up(delay=WARM_UP_DELAY)
         return [*self._published_tools, *await super().list_tools()]
 
     async def call_tool(
@@ -264,11 +255,11 @@ class KnowledgeServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], version: str | None, key: Key, **options: Any
     ) -> types.CallToolResult:
         surface, tool = self._offer.tools[name]
-        self._running += 1
+        self.running += 1
         try:
             return await self._runner.call(surface, tool, arguments, version, key=key, **options)
         finally:
-            self._running -= 1
+            self.running -= 1
 
     def _is_long(self, name: str) -> bool:
         found = self._offer.tools.get(name)
@@ -357,7 +348,7 @@ class KnowledgeServer(MCPServer[Any]):
         self, surface: str, completer: Completer, argument: types.CompletionArgument, key: Key
     ) -> list[str]:
         with self._runner.audit(key, f"completion/complete {argument.name}") as documents:
-            values = list(completer(find_service(self._providers, surface, key), argument.value))
+            values = list(completer(find_service(self.providers, surface, key), argument.value))
             documents.extend(values[:MAX_COMPLETIONS] if completer.names_documents else ())
         return values
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -140,53 +140,32 @@ class RestMetrics:
 SERVICE = "rag-api"
 
 
-class RequestSpan(Protocol):
-    """One request's span."""
+class RequestSpan:
+    """One request's span; this one is none."""
 
     def end(self, route: str, status: int) -> None:
         """Tell how the request went."""
-        ...
 
 
-class Tracing(Protocol):
-    """Make spans, or do nothing."""
-
-    def request(self, scope: Scope, method: str) -> AbstractContextManager[RequestSpan]:
-        """Open the span of a request, below the one that its `traceparent` header names."""
-        ...
-
-    def work(self, name: str) -> AbstractContextManager[object]:
-        """Open a span for a piece of work, below the one that is open."""
-        ...
-
-    def close(self) -> None:
-        """Send what is left; blocking."""
-        ...
-
-
-class NoTracing:
-    """Make no spans."""
+class Tracing:
+    """Make spans; this one makes none."""
 
     @contextmanager
     def request(self, scope: Scope, method: str) -> Generator[RequestSpan]:
-        """Do nothing."""
+        """Open the span of a request, below the one that its `traceparent` header names."""
         del scope, method
-        yield self
+        yield RequestSpan()
 
-    @contextmanager
-    def work(self, name: str) -> Generator[None]:
-        """Do nothing."""
+    def work(self, name: str) -> AbstractContextManager[object]:
+        """Open a span for a piece of work, below the one that is open."""
         del name
-        yield
-
-    def end(self, route: str, status: int) -> None:
-        """Do nothing."""
+        return nullcontext()
 
     def close(self) -> None:
-        """Do nothing."""
+        """Send what is left; blocking."""
 
 
-class _RequestSpan:
+class _RequestSpan(RequestSpan):
     def __init__(self, span: Span, method: str) -> None:
         self._span = span
         self._method = method
@@ -201,7 +180,7 @@ class _RequestSpan:
             self._span.set_status(StatusCode.ERROR)
 
 
-class _OpenTelemetry:
+class _OpenTelemetry(Tracing):
     """Make spans by the SDK and send them by OTLP over HTTP, in the background."""
 
     def __init__(self, address: str, version: str) -> None:
@@ -244,7 +223,7 @@ def start_tracing(options: Settings, version: str) -> Tracing:
     if not address and options.otel_endpoint:
         address = f"{options.otel_endpoint.rstrip('/')}/v1/traces"
     if not address:
-        return NoTracing()
+        return Tracing()
     try:
         tracing = _OpenTelemetry(address, version)
     except ImportError:
@@ -253,6 +232,6 @@ def start_tracing(options: Settings, version: str) -> Tracing:
             "Run: %s, or unset the variable.",
             install_command("otel"),
         )
-        return NoTracing()
+        return Tracing()
     logger.info("traces are sent by OTLP over HTTP")
     return tracing

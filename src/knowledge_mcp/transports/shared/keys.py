@@ -148,7 +148,8 @@ class KeyRing:
         self._lock = threading.Lock()
         self._state: object = None
         self._checked = clock()
-        self._problem = ""
+        self.problem = ""
+        """What is wrong with the file as it is now, one sentence without any key; empty when nothing is."""
         self._keys: dict[Key, bytes] = dict(self._own)
         self._roles: tuple[GroupRole, ...] = ()
         self._look(first=True)
@@ -171,11 +172,6 @@ class KeyRing:
     def required(self) -> bool:
         """Return whether a key must be shown: one is configured, or a file that may come to hold some."""
         return bool(self._own) or self._path is not None
-
-    @property
-    def problem(self) -> str:
-        """Say what is wrong with the file as it is now, one sentence without any key; empty when nothing is."""
-        return self._problem
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -244,14 +240,14 @@ class KeyRing:
                 raise _UnfitError(state)
             read = parse_keys(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as exc:
-            self._problem = f"{self._setting} {self._path}: {_describe_failure(exc)}."
+            self.problem = f"{self._setting} {self._path}: {_describe_failure(exc)}."
             if not first:
-                logger.error("%s The keys read before stay in force.", self._problem)  # noqa: TRY400 - nothing of the file
+                logger.error("%s The keys read before stay in force.", self.problem)  # noqa: TRY400 - nothing of the file
             return
         names = {key.name for key in read.keys}
         self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in names}, **read.keys}
         self._roles = read.roles
-        self._problem = ""
+        self.problem = ""
         if not first:
             logger.info("%s was read again: %d keys, %d roles", self._setting, len(read.keys), len(read.roles))
         if self._path.stat().st_mode & 0o004:
