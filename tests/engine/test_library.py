@@ -106,7 +106,7 @@ def test_an_address_is_fetched_and_known_by_itself(shelf: Shelf) -> None:
     url = "https://example.com/pumps"
     shelf.web.pages[url] = Fetched("https://example.com/v2/pumps.md", PUMPS.encode(), "text/markdown", "pumps.md")
     done = service.deposit(Deposit("alpha", url=url))
-    record = service.record(done.document_id, collection="alpha")
+    record = service.record(done.document_id)
     assert (record.source_path, dict(record.metadata)["fetched_from"]) == (url, "https://example.com/v2/pumps.md")
     with pytest.raises(NotFoundError, match="404"):
         service.deposit(Deposit("alpha", url="https://example.com/nothing"))

@@ -299,13 +299,10 @@ class FakeLibrary:
         self._before("find")
         return self._find(document_id)
 
-    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+    def record(self, document_id: str) -> DocumentRecord:
         """Return one's record."""
         self._before("record")
-        document = self._find(document_id)
-        if collection not in {None, document.collection}:
-            raise NotFoundError(f"There is no document '{document_id}' in '{collection}'.")
-        return document.record
+        return self._find(document_id).record
 
     def where(self, document_id: str) -> str:
         """Name its collection."""

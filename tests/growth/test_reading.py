@@ -68,7 +68,7 @@ def test_the_library_asks_the_store_as_often_for_ten_times_as_many_documents(
             lambda service=service, known=known: service.record(known),
             lambda service=service, known=known: service.records("alpha", [known]),
             lambda service=service: missed(lambda: service.find("deadbeef")),
-            lambda service=service: missed(lambda: service.record("deadbeef", collection="alpha")),
+            lambda service=service: missed(lambda: service.record("deadbeef")),
             lambda service=service: missed(lambda: service.records("alpa")),
             service.collections,
             lambda service=service, known=known: service.remove_document(known),
@@ -108,12 +108,7 @@ def test_a_mistyped_name_is_compared_with_so_many_and_no_more(tmp_path: Path, mo
     costs: list[Any] = []
     for count in (3, 30):
         store, service = filled(tmp_path / str(count), 3, count)
-        costs.append(
-            [
-                counted(store, lambda service=service: missed(lambda: service.record("deadbeef", collection="alpha"))),
-                counted(store, lambda service=service: missed(lambda: service.records("alpa")))[0],
-            ]
-        )
+        costs.append(counted(store, lambda service=service: missed(lambda: service.records("alpa")))[0])
         calls, _ = counted(store, lambda service=service: missed(lambda: service.find("deadbeef")))
         assert calls["documents"] == count + 2, "a look into each, and the ids of two"
     assert costs[0] == costs[1]

@@ -116,7 +116,6 @@ def test_a_document_comes_whole_from_afar(both: Both) -> None:
         assert there == LibraryDocument(here.collection, here.record, here.text, tuple(map(bare, here.chunks)))
         assert [chunk.span.of(there.text) for chunk in there.chunks] == [chunk.content for chunk in there.chunks]
         assert both.remote.record(record.id) == record
-        assert both.remote.record(record.id, collection="default") == record
         assert both.remote.where(record.id) == "default"
     assert both.remote.records("default") == both.local.records("default")
 
@@ -126,9 +125,6 @@ def test_an_unknown_document_is_not_found(both: Both) -> None:
     for ask in (both.remote.find, both.remote.record, both.remote.where, both.remote.remove_document):
         with pytest.raises(NotFoundError, match="nowhere"):
             ask("nowhere")
-    known = both.local.records("default")[0].id
-    with pytest.raises(NotFoundError, match="project-alpha"):
-        both.remote.record(known, collection="project-alpha")
     for strange in ("..", "", "a/b", "a?b=c#d", "%2e%2e"):
         with pytest.raises(KnowledgeError):
             both.remote.find(strange)
@@ -189,7 +185,7 @@ def test_a_text_is_brought_recognised_and_replaced() -> None:
         assert not remote.deposit(replace(text, force=True)).unchanged
         assert local.deposits[-1].force
         assert remote.deposit(replace(text, text=FIRES)).replaced
-        assert local.record(done.document_id, collection="team").chunk_count == 2
+        assert local.record(done.document_id).chunk_count == 2
         assert remote.remove_document(done.document_id) == 2
         assert remote.drop_collection("team") == 0
         with pytest.raises(NotFoundError):

@@ -128,8 +128,8 @@ class Library(Protocol):
         """Return a document whole, whichever collection it is in; NotFoundError where there is none."""
         ...
 
-    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
-        """Return a document's record, from one collection where it is named; NotFoundError where there is none."""
+    def record(self, document_id: str) -> DocumentRecord:
+        """Return a document's record, whichever collection it is in; NotFoundError where there is none."""
         ...
 
     def where(self, document_id: str) -> str:

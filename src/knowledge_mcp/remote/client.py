@@ -158,14 +158,9 @@ class RemoteLibrary:
         """Return one whole."""
         return answers.FullDocument.read(self._get(f"/documents/{_quote(document_id)}", text="true")).value()
 
-    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+    def record(self, document_id: str) -> DocumentRecord:
         """Return one's record."""
-        found = self._glance(document_id)
-        if collection is not None and found.collection != collection:
-            raise NotFoundError(
-                f"Document not found in '{collection}': {document_id}", suggestion=f"It is in '{found.collection}'."
-            )
-        return found.record
+        return self._glance(document_id).record
 
     def where(self, document_id: str) -> str:
         """Name its collection."""

@@ -203,9 +203,8 @@ class LibraryService:
             self._locations.clear()
         self._locations[document_id] = collection
 
-    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
-        base = self._of(self.where(document_id)) if collection is None else self._existing(collection)
-        return documents.document(base, document_id)
+    def record(self, document_id: str) -> DocumentRecord:
+        return documents.document(self._of(self.where(document_id)), document_id)
 
     def find(self, document_id: str) -> LibraryDocument:
         collection = self.where(document_id)
