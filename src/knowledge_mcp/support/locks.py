@@ -44,7 +44,7 @@ def hold_lock(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) ->
 
 
 def acquire(folder: Path, name: str) -> Callable[[], None]:
-    """Take a lock that nobody else asks for, until the function returned is called or the process ends.
+    """Take a lock that nobody else asks for, until the function returned is called, or nobody holds that any more.
 
     Raises:
         OSError: the folder cannot be written.
