@@ -161,7 +161,7 @@ def test_tables_of_a_newer_version_are_refused_at_the_start_and_while_running(da
             assert "newer version" in expect(ConfigError, call).message
         assert "newer version" in refused(url).message
         assert rows(url, "SELECT name, documents FROM knowledge_mcp.collections") == [("c", 1)]
-        rows(url, "UPDATE knowledge_mcp.meta SET version = 1")
+        rows(url, "UPDATE knowledge_mcp.meta SET version = 2")
         assert len(running.open("c").documents()) == 1
 
 
@@ -176,17 +176,19 @@ def test_older_tables_are_migrated_once_or_left_whole(database: Make, monkeypatc
         session.run("CREATE TABLE knowledge_mcp.step (a int)")
         raise InvalidInputError("broken")
 
-    monkeypatch.setattr(tables, "MIGRATIONS", {0: fail})
+    monkeypatch.setattr(tables, "MIGRATIONS", {0: fail, 1: fail})
     assert refused(url).message == "broken"
     assert rows(url, "SELECT to_regclass('knowledge_mcp.step'), version FROM knowledge_mcp.meta") == [(None, 0)]
 
     def step(session: PostgresSession) -> None:
         session.run("CREATE TABLE knowledge_mcp.step (a int)")
 
-    monkeypatch.setattr(tables, "MIGRATIONS", {0: step})
+    def nothing(_: PostgresSession) -> None: ...
+
+    monkeypatch.setattr(tables, "MIGRATIONS", {0: step, 1: nothing})
     with closing(PostgresStore(url, ANALYSER)) as store:
         assert [each.name for each in store.collections()] == ["c"]
-    assert rows(url, "SELECT version FROM knowledge_mcp.meta") == [(1,)]
+    assert rows(url, "SELECT version FROM knowledge_mcp.meta") == [(2,)]
 
 
 def test_a_user_without_rights_is_told_which_and_one_with_a_schema_of_its_own_needs_no_more(

@@ -1,4 +1,4 @@
--- Tables of the PostgreSQL store, version 1; EXTENSION stands for the schema of pgvector.
+-- Tables of the PostgreSQL store, version 2; EXTENSION stands for the schema of pgvector.
 -- A target of 8160 bytes keeps vectors of up to 1,900 components in their row, where an exact search finds them.
 
 CREATE TABLE knowledge_mcp.meta (version int NOT NULL);
@@ -53,10 +53,10 @@ CREATE TABLE knowledge_mcp.postings (
     collection int NOT NULL,
     term text COLLATE "C" NOT NULL,
     block bigint NOT NULL,
-    data bytea NOT NULL,
-    PRIMARY KEY (collection, term, block)
+    data bytea NOT NULL
 );
 ALTER TABLE knowledge_mcp.postings ALTER data SET STORAGE EXTERNAL;
+CREATE INDEX postings_by_term ON knowledge_mcp.postings (collection, term, block) INCLUDE (data);
 CREATE INDEX postings_by_block ON knowledge_mcp.postings (block);
 CREATE TABLE knowledge_mcp.definitions (
     collection int NOT NULL,

@@ -32,7 +32,7 @@ from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres import verify, writing
 from knowledge_mcp.stores.postgres.connection import PostgresDatabase
-from knowledge_mcp.stores.postgres.search import Known, Search, known_vectors
+from knowledge_mcp.stores.postgres.search import Known, Search, condition, known_vectors
 from knowledge_mcp.stores.postgres.tables import (
     SCHEMA,
     PostgresPlace,
@@ -43,7 +43,7 @@ from knowledge_mcp.stores.postgres.tables import (
     place_of,
 )
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
-from knowledge_mcp.stores.shared.filters import check_filter
+from knowledge_mcp.stores.shared.filters import absent_in, check_filter
 from knowledge_mcp.stores.shared.payload import (
     chunk_from_json,
     parts_from,
@@ -91,6 +91,7 @@ class PostgresStore:
         self.database = PostgresDatabase(url, patience=patience)
         self.known: Known = {}
         self.sizes: dict[int, tuple[str, int]] = {}
+        self.indexed: set[int] = set()
 
     @property
     def identity(self) -> StoreIdentity:
@@ -239,7 +240,7 @@ class PostgresHandle:
         for each in ids:
             on_published(each)
         added = sum(len(document.chunks) for document, _ in group)
-        if place.chunks + added >= writing.INDEX_FROM_CHUNKS:
+        if place.chunks + added >= writing.INDEX_FROM_CHUNKS and place.id not in self._store.indexed:
             self._index(place)
 
     def _index(self, place: PostgresPlace) -> None:
@@ -250,6 +251,7 @@ class PostgresHandle:
                 self._database.write(
                     lambda it: writing.index_chunks(it, self._database.extension, place), lambda _: None
                 )
+            self._store.indexed.add(place.id)
         except KnowledgeError as exc:  # the documents are there, every vector is compared, the next publish tries again
             log_event(_logger, logging.WARNING, "index_not_made", reason=exc.message)
 
@@ -261,10 +263,10 @@ class PostgresHandle:
             writing.lock_documents(session, place.id, [document_id])
             seen = writing.generations(session, place.id, [document_id])
             gone = writing.remove(session, place.id, [document_id])
-            removed.update(dict.fromkeys(seen, gone.chunks))
-            if gone.documents:
-                writing.count(session, place.id, writing.Counters(), gone)
-            return gone.chunks
+            removed.update(dict.fromkeys(seen, int(gone[1])))
+            if gone.any():
+                writing.count(session, place.id, -gone)
+            return int(gone[1])
 
         def done(session: PostgresSession) -> int | None:
             place = place_of(session, self._name, self._store.location)
@@ -277,12 +279,9 @@ class PostgresHandle:
         return self._read(lambda session, place: known_vectors(session, place.id, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        select = f"SELECT record, document_id FROM {SCHEMA}.documents WHERE collection = %s"
-        end = " ORDER BY document_id LIMIT %s"
-        if document_ids is None:
-            found = self._rows(f"{select}{end}", limit)
-        else:
-            found = self._rows(f"{select} AND document_id = ANY(%s){end}", list(document_ids), limit)
+        among, ids = ("", ()) if document_ids is None else (" AND document_id = ANY(%s)", (list(document_ids),))
+        select = f"SELECT record, document_id FROM {SCHEMA}.documents WHERE collection = %s{among}"
+        found = self._rows(f"{select} ORDER BY document_id LIMIT %s", *ids, limit)
         return sound(found, lambda row: record_from_json(row[0], row[1]))
 
     def parts(self, document_id: str) -> DocumentParts | None:
@@ -322,8 +321,8 @@ class PostgresHandle:
             terms, newer = terms_of(
                 text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
             )
-            search = Search.of(session, self._database.extension, place, filter, limit, self._store.known)
-            found = search.legs(vector, terms)
+            asked = (*condition(filter), max(0, limit), self._store.known, absent_in(filter))
+            found = Search(session, self._database.extension, place, *asked).legs(vector, terms)
             return replace(found, lexical_error=newer or found.lexical_error)
 
         return self._read(work, indexed=True, by_newer=True)

@@ -8,7 +8,7 @@ Only `PostgresSession` knows how psycopg's calls look. The schema has a version,
 | `collections` | collection, with its counters; `state` is another one after each change |
 | `documents` | document: record, canonical text, structure; `generation` is another one after each publish |
 | `chunks`, `payloads` | chunk: what is searched and filtered, and the passage itself |
-| `postings` | term in a block: which chunks hold it how often, and how long these are |
+| `postings` | 200 postings of a term in a block: which chunks hold it how often, and how long these are |
 | `definitions` | defined term or alias of a chunk |
 
 A *block* is what one publish has written together. Texts are kept as bytes: a text may hold what PostgreSQL's may not.
@@ -95,11 +95,32 @@ def register_vectors(oid: int) -> Callable[[Connection], None]:
 
 
 SCHEMA = "knowledge_mcp"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+NO_WORKERS = ("max_parallel_maintenance_workers", "0")
+"""Setting with which an index is made: workers need shared memory that containers lack."""
 _SERVER, _EXTENSION = 15, (0, 7)
 """Before 0.7 there was no `halfvec`, whose index takes half the memory."""
 
-MIGRATIONS: Mapping[int, Callable[[PostgresSession], None]] = MappingProxyType({})
+
+def _cut_postings(session: PostgresSession) -> None:
+    """Cut postings into pieces that one index holds beside their terms, and drop the indexes that did so in part."""
+    session.set(*NO_WORKERS)
+    session.run(f"ALTER TABLE {SCHEMA}.postings DROP CONSTRAINT postings_pkey")
+    older = "SELECT indexname FROM pg_indexes WHERE schemaname = %s AND indexname ~ '^(terms|longs)_[0-9]+$'"
+    for (name,) in session.rows(older, (SCHEMA,)):
+        session.run(f"DROP INDEX {SCHEMA}.{name}")
+    session.run(
+        f"WITH long AS (DELETE FROM {SCHEMA}.postings WHERE octet_length(data) > 1800 RETURNING *)"
+        f" INSERT INTO {SCHEMA}.postings SELECT collection, term, block, substr(data, start, 1800)"
+        " FROM long, generate_series(1, octet_length(data), 1800) start"
+    )
+    session.run(
+        f"CREATE INDEX postings_by_term ON {SCHEMA}.postings (collection, term, block) INCLUDE (data);"
+        f"ANALYZE {SCHEMA}.postings"
+    )
+
+
+MIGRATIONS: Mapping[int, Callable[[PostgresSession], None]] = MappingProxyType({1: _cut_postings})
 """From each older version the step to the next one, run inside the transaction that ends with the new version."""
 
 

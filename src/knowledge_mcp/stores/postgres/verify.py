@@ -11,7 +11,7 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres.search import HEAD, postings
 from knowledge_mcp.stores.postgres.tables import SCHEMA, PostgresPlace, PostgresSession, Row
-from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, prepare, write_block
+from knowledge_mcp.stores.postgres.writing import IndexedDocument, prepare, write_block
 from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
 from knowledge_mcp.stores.shared.ranking import counted_terms
@@ -36,8 +36,8 @@ def index_anew(session: PostgresSession, place: PostgresPlace, analyser: Analyse
     """Make postings, definitions and counters again from the visible chunks of a locked collection."""
     for table in ("postings", "definitions"):
         session.run(f"DELETE FROM {SCHEMA}.{table} WHERE collection = %s", (place.id,))
-    block: IndexedBlock | None = None
-    size = 0
+    block: list[tuple[Sequence[int], IndexedDocument]] = []
+    start, size = 0, 0
     for document_id, first in session.rows(
         f"SELECT d.document_id, min(c.key) FROM {SCHEMA}.documents d LEFT JOIN {SCHEMA}.chunks c"
         " USING (collection, document_id) WHERE d.collection = %s GROUP BY 1 ORDER BY 2",
@@ -49,26 +49,28 @@ def index_anew(session: PostgresSession, place: PostgresPlace, analyser: Analyse
             (place.id, document_id),
         )
         read = sound(found, lambda row: (int(row[0]), chunk_from_json(row[1])))
-        if block is None or size + len(read) > _AT_ONCE:
-            if block is not None:
-                write_block(session, place.id, block)
-            block, size = IndexedBlock(0 if first is None else int(first)), 0
+        if not block or size + len(read) > _AT_ONCE:
+            write_block(session, place.id, start, block)
+            block, start, size = [], int(first or 0), 0
         size += len(read)
         indexed = prepare([chunk for _, chunk in read], analyser)
-        add_document(block, place.id, [key for key, _ in read], indexed)
+        block.append(([key for key, _ in read], indexed))
         session.run(
             f"UPDATE {SCHEMA}.documents SET block = %s, words = %s WHERE collection = %s AND document_id = %s",
-            (block.first, indexed.words, place.id, document_id),
+            (start, indexed.words, place.id, document_id),
         )
-    if block is not None:
-        write_block(session, place.id, block)
-    sums = ", ".join(f"coalesce(sum({each}), 0) AS {each}" for each in ("chunks", "tokens", "words"))
+    write_block(session, place.id, start, block)
     session.run(
-        f"UPDATE {SCHEMA}.collections c SET state = gen_random_uuid(), analyser = %s, documents = d.documents,"
-        " chunks = d.chunks, tokens = d.tokens, words = d.words"
-        f" FROM (SELECT count(*) AS documents, {sums} FROM {SCHEMA}.documents WHERE collection = %s) d WHERE c.id = %s",
+        f"UPDATE {SCHEMA}.collections SET state = gen_random_uuid(), analyser = %s,"
+        f" (documents, chunks, tokens, words) = ({_COUNTED}) WHERE id = %s",
         (analyser.version, place.id, place.id),
     )
+
+
+_COUNTED = (
+    "SELECT count(*), coalesce(sum(chunks), 0)::bigint, coalesce(sum(tokens), 0)::bigint,"
+    f" coalesce(sum(words), 0)::bigint FROM {SCHEMA}.documents WHERE collection = %s"
+)
 
 
 def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding]:
@@ -138,11 +140,7 @@ _ORPHANS = (
 
 
 def _counters(session: PostgresSession, place: PostgresPlace) -> Iterator[str]:
-    counted = session.rows(
-        "SELECT count(*), coalesce(sum(chunks), 0)::bigint, coalesce(sum(tokens), 0)::bigint,"
-        f" coalesce(sum(words), 0)::bigint FROM {SCHEMA}.documents WHERE collection = %s",
-        (place.id,),
-    )[0]
+    (counted,) = session.rows(_COUNTED, (place.id,))
     kept = (place.documents, place.chunks, place.tokens, place.words)
     if kept != counted:
         yield f"The collection's counters say {kept}, counted are {counted} (documents, chunks, tokens, words)."
