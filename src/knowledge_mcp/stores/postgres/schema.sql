@@ -53,10 +53,10 @@ CREATE TABLE knowledge_mcp.postings (
     collection int NOT NULL,
     term text COLLATE "C" NOT NULL,
     block bigint NOT NULL,
-    data bytea NOT NULL
+    entries bytea NOT NULL
 );
-ALTER TABLE knowledge_mcp.postings ALTER data SET STORAGE EXTERNAL;
-CREATE INDEX postings_by_term ON knowledge_mcp.postings (collection, term, block) INCLUDE (data);
+ALTER TABLE knowledge_mcp.postings ALTER entries SET STORAGE EXTERNAL;
+CREATE INDEX postings_by_term ON knowledge_mcp.postings (collection, term, block) INCLUDE (entries);
 CREATE INDEX postings_by_block ON knowledge_mcp.postings (block);
 CREATE TABLE knowledge_mcp.definitions (
     collection int NOT NULL,

@@ -188,7 +188,7 @@ class Search:
             if self.absent:
                 counts |= _counts(read(unknown))
             else:
-                for term, size in _of_terms(self.session, self.place, "sum(octet_length(data))::bigint", unknown):
+                for term, size in _of_terms(self.session, self.place, "sum(octet_length(entries))::bigint", unknown):
                     counts[term] += size // ENTRY.itemsize
             if len(self.known) > _MOST_KNOWN:
                 self.known.clear()
@@ -217,7 +217,7 @@ def postings(
     blocks: NDArray[np.int64] | None = None,
 ) -> Postings:
     """Read the postings of some terms, or of all; of some blocks, or of all."""
-    both = "string_agg(int8send(block) || int4send(octet_length(data)), ''::bytea), string_agg(data, ''::bytea)"
+    both = "string_agg(int8send(block) || int4send(octet_length(entries)), ''::bytea), string_agg(entries, ''::bytea)"
     read: Postings = {}
     for term, heads, data in _of_terms(session, place, both, terms, blocks):
         lists, entries = np.frombuffer(heads, _BLOCK), np.frombuffer(data, ENTRY)

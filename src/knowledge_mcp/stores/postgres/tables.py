@@ -114,8 +114,11 @@ def _cut_postings(session: PostgresSession) -> None:
         f" INSERT INTO {SCHEMA}.postings SELECT collection, term, block, substr(data, start, 1800)"
         " FROM long, generate_series(1, octet_length(data), 1800) start"
     )
+    # written anew, for an index is of rows deleted just now too; by another name, for an older process must not read on
     session.run(
-        f"CREATE INDEX postings_by_term ON {SCHEMA}.postings (collection, term, block) INCLUDE (data);"
+        f"ALTER TABLE {SCHEMA}.postings ALTER data TYPE bytea USING substr(data, 1), ALTER data SET STORAGE EXTERNAL;"
+        f"ALTER TABLE {SCHEMA}.postings RENAME data TO entries;"
+        f"CREATE INDEX postings_by_term ON {SCHEMA}.postings (collection, term, block) INCLUDE (entries);"
         f"ANALYZE {SCHEMA}.postings"
     )
 

@@ -115,7 +115,7 @@ def _write_postings(
         for term, entries in sorted(data.items())
         for start in range(0, len(entries), PIECE)
     )
-    session.copy(f"{SCHEMA}.postings", "collection, term, block, data", ("int4", "text", "int8", "bytea"), rows)
+    session.copy(f"{SCHEMA}.postings", "collection, term, block, entries", ("int4", "text", "int8", "bytea"), rows)
 
 
 def lock_documents(session: PostgresSession, collection: int, document_ids: Iterable[str]) -> None:
@@ -220,7 +220,8 @@ def _take_out(session: PostgresSession, collection: int, blocks: set[int], keys:
     for (block,) in shared:
         kept: dict[str, bytes] = {}
         for term, data in session.rows(
-            f"SELECT term, string_agg(data, ''::bytea) FROM {SCHEMA}.postings WHERE block = %s GROUP BY term", (block,)
+            f"SELECT term, string_agg(entries, ''::bytea) FROM {SCHEMA}.postings WHERE block = %s GROUP BY term",
+            (block,),
         ):
             entries = np.frombuffer(data, ENTRY)
             left = entries[~np.isin(entries["offset"].astype(np.int64) + block, gone)]
