@@ -108,6 +108,14 @@ def test_no_sign_of_the_text_is_taken_for_a_mark(document: Document) -> None:
     assert found.warnings == ()
 
 
+@pytest.mark.parametrize("title", ["1. #", "1 #", "a #", "5 C##"])
+def test_a_heading_that_ends_with_marks_keeps_them(title: str) -> None:
+    builder = DocumentBuilder()
+    builder.heading(title, level=1, source=HeadingSource.MARKUP)
+    document = builder.build(content_item(b"", "made.md", "text/markdown"))
+    assert outline(again(document)) == outline(document)
+
+
 def _bare(document: Document) -> str:
     """Return the text without blanks, and without bullets, which may be others."""
     return re.sub(r"[•–\s]", "", document.text)

@@ -27,6 +27,7 @@ _BULLET = "•"
 _ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
 _CLOSING_MARKS = re.compile(r"(?<![\s#])[ \t]++#+\s*\Z")
 """What closes a heading, and is read as its words where attributes follow: `## Scope ## {#scope}`."""
+_ESCAPED_MARK = re.compile(r"\\#\s*+\{[^{}]*\}\s*\Z")
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
@@ -176,7 +177,9 @@ class MarkdownWalker:
         attributes = _ATTRIBUTES.search(words)
         pairs = ""
         if attributes and not inline.content.rstrip().endswith("\\}"):
-            words, pairs = _CLOSING_MARKS.sub("", words[: attributes.start()]), attributes.group("pairs")
+            words, pairs = words[: attributes.start()], attributes.group("pairs")
+            if not _ESCAPED_MARK.search(inline.content):
+                words = _CLOSING_MARKS.sub("", words)
             names.append(attributes.group("id") or "")
         self._section(level, words, names, pairs)
 
