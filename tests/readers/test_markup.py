@@ -362,3 +362,5 @@ dense_ encoding*, and 2 * 3 is 6 * 1.
         ).split()
     )
     assert [reference.text for reference in document.references] == ["rules"]
+    place = next(anchor.place for anchor in document.anchors if anchor.name == "norm:misa_op")
+    assert document.text[place:].startswith("The extension")

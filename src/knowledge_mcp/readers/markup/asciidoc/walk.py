@@ -42,6 +42,7 @@ _SECTION = re.compile(r"(?P<marks>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)")
 _ATTRIBUTE = re.compile(r":(?P<off>!?)(?P<name>\w[\w-]{0,60})!?:(?:[ \t]+(?P<value>.*))?")
 _BLOCK_TITLE = re.compile(r"\.(?P<title>[^\s.].{0,500})")
 _ANCHOR = re.compile(r"\[\[(?P<id>[^\[\],]{1,200})(?:,[^\[\]]{0,500})?\]\]")
+_INLINE_ID = re.compile(rf"{_ANCHOR.pattern}|\[#(?P<marked>[\w:-]{{1,200}})[^\[\]]{{0,100}}\](?=[#*_`])")
 _ATTRIBUTES = re.compile(r"\[(?P<inside>[^\[\]]{0,1000})\]")
 _DELIMITER = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,:!]={3,}|`{3,}[\w+-]{0,40})")
 _DIRECTIVE = re.compile(
@@ -290,7 +291,8 @@ class _Walk:
         if found:
             text = text[found.start("words") :]
         kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
-        yield _at(with_anchors(self._labelled(kind, ADMONITIONS.get(style, ""), text), marks.names), lines)
+        written = self._labelled(kind, ADMONITIONS.get(style, ""), text)
+        yield _at(with_anchors(written, [*marks.names, *_ids_in(text)]), lines)
 
     def _table(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
         """Write a table, and behind it the tables that stand in its cells; one that only sets these is none."""
@@ -357,7 +359,8 @@ class _Walk:
                 yield _at(described, lines[begun:at])
             else:
                 item_piece = with_anchors(
-                    self._item(found["marks"], counted(counts[level], forms[level]), words, level), names
+                    self._item(found["marks"], counted(counts[level], forms[level]), words, level),
+                    [*names, *_ids_in(words)],
                 )
                 yield _at(item_piece, lines[begun:at])
             taken = yield from self._attached(lines, at, depth)
@@ -434,7 +437,7 @@ def _auto_name(title: str) -> str:
 
 
 def _ids_in(text: str) -> list[str]:
-    return [found["id"].strip() for found in _ANCHOR.finditer(text)]
+    return [(found["id"] or found["marked"]).strip() for found in _INLINE_ID.finditer(text)]
 
 
 def _form_of(mark: str) -> str:
