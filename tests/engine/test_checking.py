@@ -105,6 +105,13 @@ def test_a_limit_that_is_not_kept_makes_the_evidence_partial() -> None:
         ("It shall weigh at most 5 kg.", "It weighs at least 2 kg.", "not stated"),
         ("It shall weigh at most 5 kg.", "It weighs 4 kg or 40 N.", "met"),
         ("It shall use 230 V.", "It uses 110 V.", "not met"),
+        ("It shall be not less than 900 mm wide.", "It is 850 mm wide.", "not met"),
+        ("It shall not be less than 1 200 mm deep.", "It is 1 250 mm deep.", "met"),
+        ("It shall not run dry for more than 5 min.", "It can run dry for 8 min.", "not met"),
+        ("It shall last at least 10 000 h.", "It lasts 8 000 h.", "not met"),
+        ("It shall have at least 1 MΩ.", "It has 10 kΩ.", "not met"),
+        ("It shall have at least 2 m².", "It is 3 m long.", "not stated"),
+        ("It shall be at least 1,1 m high.", "It is 1,0 m high.", "not met"),
     ],
 )
 def test_limits_are_compared_in_base_units(demand: str, said: str, result: str) -> None:

@@ -113,7 +113,7 @@ def test_a_sentence_of_several_is_compared_for_itself() -> None:
         TERMS,
     )
     assert found.one.text == "Passwords shall have at least 8 characters."
-    assert found.why == "at least 8 character and at least 12 character"
+    assert found.why == "at least 8 characters and at least 12 characters"
 
 
 def test_thousands_of_requirements_take_few_comparisons() -> None:

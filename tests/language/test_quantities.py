@@ -21,6 +21,27 @@ from knowledge_mcp.language.quantities import quantities
         ("after two attempts", [(2.0, "attempt", "exactly")]),
         ("The cable is 1.5 km long.", [(1500.0, "m", "exactly")]),
         ("A file has ≤ 4 MiB.", [(4 * 1024.0**2, "B", "at most")]),
+        ("It is not less than 900 mm wide.", [(0.9, "m", "at least")]),
+        ("It is no fewer than 3 or not more than 9 beds.", [(3.0, "", "at least"), (9.0, "bed", "at most")]),
+        ("It is not more than or equal to 5 V.", [(5.0, "V", "at most")]),
+        ("A life greater than or equal to 10 000 h.", [(36_000_000.0, "s", "at least")]),
+        ("A mass of 1 200,5 g, max. 1,500 kg", [(1200.5, "g", "exactly"), (1_500_000.0, "g", "at most")]),
+        ("at the most 1,1 m, min. 0,125 m", [(1.1, "m", "at most"), (0.125, "m", "at least")]),
+        ("It stops within 5 min 30 s.", [(300.0, "s", "at most"), (30.0, "s", "exactly")]),
+        (
+            "5 mm to 10 mm or 3–4 m",
+            [(0.005, "m", "at least"), (0.01, "m", "at most"), (3, "m", "at least"), (4, "m", "at most")],
+        ),
+        ("1 MΩ, 10 kΩ and 5 mOhm", [(1e6, "Ω", "exactly"), (1e4, "Ω", "exactly"), (0.005, "Ω", "exactly")]),
+        (
+            "5 m², 5 cm2, 5 m³ and 5 l",
+            [(5, "m²", "exactly"), (5e-4, "m²", "exactly"), (5, "m³", "exactly"), (0.005, "m³", "exactly")],
+        ),
+        ("2 kN/m², 2 kN/m and 2 m/s²", [(2000, "Pa", "exactly"), (2000, "N/m", "exactly"), (2, "m/s²", "exactly")]),
+        ("36 km/h and 5 N·m", [(10, "m/s", "exactly"), (5, "Nm", "exactly")]),
+        ("10⁻⁶ s, 5 × 10^-6 s, 1e-6 s", [(1e-6, "s", "exactly"), (5e-6, "s", "exactly"), (1e-6, "s", "exactly")]),
+        ("1/2 inch and 1 1/2 inches", [(0.0127, "m", "exactly"), (0.0381, "m", "exactly")]),
+        ("5 M, 5 G and 5 per cent", [(5, "M", "exactly"), (5, "G", "exactly"), (5, "%", "exactly")]),
         ("See clause 4.2 of IEC 61508 and RFC 2119.", []),
         ("Use SHA256 and part A4.", []),
     ],
@@ -35,3 +56,8 @@ def test_the_words_that_make_a_limit_belong_to_its_place() -> None:
     sentence = "The valve shall close in 3 s or more, not less."
     (only,) = quantities(sentence)
     assert sentence[only.start : only.end] == "3 s or more"
+
+
+def test_a_quantity_says_what_is_printed() -> None:
+    least, most = quantities("It shall bear between 5 and 10 kN/m².")
+    assert (str(least), str(most)) == ("at least 5 kN/m²", "at most 10 kN/m²")

@@ -13,14 +13,12 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
-from knowledge_mcp.language.quantities import Bound, Quantity, quantities
+from knowledge_mcp.language.force import PLAIN, RANK, forces_of
+from knowledge_mcp.language.quantities import Bound, Quantity, denied, is_physical, quantities
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 
 Terms = Callable[[str], Sequence[str]]
-_PHYSICAL = frozenset(
-    {"s", "m", "g", "V", "A", "W", "Hz", "Pa", "N", "J", "Ω", "bit", "bit/s", "B", "m/s", "%", "°C", "K", "dB"}
-)
 
 
 class CheckType(StrEnum):
@@ -69,12 +67,12 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         demand: its words.
         evidence: quotes with their citations, best first.
     """
-    stated = [(each, quote, where) for quote, where in evidence for each in quantities(quote)]
+    stated = [(each, quote, where) for quote, where in evidence for each in _limits_in(quote)]
     found: list[RowCheck] = []
-    for limit in quantities(demand):
-        if not limit.unit or (limit.bound is Bound.EXACT and limit.unit not in _PHYSICAL and not evidence):
+    for limit in _limits_in(demand):
+        if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
-        demanded = _limit_text(limit)
+        demanded = str(limit)
         same = [
             (_satisfies(limit, each), quote[each.start : each.end].strip(), where)
             for each, quote, where in stated
@@ -86,7 +84,7 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         if match is not None:
             result = RowResult.MET if match[0] else RowResult.NOT_MET
             found.append(RowCheck(CheckType.LIMIT, result, demanded, match[1], match[2]))
-        elif limit.bound is not Bound.EXACT or limit.unit in _PHYSICAL:
+        elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
             found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, demanded))
     return found
 
@@ -106,8 +104,10 @@ def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
     return more or equal
 
 
-def _limit_text(limit: Quantity) -> str:
-    return f"{'' if limit.bound is Bound.EXACT else limit.bound.value} {limit.value:g} {limit.unit}".strip()
+def _limits_in(sentence: str) -> tuple[Quantity, ...]:
+    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min."""
+    force = max(forces_of(sentence, PLAIN), key=lambda each: RANK[each.modality], default=None)
+    return denied(sentence, force, quantities(sentence))[1]
 
 
 # ---- sections

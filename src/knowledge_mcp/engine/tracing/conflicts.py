@@ -12,14 +12,14 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, places_in, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
-from knowledge_mcp.language.quantities import Bound, Quantity, quantities
+from knowledge_mcp.language.quantities import Bound, Quantity, denied, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
@@ -63,8 +63,6 @@ _CODE = re.compile(
 """What is a name and no word: none of it may differ."""
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
-_DENIED = re.compile(r"(?:not|never|no)\b", re.IGNORECASE)
-_OTHER = {Bound.LEAST: Bound.MOST, Bound.MOST: Bound.LEAST, Bound.EXACT: Bound.EXACT}
 _OPPOSITES = {
     frozenset(pair.split())
     for pair in (
@@ -273,26 +271,12 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         if len(set(subject)) + 2 * len(printed) < _FEWEST_WORDS:
             continue
         force = max(forces, key=lambda each: RANK[each.modality], default=None)
-        negated, limits = _negate_limits(text, force, printed)
+        negated, limits = denied(text, force, printed)
         demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset((*_CODE.findall(text), *(mark.key for mark in places_in(text))))
         context = item.citation if _POINTS.search(text) else ""
         yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
-
-
-def _negate_limits(text: str, force: Force | None, printed: tuple[Quantity, ...]) -> tuple[bool, tuple[Quantity, ...]]:
-    """Tell what is denied: what a sentence says, or its limits, which then are others: "not wait more than 5 s"."""
-    if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
-        return force is not None and force.negated, printed
-    denying = [each for each in printed if _DENIED.match(text, each.start)]
-    if any(text[force.end : each.start].strip() for each in denying):
-        return True, printed  # denied twice: "not take no longer than 5 s"
-    return False, printed if denying else tuple(replace(each, bound=_OTHER[each.bound]) for each in printed)
-
-
-def _limits_after(force: Force, limit: Quantity) -> bool:
-    return limit.bound is not Bound.EXACT and limit.end > force.end
 
 
 def _subject(text: str, own_id: str, limits: Sequence[Quantity]) -> str:
@@ -451,7 +435,7 @@ def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
     if len(differ) != 1:
         return None  # two that differ are a condition and what holds under it
-    return " and ".join(_limit_text(each) for each in differ[0])
+    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT)}{each}" for each in differ[0])
 
 
 def _differ(mine: Quantity, its: Quantity) -> bool:
@@ -461,10 +445,6 @@ def _differ(mine: Quantity, its: Quantity) -> bool:
         low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
         return low.value > high.value  # else the two ends of a range
     return True
-
-
-def _limit_text(limit: Quantity) -> str:
-    return f"{limit.bound.value} {limit.value:g} {limit.unit}".strip()
 
 
 def _duplicate(same: Sequence[_Parsed]) -> Conflict:
