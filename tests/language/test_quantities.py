@@ -32,6 +32,7 @@ from knowledge_mcp.language.quantities import quantities
             "5 mm to 10 mm or 3–4 m",
             [(0.005, "m", "at least"), (0.01, "m", "at most"), (3, "m", "at least"), (4, "m", "at most")],
         ),
+        ("5 \u2126", [(5, "Ω", "exactly")]),
         ("1 MΩ, 10 kΩ and 5 mOhm", [(1e6, "Ω", "exactly"), (1e4, "Ω", "exactly"), (0.005, "Ω", "exactly")]),
         (
             "5 m², 5 cm2, 5 m³ and 5 l",

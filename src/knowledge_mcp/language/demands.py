@@ -31,11 +31,12 @@ _NORMAL = {
     "allowed": "may",
 }
 _NUMBER = re.compile(
-    r"(?<![\w.,/])(?<![A-Za-z][+-])(?:[<>≤≥±~]\s?)?(?:(?<![\w)−–+-])[+−-])?"
+    r"(?<![\w.,/])(?<![A-Za-z][+-])(?:(?:[<>]=?|[≤≥±~])\s?)?(?:(?<![\w)−–+-])[+−-])?"
     r"(?:[1-9]\d{0,2}(?:[ \u2009\u00a0\u202f]\d{3}){1,4}(?!\d)|\d+(?:[.,]\d{3})*)"
-    r"(?:[.,]\d+)?[⁻⁰¹²³⁴-⁹]{0,3}"
-    r"(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in(?=[.,;:)\]]|\Z|\s(?:long|wide|high|thick|deep|apart|or|by|x|×)\b)|ft|dB|min|h|°C|K|kg)"
-    r"(?:/(?:s|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]))?(?![\w]|[.,]\d)"
+    r"(?:[.,]\d+|/[1-9]\d?(?![\d/]))?[⁻⁰¹²³⁴-⁹]{0,3}"
+    r"(?:e[+−-]\d{1,2}|(?:\s?[×x]\s?10)?\^[+−-]?\d{1,2}|\s?[×x]\s?10(?:[+−-]\d{1,2}|[⁻⁰¹²³⁴-⁹]{1,3}))?"
+    r"(?:\s?[%‰°]|(?:\s?(?:[µμumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in(?=[.,;:)\]]|\Z|\s(?:long|wide|high|thick|deep|apart|or|by|x|×)\b)|ft|dB|min|h|°C|K|kg)"
+    r"(?:/(?:s[²2]?|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]|[/·⋅]\w))?(?![\w]|[.,]\d)"
 )
 _UNIT_WORD = re.compile(
     r"[\s-](?P<unit>(?:(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
@@ -171,7 +172,8 @@ def limits(sentence: str) -> list[PrintedMark]:
             unit = behind["unit"] if behind else ""
             word = match.group().lower()
             number = "".join(match.group().split()) if pattern is _NUMBER else str(NUMBER_WORDS.get(word, word))
-            number = (number if _POWER.match(number) else _RAISED.sub("", number)).replace("−", "-")
+            number = number if _POWER.search(number) else _RAISED.sub("", number)
+            number = number.replace("−", "-").replace(">=", "≥").replace("<=", "≤").replace("μ", "µ")
             key = f"{number} {unit.lower().removesuffix('s')}"
             end = behind.end() if behind else match.end()
             found.append(PrintedMark(key, match.group().strip(), match.start(), end, unit))
@@ -191,9 +193,9 @@ def _is_mark(before: str) -> bool:
     return before.count("(") <= before.count(")") and not _LEADS.search(before[-20:])
 
 
-_POWER = re.compile(r"(?:10|2)[⁻⁰¹²³⁴-⁹]")
-_RAISED = re.compile(r"[⁻⁰¹²³⁴-⁹]")
-"""Digits that are raised: of a power, or the mark of a note, which is no part of a number."""
+_POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
+_RAISED = re.compile(r"(?<=\d)[⁻⁰¹²³⁴-⁹]{1,3}")
+"""Digits that are raised behind a number: of a power, or the mark of a note, which is no part of it."""
 _LEADS = re.compile(
     r"(?:\b(?:about|at|and|by|exceed(?:ing)?|for|from|in|is|be|least|most|of|only|or|than|to|with|within)|[<>≤≥=±×/–-])\s*\Z",
     re.IGNORECASE,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knowledge_mcp.language.demands import NUMBER_WORDS, mask_places
-from knowledge_mcp.language.force import Force
+from knowledge_mcp.language.force import PLAIN, RANK, Force, forces_of
 
 
 class Bound(StrEnum):
@@ -90,6 +90,14 @@ def _units() -> dict[str, tuple[str, float]]:
 
 _SYMBOLS = _units()
 _BASES = frozenset(base for base, _ in _SYMBOLS.values())
+CASE_TELLS = frozenset(
+    one
+    for folded in ({each: each.casefold() for each in _SYMBOLS},)
+    for one in folded
+    for other in folded
+    if len(one) > 1 and folded[one] == folded[other] and _SYMBOLS[one] != _SYMBOLS[other]
+)
+"""Symbols that only capitals tell from another one: mW and MW."""
 _POWERS = {"²": 2, "2": 2, "³": 3, "3": 3}
 _NAMES = {
     "nanosecond": ("s", 1e-9),
@@ -182,7 +190,7 @@ _BEFORE = 40
 def quantities(sentence: str) -> list[Quantity]:
     """List the numbers of a sentence with unit and bound, in order; what is part of a name ("TLS1", "A-4") is none."""
     found: list[Quantity] = []
-    original, sentence = sentence, mask_places(sentence)
+    original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the sign of ohm, and the letter
     for number, named, unit, factor in _measured(sentence):
         end = named.end() if unit else number.end()
         before = sentence[max(0, number.start() - _BEFORE) : number.start()]
@@ -220,6 +228,12 @@ def denied(text: str, force: Force | None, printed: Sequence[Quantity]) -> tuple
     if any(text[force.end : each.start].strip() for each in denying):
         return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
     return False, tuple(printed if denying else (replace(each, bound=_OTHER[each.bound]) for each in printed))
+
+
+def limits_in(sentence: str) -> tuple[Quantity, ...]:
+    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min."""
+    force = max(forces_of(sentence, PLAIN), key=lambda each: RANK[each.modality], default=None)
+    return denied(sentence, force, quantities(sentence))[1]
 
 
 def _limits_after(force: Force, limit: Quantity) -> bool:

@@ -21,10 +21,11 @@ from knowledge_mcp.engine.changes.sentences import (
     sentences_of,
     word_weights,
 )
-from knowledge_mcp.engine.changes.wording import plain, words_of
+from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_of
 from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in, without_note_marks
 from knowledge_mcp.language.force import Convention
+from knowledge_mcp.language.quantities import limits_in
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -288,8 +289,32 @@ def _between(
         return
     found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
     yield from found
-    if rest != other_rest or (not found and _redirected(one, numbers) != words_of(without_note_marks(other))):
+    if not any(each.kind is ChangeType.NUMBER for each in found):
+        turned = _turned(one, other)
+        yield from (TextChange(ChangeType.NUMBER, *each, one, other) for each in turned)
+        if turned and _without_these(one, turned, 0) == _without_these(other, turned, 1):
+            return
+    if rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
+
+
+def _turned(one: str, other: str) -> list[tuple[str, str]]:
+    """List the limits that turned around, as printed: "at least 10 V" is now "at most 10 V"."""
+    ours, theirs = limits_in(one), limits_in(other)
+    if [(each.unit, each.value) for each in ours] != [(each.unit, each.value) for each in theirs]:
+        return []
+    return [
+        (one[mine.start : mine.end], other[its.start : its.end])
+        for mine, its in zip(ours, theirs, strict=True)
+        if mine.bound is not its.bound
+    ]
+
+
+def _without_these(sentence: str, turned: Sequence[tuple[str, str]], side: int) -> list[str]:
+    """List the words of a sentence without its limits that turned around."""
+    for each in turned:
+        sentence = sentence.replace(each[side], " ", 1)
+    return words_and_signs(sentence)
 
 
 _MarkPair = tuple[PrintedMark | None, PrintedMark | None]
@@ -328,10 +353,10 @@ def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | 
     for key, mark in sorted(marks, key=lambda each: each[1].start):
         if mark.start < end:
             continue
-        found += [(word, None) for word in words_of(sentence[end : mark.start])]
+        found += [(word, None) for word in words_and_signs(sentence[end : mark.start])]
         found.append((key, mark))
         end = mark.end
-    return found + [(word, None) for word in words_of(sentence[end:])]
+    return found + [(word, None) for word in words_and_signs(sentence[end:])]
 
 
 def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> list[tuple[ChangeType, str, str]]:
@@ -402,7 +427,7 @@ def _weighs_alone(mark: PrintedMark, kind: ChangeType) -> bool:
 def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:
     """List the words with the new numbers of clauses in place of the old ones, and without the marks of footnotes."""
     redirected = _CLAUSE_NUMBER.sub(lambda match: numbers.get(match.group(), match.group()), sentence)
-    return words_of(without_note_marks(redirected))
+    return words_and_signs(without_note_marks(redirected))
 
 
 def _parted(one: str, other: str) -> tuple[str, str]:
@@ -425,7 +450,7 @@ def _definitions(olds: Sequence[Clause], news: Sequence[Clause]) -> Iterator[Tex
     for key in dict.fromkeys((*before, *after)):
         one, other = before.get(key), after.get(key)
         was, now = one.text if one else "", other.text if other else ""
-        if words_of(was) != words_of(now):
+        if words_and_signs(was) != words_and_signs(now):
             yield TextChange(ChangeType.DEFINITION, was, now, one.term if one else "", other.term if other else "")
 
 

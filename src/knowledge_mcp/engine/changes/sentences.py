@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.wording import words_of
+from knowledge_mcp.engine.changes.wording import words_and_signs, words_of
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -126,7 +126,7 @@ def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], 
         for place in range(len(texts) - 1, -1, -1):
             if over.get(texts[place], 0) > 0:
                 over[texts[place]] -= 1
-                if words_of(texts[place]):
+                if words_and_signs(texts[place]):
                     found.append(place)
         return found[::-1]
 

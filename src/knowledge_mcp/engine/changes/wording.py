@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.language.quantities import CASE_TELLS
 from knowledge_mcp.support.checkpoints import check_each
 
 _NOT_WORD = re.compile(r"[\W_]+")
+_WORD_OR_SIGN = re.compile(r"[^\W_]+|(?P<sign>[^\w\s])(?P=sign)*")
+_SAYING = frozenset({"Sm", "Sc", "So"})
+"""Signs that say something: of mathematics, of currencies, and such as ticks and crosses."""
+_LAYOUT = frozenset("|~°−©®™￼")
+"""Signs among them that part cells, that a number has, that are written in two ways, or that stand for a picture."""
+_LONGEST_SIGN = 3
+"""Equal signs in a row; more are a line."""
+_BULLET = re.compile(r"\s*[\u25a0-\u25ff➢➤❖](?=\s)")
 _RUN = 4
 """Words in a run: fewer stand in any two texts, more are cut by every edit."""
 RARE = 40
@@ -27,6 +37,23 @@ def plain(text: str) -> str:
 def words_of(text: str) -> list[str]:
     """List the words and numbers of a text in lower case: what two texts are compared by."""
     return plain(text).split()
+
+
+def words_and_signs(text: str) -> list[str]:
+    """List the words and what else says something, such as "≥", "€" and "✓": by what it is told whether a text changed.
+
+    Symbols of units that capitals alone tell apart, as mW and MW, keep theirs.
+    """
+    text = text.replace(">=", "≥").replace("<=", "≤")
+    bullet = _BULLET.match(text)
+    found: list[str] = []
+    for match in _WORD_OR_SIGN.finditer(text, bullet.end() if bullet else 0):
+        words, sign = match.group(), match["sign"]
+        if sign is None:
+            found.append(words if words in CASE_TELLS else words.casefold())
+        elif len(words) <= _LONGEST_SIGN and sign not in _LAYOUT and unicodedata.category(sign) in _SAYING:
+            found.append(words)
+    return found
 
 
 def _runs_of(text: str) -> set[tuple[str, ...]]:

@@ -13,8 +13,7 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
-from knowledge_mcp.language.force import PLAIN, RANK, forces_of
-from knowledge_mcp.language.quantities import Bound, Quantity, denied, is_physical, quantities
+from knowledge_mcp.language.quantities import Bound, Quantity, is_physical, limits_in
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 
@@ -67,9 +66,9 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         demand: its words.
         evidence: quotes with their citations, best first.
     """
-    stated = [(each, quote, where) for quote, where in evidence for each in _limits_in(quote)]
+    stated = [(each, quote, where) for quote, where in evidence for each in limits_in(quote)]
     found: list[RowCheck] = []
-    for limit in _limits_in(demand):
+    for limit in limits_in(demand):
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         demanded = str(limit)
@@ -102,12 +101,6 @@ def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
     if stated.bound is Bound.MOST:
         return None if more or equal else False
     return more or equal
-
-
-def _limits_in(sentence: str) -> tuple[Quantity, ...]:
-    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min."""
-    force = max(forces_of(sentence, PLAIN), key=lambda each: RANK[each.modality], default=None)
-    return denied(sentence, force, quantities(sentence))[1]
 
 
 # ---- sections

@@ -1,0 +1,49 @@
+"""Signs that say something, and limits that turn around, are changes; how they are set is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.test_changes import compared
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("The fee is $500 a year.", "The fee is €500 a year.", [("words", "$500", "€500")]),
+        ("Stop the pump if p ≤ q.", "Stop the pump if p ≥ q.", [("words", "≤", "≥")]),
+        ("Write this part in C only.", "Write this part in C++ only.", [("words", "C", "C++")]),
+        ("| Guard | ✓ | ✗ |", "| Guard | ✗ | ✗ |", [("words", "✓", "✗")]),
+        ("| Power (mW) | Remark |", "| Power (MW) | Remark |", [("words", "(mW)", "(MW)")]),
+        ("● The pump has a valve.", "■ The pump has a valve.", []),
+        ("The pump uses 60 °C − 5 K.", "The pump uses 60°C - 5 K.", []),
+        ("It weighs 5 μg or ≥ 3 g.", "It weighs 5 µg or >= 3 g.", []),
+    ],
+)
+def test_a_sign_that_says_something_is_a_change(old: str, new: str, found: list[tuple[str, str, str]]) -> None:
+    assert _changes_in(old, new) == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("It has at least 10 bar.", "It has at most 10 bar.", [("number", "at least 10 bar", "at most 10 bar")]),
+        ("It is not less than 9 m.", "It is less than 9 m.", [("number", "not less than 9 m", "less than 9 m")]),
+        ("It is within 9 m of it.", "It is 9 m of it.", [("number", "within 9 m", "9 m")]),
+        ("It has not more than 9 W.", "It has 9 W or less.", [("words", "not more than … W.", "W or less.")]),
+        ("It bears 2 kN/m² now.", "It bears 2 kN/m now.", [("number", "2 kN/m²", "2 kN/m")]),
+        ("It goes at 3 m/s then.", "It goes at 3 m/s² then.", [("number", "3 m/s", "3 m/s²")]),
+        ("It fails 1 × 10-6 an hour.", "It fails 1 × 10-7 an hour.", [("number", "1 × 10-6", "1 × 10-7")]),
+        ("It fails 1e-6 an hour.", "It fails 1e-7 an hour.", [("number", "1e-6", "1e-7")]),
+        ("It is 1/2 of that.", "It is 1/3 of that.", [("number", "1/2", "1/3")]),
+        ("It takes 5 Nm there.", "It takes 5 N·m there.", [("words", "Nm", "N·m")]),
+    ],
+)
+def test_a_limit_that_turns_around_is_told_as_printed(old: str, new: str, found: list[tuple[str, str, str]]) -> None:
+    assert _changes_in(old, new) == found
+
+
+def _changes_in(old: str, new: str) -> list[tuple[str, str, str]]:
+    """Tell what changed between two clauses that have only these words."""
+    (only,) = compared(f"# 4 Pumps\n\n{old}\n", f"# 4 Pumps\n\n{new}\n")
+    return [(each.name, each.before, each.after) for each in only.changes]
