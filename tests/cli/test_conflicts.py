@@ -53,7 +53,7 @@ def test_json_has_kind_reason_and_both_citations(knowledge: Command, documents: 
     found = {each["kind"]: each for each in json.loads(done.out)["conflicts"]}
     assert set(found) == {"limit", "duplicate", "definition"}
     limit = found["limit"]
-    assert limit["why"] == "at most 5 s and at most 2 s"
+    assert limit["why"] == "at most 5 s and at most 2 seconds"
     assert {limit["one"]["citation"], limit["other"]["citation"]} == {"handbook.md, 4", "standard.md, 2"}
     assert limit["other"]["text"] == "When the tank is full, the pump shall stop within 2 seconds."
     assert f"Not compared in {documents}: drawing.dwg." in done.err

@@ -369,3 +369,12 @@ def test_links_that_are_no_list_are_refused(knowledge: Command, sides: tuple[str
         wrong.write_text(json.dumps({"id": "A", "text": "The pump shall stop.", "links": links}))
         done = knowledge("trace", str(wrong), sides[1])
         assert "the links of item 1 are no list" in done.err
+
+
+def test_declared_links_that_lead_nowhere_are_told(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("id,text,links\nREQ-9,The pump shall stop.,t_audit; t_gone\n")
+    told = knowledge("trace", str(tmp_path / "own.csv"), sides[1], "--json")
+    assert json.loads(told.out)["lost"] == [{"id": "REQ-9", "citation": "own.csv:2", "link": "t_gone"}]
+    assert "no single item of these sets (1): REQ-9 → t_gone." in told.err
+    narrowed = knowledge("trace", str(tmp_path / "own.csv"), sides[1], "--only-to", "t_audit", "--json")
+    assert json.loads(narrowed.out)["lost"] == []

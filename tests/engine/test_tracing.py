@@ -9,6 +9,7 @@ import numpy as np
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import WEIGHTS, Linker, cut_of, likely_from, probabilities, ratings
+from knowledge_mcp.surfaces.matrix import lost_links
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
 REQUIREMENTS = [
@@ -184,3 +185,30 @@ def test_a_word_that_most_items_have_speaks_for_no_link() -> None:
     names = "alpha bravo carol delta echo fox golf hotel india julia".split()
     found = witness(*((f"The system handles {name}.", f"Our system tests {name}.") for name in names))
     assert found == [(name,) for name in names]
+
+
+def test_declared_links_that_lead_nowhere_are_named() -> None:
+    sources = [TraceItem("A-1", "", "The pump shall stop.", "a:1", links=("B-1", "B-99")), REQUIREMENTS[1]]
+    targets = [TraceItem("B-1", "", "press the red button", "b:1", links=("A-7",)), TESTS[1]]
+    found = trace(sources, targets, LINKER)
+    assert ("A-1", "B-1", "declared") in sure(found)
+    assert [(item.id, name) for item, name in found.lost] == [("A-1", "B-99"), ("B-1", "A-7")]
+    assert lost_links(found) == "Declared links that lead to no single item of these sets (2): A-1 → B-99, B-1 → A-7."
+
+
+def test_links_name_items_of_several_documents_by_their_own_ids() -> None:
+    sources = [TraceItem("A-1", "", "Nothing is said here, see TST-2.", "a:1", links=("B-1", "B-3"))]
+    targets = [
+        TraceItem("one: B-1", "", "press the red button", "b:1", name="B-1"),
+        TraceItem("two: TST-2", "", "look at the lamp", "b:2", name="TST-2"),
+        TraceItem("one: B-3", "", "turn the wheel", "b:3", name="B-3"),
+        TraceItem("two: B-3", "", "close the door", "b:4", name="B-3"),
+    ]
+    found = trace(sources, targets, LINKER)
+    declared = {link.target.id for link in found.links if link.verdict is Verdict.DECLARED}
+    assert declared == {"one: B-1", "two: TST-2"}
+    assert [name for _, name in found.lost] == ["B-3"]
+
+
+def test_sets_without_any_chance_have_no_likely_link() -> None:
+    assert likely_from(np.zeros((1, 4), np.float32), 1.0) == 1.0

@@ -242,7 +242,8 @@ def likely_from(chances: Matrix, cut: float) -> float:
     with np.errstate(divide="ignore"):  # a pair that is certain leaves no chance that there is none
         none = np.exp(np.log1p(-candidates).sum())
     accepted = candidates[candidates >= cut]
-    expected = 2 * accepted.sum() / (accepted.size + float(chances.sum(dtype=np.float64)))
+    all_hits = accepted.size + float(chances.sum(dtype=np.float64))
+    expected = 2 * accepted.sum() / all_hits if all_hits else 0.0
     return 1.0 if none > expected else cut
 
 

@@ -13,6 +13,8 @@ UNRELATED_SETS = (
     "The two sets seem to have nothing to do with each other: proposed links mean little. "
     "Check that they are the right ones."
 )
+_MOST_LOST = 20
+"""Links that lead nowhere and are named in a message; JSON has all."""
 _COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
 
 
@@ -39,7 +41,22 @@ def as_values(found: Trace) -> dict[str, Any]:
             "from": [_gap(each) for each in found.untraced_sources],
             "to": [_gap(each) for each in found.untraced_targets],
         },
+        "lost": [{"id": item.id, "citation": item.citation, "link": name} for item, name in found.lost],
     }
+
+
+def lost_links(found: Trace) -> str:
+    """Say which declared links lead nowhere; empty where all lead to an item."""
+    if not found.lost:
+        return ""
+    named = ", ".join(f"{item.id} → {name}" for item, name in found.lost[:_MOST_LOST])
+    more = f" and {len(found.lost) - _MOST_LOST} more" if len(found.lost) > _MOST_LOST else ""
+    return f"Declared links that lead to no single item of these sets ({len(found.lost)}): {named}{more}."
+
+
+def warnings_of(found: Trace) -> tuple[str, str]:
+    """Say that the sets seem to be unrelated, and which links lead nowhere; each empty where it is not so."""
+    return "" if found.related else UNRELATED_SETS, lost_links(found)
 
 
 def _gap(item: TraceItem) -> dict[str, str]:
@@ -81,7 +98,7 @@ def as_html(source: str, target: str, found: Trace) -> str:
     return table_page(
         title=f"{html.escape(source)} → {html.escape(target)}",
         counts=verdicts,
-        lead=("" if found.related else f'<p class="warning">{UNRELATED_SETS}</p>') + gaps,
+        lead="".join(f'<p class="warning">{html.escape(each)}</p>' for each in warnings_of(found) if each) + gaps,
         columns=("From", "To", "Verdict", "Sure"),
         unsorted=("In common",),
         rows="".join(_html_row(link) for link in found.links),

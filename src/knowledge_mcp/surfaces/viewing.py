@@ -31,7 +31,7 @@ from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
 from knowledge_mcp.surfaces.contract import Response
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
+from knowledge_mcp.surfaces.matrix import warnings_of
 from knowledge_mcp.surfaces.redline import checked_kinds, count_changes, kinds_inside, select
 
 
@@ -461,7 +461,7 @@ def trace_between(
         source=TracedDocument.of(_describe(source), items=len(sources)),
         target=TracedDocument.of(_describe(target), items=len(targets)),
         threshold=round(found.threshold, 4),
-        warning="" if found.related else UNRELATED_SETS,
+        warning=" ".join(filter(None, warnings_of(found))),
         summary=dict(Counter(link.verdict.value for link in found.links)),
         links=[_link(link, *places, accepted=(link.source.id, link.target.id) in decided) for link in found.links],
         rejected=[

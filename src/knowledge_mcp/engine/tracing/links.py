@@ -53,6 +53,7 @@ class TraceItem:
         place: number of its clause, or its level, where that is known.
         kind: what its tool calls it.
         link_kinds: what its links are called there, in the order of `links`; empty where that is not known.
+        name: its id within its document, by which links name it, where `id` has the document before it.
     """
 
     id: str
@@ -64,6 +65,7 @@ class TraceItem:
     place: str = ""
     kind: str = ""
     link_kinds: tuple[str, ...] = ()
+    name: str = ""
 
     @property
     def words(self) -> str:
@@ -114,6 +116,7 @@ class Trace:
         untraced_targets: of the second.
         threshold: probability from which on a proposed link is likely.
         related: False where the two sets have next to nothing to do with each other: proposed links mean nothing then.
+        lost: items with the declared links of theirs that lead to no item of either set, or to several.
     """
 
     links: tuple[TraceLink, ...]
@@ -121,6 +124,7 @@ class Trace:
     untraced_targets: tuple[TraceItem, ...]
     threshold: float
     related: bool = True
+    lost: tuple[tuple[TraceItem, str], ...] = ()
 
 
 def trace(
@@ -163,20 +167,37 @@ def trace(
         tuple(each for each in targets if each.id not in ended),
         threshold,
         related or bool(declared),
+        _lost_links(sources, targets),
     )
 
 
 def _declared_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Iterator[tuple[str, str]]:
     """Yield what the items say of themselves: links that they list, and ids of the other set in their text."""
-    ids = {each.id for each in targets if _CODED.fullmatch(each.id)}
-    back = {each.id for each in sources if _CODED.fullmatch(each.id)}
-    every, others = {each.id for each in sources}, {each.id for each in targets}
+    back, there = _by_name(sources), _by_name(targets)
     for each in check_each(sources):
-        for name in {*(set(each.links) & others), *(ids & set(_CODED.findall(each.text)) - {each.id})}:
-            yield each.id, name
+        for name in _named_by(each) & there.keys():
+            yield each.id, there[name]
     for each in check_each(targets):
-        for name in {*(set(each.links) & every), *(back & set(_CODED.findall(each.text)) - {each.id})}:
-            yield name, each.id
+        for name in _named_by(each) & back.keys():
+            yield back[name], each.id
+
+
+def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
+    """Map ids, and names that one item alone has, to ids."""
+    counts = Counter(each.name for each in items)
+    return {each.name: each.id for each in items if each.name and counts[each.name] == 1} | {
+        each.id: each.id for each in items
+    }
+
+
+def _named_by(item: TraceItem) -> set[str]:
+    """List what an item may be linked with by its own words: links that it lists, and codes in its text."""
+    return {*item.links, *({*_CODED.findall(item.text)} - {item.id, item.name})}
+
+
+def _lost_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[tuple[TraceItem, str], ...]:
+    known = _by_name(sources).keys() | _by_name(targets).keys()
+    return tuple((each, name) for each in (*sources, *targets) for name in each.links if name not in known)
 
 
 # ---- evidence

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field
@@ -32,7 +32,7 @@ from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, lost_links
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 if TYPE_CHECKING:
@@ -315,7 +315,8 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     found = _outcome(knowledge, job_request, [source, *targets], call or Call())
     if isinstance(found, _UnderWay):
         return _still_running(TraceResponse, found)
-    message = "" if found["related"] else UNRELATED_SETS
+    warnings = ["" if found["related"] else UNRELATED_SETS, found.get("lost", "")]  # a result of before has none
+    message = " ".join(filter(None, warnings))
     name, kind = ("gaps", GapFound) if request.gaps else ("links", LinkFound)
     answer = _page_answer(TraceResponse, name, kind, found, request.cursor, message=message)
     return answer.made_from(each.id for each in (source, *targets))
@@ -335,6 +336,7 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
         "summary": verdicts
         | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
         "related": found.related,
+        "lost": lost_links(found),
         "links": [_link(each).sent() for each in found.links],
         "gaps": [GapFound.of(each, side=side).sent() for side, each in gaps],
     }
@@ -345,7 +347,7 @@ def _items(knowledge: Knowledge, documents: Sequence[str]) -> list[TraceItem]:
     found = [(name, item) for name in documents for item in items_in(read_ingested(knowledge, name))]
     if len(documents) == 1:
         return [item for _, item in found]
-    return [TraceItem(f"{name}: {item.id}", item.title, item.text, item.citation, item.links) for name, item in found]
+    return [replace(item, id=f"{name}: {item.id}", name=item.id) for name, item in found]
 
 
 def _link(link: TraceLink) -> LinkFound:

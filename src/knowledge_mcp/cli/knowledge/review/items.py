@@ -335,7 +335,7 @@ def _ingested_items(settings: Settings, name: str) -> list[TraceItem]:
                 suggestion="`knowledge collections list` shows the collections.",
             )
         return [
-            replace(item, id=f"{each.id}: {item.id}")
+            replace(item, id=f"{each.id}: {item.id}", name=item.id)
             for each in records
             for item in items_in(read_ingested(knowledge, each.id))
         ]

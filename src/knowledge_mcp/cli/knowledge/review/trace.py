@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,6 +108,7 @@ def trace_command(
         ids = ({each.id for each in items} for _, items in sides)
         decided = update_decisions(stored, accept or (), reject or (), *ids)
         found = trace(sources, targets, build_linker(settings), decided)
+        found = replace(found, lost=() if only_from or only_to else found.lost)  # it may lead to what was left out
         is_written = write_results(
             {
                 as_csv: lambda: matrix.as_csv(found),
@@ -120,8 +122,8 @@ def trace_command(
             write_json(matrix.as_values(found))
         elif not is_written:
             _print(found)
-        if not found.related:
-            notify(matrix.UNRELATED_SETS)
+        for warning in filter(None, matrix.warnings_of(found)):
+            notify(warning)
 
 
 def _sides(
