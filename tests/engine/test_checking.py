@@ -17,7 +17,7 @@ from knowledge_mcp.engine.tracing.checking import (
     marked,
     stated_in,
 )
-from knowledge_mcp.engine.tracing.checks import limit_checks
+from knowledge_mcp.engine.tracing.checks import RowResult, limit_checks
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
 from knowledge_mcp.engine.tracing.readings import ReadDocument
@@ -116,6 +116,19 @@ def test_a_limit_that_is_not_kept_makes_the_evidence_partial() -> None:
 )
 def test_limits_are_compared_in_base_units(demand: str, said: str, result: str) -> None:
     assert [each.result for each in limit_checks(demand, [(said, "")])] == [result]
+
+
+def test_a_number_of_a_lesser_quote_does_not_make_up_for_the_best_one() -> None:
+    demand = "Corridors shall be at least 900 mm wide."
+    narrow, door, silent = (
+        ("Corridors are 850 mm wide.", "A"),
+        ("Doors are 2100 mm high.", "B"),
+        ("Floors are flat.", "C"),
+    )
+    (found,) = limit_checks(demand, [silent, narrow, door])
+    assert (found.result, found.found, found.citation) == (RowResult.NOT_MET, "850 mm", "A")
+    (found,) = limit_checks(demand, [("Corridors are 950 mm wide.", "A"), narrow])
+    assert (found.result, found.found) == (RowResult.MET, "950 mm")
 
 
 def test_a_section_that_is_asked_for_is_found_by_its_heading() -> None:

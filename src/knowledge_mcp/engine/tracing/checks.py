@@ -66,26 +66,28 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         demand: its words.
         evidence: quotes with their citations, best first.
     """
-    stated = [(each, quote, where) for quote, where in evidence for each in limits_in(quote)]
     found: list[RowCheck] = []
     for limit in limits_in(demand):
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
-        demanded = str(limit)
-        same = [
-            (_satisfies(limit, each), quote[each.start : each.end].strip(), where)
-            for each, quote, where in stated
-            if each.unit == limit.unit
-        ]
-        match = next((each for each in same if each[0]), None) or next(
-            (each for each in same if each[0] is False), None
-        )
-        if match is not None:
-            result = RowResult.MET if match[0] else RowResult.NOT_MET
-            found.append(RowCheck(CheckType.LIMIT, result, demanded, match[1], match[2]))
+        # the best quote that says something decides: a number of another quote may be of something else
+        told = next(filter(None, (_told(limit, quote, where) for quote, where in evidence)), None)
+        if told is not None:
+            found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
-            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, demanded))
+            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, str(limit)))
     return found
+
+
+def _told(limit: Quantity, quote: str, where: str) -> RowCheck | None:
+    """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it."""
+    same = [(_satisfies(limit, each), each) for each in limits_in(quote) if each.unit == limit.unit]
+    for is_kept, result in ((True, RowResult.MET), (False, RowResult.NOT_MET)):
+        for kept, each in same:
+            if kept is is_kept:
+                words = quote[each.start : each.end].strip()
+                return RowCheck(CheckType.LIMIT, result, str(limit), words, where)
+    return None
 
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
