@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.quantities import quantities
+from knowledge_mcp.language.quantities import limits_in, quantities
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,32 @@ def test_the_words_that_make_a_limit_belong_to_its_place() -> None:
 def test_a_quantity_says_what_is_printed() -> None:
     least, most = quantities("It shall bear between 5 and 10 kN/m².")
     assert (str(least), str(most)) == ("at least 5 kN/m²", "at most 10 kN/m²")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "limits"),
+    [
+        ("Der Flur muss mindestens 1.500 mm breit sein.", [("at least 1.500 mm", 1.5)]),
+        ("Die Pumpe darf höchstens 2,5 s laufen und ist zu prüfen.", [("at most 2,5 s", 2.5)]),
+        ("Der Spalt darf 5 mm nicht überschreiten.", [("at most 5 mm", 0.005)]),
+        ("Die Höhe darf 2,100 m nicht unterschreiten und ist zu messen.", [("at least 2,100 m", 2.1)]),
+        ("Die Pumpe darf nicht länger als 5 min trocken laufen.", [("at most 5 min", 300)]),
+        (
+            "Der Wert darf 40 °C nicht überschreiten und muss mindestens 5 °C sein.",
+            [("at most 40 °C", 40), ("at least 5 °C", 5)],
+        ),
+        ("La largeur doit être d'au moins 1 500 mm et le couloir est libre.", [("at least 1 500 mm", 1.5)]),
+        ("La pompe ne doit pas fonctionner plus de 5 s dans la zone.", [("at most 5 s", 5)]),
+        ("La presión no debe ser superior a 1.500 kPa en el tubo.", [("at most 1.500 kPa", 1_500_000)]),
+        ("La distancia no debe ser inferior a 2 m entre las filas.", [("at least 2 m", 2)]),
+        ("The gap shall be at least 1.500 mm wide and the wall is dry.", [("at least 1.500 mm", 0.0015)]),
+        ("The gap shall be at least 1,500 mm wide and the wall is dry.", [("at least 1,500 mm", 1.5)]),
+    ],
+)
+def test_limits_in_other_languages_with_their_commas_and_points(sentence: str, limits: list[tuple[str, float]]) -> None:
+    assert [(str(each), pytest.approx(each.value)) for each in limits_in(sentence)] == limits
+
+
+def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
+    assert [each.value for each in quantities("Breite: 1.500 mm", "de")] == [1.5]
+    assert [each.value for each in quantities("Breite: 1.500 mm")] == [0.0015]

@@ -243,7 +243,7 @@ async def test_a_check_quotes_evidence_and_keeps_marks(service: LibraryService) 
         first, second = answer["rows"]
         assert (first["verdict"], first["quotes"][0]["quote"]) == ("partial", "A zebra shall cross within 8 minutes.")
         assert first["quotes"][0]["passage"] == 0
-        assert first["checks"][0] == "limit not met: at most 300 s / within 8 minutes"
+        assert first["checks"][0] == "limit not met: at most 5 minutes / within 8 minutes"
         assert answer["summary"]["obligation"] == 2
         mark = {"row": second["row"], "requirement": second["requirement"], "note": "no horses"}
         told = await world.client.post("/check/marks", json={**asked, **mark, "mark": "not-applicable"})
@@ -268,7 +268,7 @@ async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(service:
         assert (answer["documents"], answer["compared"], answer["total"]) == (2, 4, 2)
         assert answer["summary"] == {"limit": 1, "duplicate": 1}
         limit, duplicate = answer["conflicts"]
-        assert (limit["why"], duplicate["also_in"]) == ("at most 300 s and at most 480 s", [])
+        assert (limit["why"], duplicate["also_in"]) == ("at most 5 minutes and at most 8 minutes", [])
         for side, document, text in ((limit["one"], first, told[0]), (limit["other"], second, told[1])):
             assert (side["doc_id"], side["text"], side["collection"]) == (document, text, "default")
             held = (await world.client.get(f"/documents/{document}")).json()["chunks"][side["passage"]]

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from knowledge_mcp.language.demands import NUMBER_WORDS, mask_places
 from knowledge_mcp.language.force import PLAIN, RANK, Force, forces_of
+from knowledge_mcp.language.multilingual.force import FORCEFUL
+from knowledge_mcp.language.multilingual.recognition import language_of
 
 
 class Bound(StrEnum):
@@ -164,14 +166,27 @@ _NO_UNIT = frozenset(
     " than that the then to under until unless was when where which while will with within may must not after".split()
 )
 _OR_EQUAL = r"(?: or equal to)?"
+_LEAST_ELSEWHERE, _MOST_ELSEWHERE = (
+    r"\b(?:mindestens|wenigstens|nicht (?:weniger|kleiner|kürzer|niedriger|geringer|schmaler|früher) als"
+    r"|(?:mehr|größer|länger|höher|breiter) als|au (?:moins|minimum)|pas moins de|plus de"
+    r"|supérieure?s? (?:ou égale?s? )?(?:à|au)|al menos|como mínimo|no menos de|más de"
+    r"|superior(?:es)? (?:o igual(?:es)? )?a)",
+    r"\b(?:höchstens|maximal|nicht (?:mehr|größer|länger|höher|breiter|später) als|bis zu"
+    r"|(?:weniger|kleiner|kürzer|niedriger|geringer) als|au (?:plus|maximum)|pas plus de|moins de"
+    r"|inférieure?s? (?:ou égale?s? )?(?:à|au)|como máximo|a lo sumo|no más de|menos de|hasta"
+    r"|inferior(?:es)? (?:o igual(?:es)? )?a)",
+)
+"""How limits are said in German, French and Spanish."""
 _LEAST = re.compile(
-    rf"(?:\bat (?:the )?least|\b(?:not|no) (?:be )?(?:less|fewer|lower|shorter|smaller|earlier) than{_OR_EQUAL}"
+    rf"(?:{_LEAST_ELSEWHERE}|\bat (?:the )?least"
+    rf"|\b(?:not|no) (?:be )?(?:less|fewer|lower|shorter|smaller|earlier) than{_OR_EQUAL}"
     rf"|(?<!\d )(?<!\d)\bmin(?:imum(?: of)?|\b\.?)|\b(?:more|greater|larger|longer|higher) than{_OR_EQUAL}"
     r"|\bexceed(?:s|ing)?|\babove|\bover|[≥>]=?|\bnot (?:be )?(?:below|under))\s*\Z",
     re.IGNORECASE,
 )
 _MOST = re.compile(
-    rf"(?:\bat (?:the )?most|\b(?:not|no) (?:be )?(?:more|greater|longer|higher|larger|later) than{_OR_EQUAL}"
+    rf"(?:{_MOST_ELSEWHERE}|\bat (?:the )?most"
+    rf"|\b(?:not|no) (?:be )?(?:more|greater|longer|higher|larger|later) than{_OR_EQUAL}"
     rf"|\bmax(?:imum(?: of)?|\b\.?)|\bup to|\bwithin|\b(?:less|fewer|lower|shorter|smaller) than{_OR_EQUAL}"
     r"|\b(?:not|never) (?:to |be )?exceed(?:ing)?|\bbelow|\bunder|[≤<]=?|\bnot (?:be )?(?:above|over))"
     r"\s*(?:a |an |the )?\Z",
@@ -181,16 +196,39 @@ _BETWEEN = re.compile(r"\b(?:between|from)\s{0,3}\Z", re.IGNORECASE)
 _OPENS = re.compile(r"(?:between|from)\s", re.IGNORECASE)
 _TO = re.compile(r"\s{0,3}(?:to|–)\s{0,3}")
 _AND = re.compile(r"\s{0,3}(?:and|to|-|–)\s{0,3}", re.IGNORECASE)
-_OR_MORE = re.compile(r"\s{0,3}(?:or (?:more|longer|greater|higher|above)|(?:at )?min(?:imum)?)\b", re.IGNORECASE)
-_OR_LESS = re.compile(r"\s{0,3}(?:or (?:less|fewer|shorter|lower|below)|(?:at )?max(?:imum)?)\b", re.IGNORECASE)
+_OR_MORE = re.compile(
+    r"\s{0,3}(?:or (?:more|longer|greater|higher|above)|(?:at )?min(?:imum)?|oder mehr|nicht (?:zu )?unterschreiten"
+    r"|ou plus|o más)\b",
+    re.IGNORECASE,
+)
+_OR_LESS = re.compile(
+    r"\s{0,3}(?:or (?:less|fewer|shorter|lower|below)|(?:at )?max(?:imum)?|oder weniger|nicht (?:zu )?überschreiten"
+    r"|ou moins|o menos)\b",
+    re.IGNORECASE,
+)
 _BEFORE = 40
 """Characters in front of a number that are looked at: the longest phrase of a limit is shorter."""
 
 
-def quantities(sentence: str) -> list[Quantity]:
-    """List the numbers of a sentence with unit and bound, in order; what is part of a name ("TLS1", "A-4") is none."""
+_COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
+"""Languages in which "1.500" is fifteen hundred and "1,500" one and a half."""
+_GROUPED_BY_POINTS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){1,6}(?![\d.]\d|\d)")
+_PART_OF_THREE = re.compile(r"(?<=\d),(?=\d{3}(?![\d.]\d|\d|,\d))")
+
+
+def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
+    """List the numbers of a sentence with unit and bound, in order; what is part of a name ("TLS1", "A-4") is none.
+
+    Args:
+        sentence: the text.
+        language: as `language_of` tells it, None where that is to tell; it tells what "1.500" is.
+    """
     found: list[Quantity] = []
     original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the sign of ohm, and the letter
+    if (language_of(sentence) if language is None else language) in _COMMA_PARTS:
+        sentence = _PART_OF_THREE.sub(
+            ".", _GROUPED_BY_POINTS.sub(lambda it: it.group().replace(".", "\u202f"), sentence)
+        )
     for number, named, unit, factor in _measured(sentence):
         end = named.end() if unit else number.end()
         before = sentence[max(0, number.start() - _BEFORE) : number.start()]
@@ -207,7 +245,7 @@ def quantities(sentence: str) -> list[Quantity]:
     return found
 
 
-_DENIED = re.compile(r"(?:not|never|no)\b", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|never|no|nicht|pas)\b", re.IGNORECASE)
 _OTHER = {Bound.LEAST: Bound.MOST, Bound.MOST: Bound.LEAST, Bound.EXACT: Bound.EXACT}
 
 
@@ -224,16 +262,21 @@ def denied(text: str, force: Force | None, printed: Sequence[Quantity]) -> tuple
     """
     if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
         return force is not None and force.negated, tuple(printed)
-    denying = [each for each in printed if _DENIED.match(text, each.start)]
+    denying = [each for each in printed if _DENIED.search(text, each.start, each.end)]
     if any(text[force.end : each.start].strip() for each in denying):
         return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
     return False, tuple(printed if denying else (replace(each, bound=_OTHER[each.bound]) for each in printed))
 
 
-def limits_in(sentence: str) -> tuple[Quantity, ...]:
-    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min."""
-    force = max(forces_of(sentence, PLAIN), key=lambda each: RANK[each.modality], default=None)
-    return denied(sentence, force, quantities(sentence))[1]
+def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...]:
+    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min.
+
+    The arguments are those of `quantities`.
+    """
+    language = language_of(sentence) if language is None else language
+    convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
+    force = max(forces_of(sentence, convention), key=lambda each: RANK[each.modality], default=None)
+    return denied(sentence, force, quantities(sentence, language))[1]
 
 
 def _limits_after(force: Force, limit: Quantity) -> bool:

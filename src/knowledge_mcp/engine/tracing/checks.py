@@ -13,6 +13,7 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
+from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities import Bound, Quantity, is_physical, limits_in
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -67,11 +68,12 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         evidence: quotes with their citations, best first.
     """
     found: list[RowCheck] = []
-    for limit in limits_in(demand):
+    language = language_of(demand)
+    for limit in limits_in(demand, language):
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
-        told = next(filter(None, (_told(limit, quote, where) for quote, where in evidence)), None)
+        told = next(filter(None, (_told(limit, quote, where, language) for quote, where in evidence)), None)
         if told is not None:
             found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
@@ -79,9 +81,13 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
     return found
 
 
-def _told(limit: Quantity, quote: str, where: str) -> RowCheck | None:
-    """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it."""
-    same = [(_satisfies(limit, each), each) for each in limits_in(quote) if each.unit == limit.unit]
+def _told(limit: Quantity, quote: str, where: str, language: str) -> RowCheck | None:
+    """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it.
+
+    A quote of a few words is taken for one in the language of the demand.
+    """
+    stated = limits_in(quote, language_of(quote) or language)
+    same = [(_satisfies(limit, each), each) for each in stated if each.unit == limit.unit]
     for is_kept, result in ((True, RowResult.MET), (False, RowResult.NOT_MET)):
         for kept, each in same:
             if kept is is_kept:
