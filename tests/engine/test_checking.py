@@ -127,6 +127,8 @@ def test_a_number_of_a_lesser_quote_does_not_make_up_for_the_best_one() -> None:
     )
     (found,) = limit_checks(demand, [silent, narrow, door])
     assert (found.result, found.found, found.citation) == (RowResult.NOT_MET, "850 mm", "A")
+    (found,) = limit_checks(demand, [("Corridors are 2100 mm high and 850 mm wide.", "A")])
+    assert (found.result, found.found) == (RowResult.NOT_MET, "850 mm")
     (found,) = limit_checks(demand, [("Corridors are 950 mm wide.", "A"), narrow])
     assert (found.result, found.found) == (RowResult.MET, "950 mm")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +14,7 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
-from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.quantities import Bound, Quantity, is_physical, limits_in
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -59,6 +60,8 @@ class RowCheck:
 
 # ---- limits
 
+_BEHIND = re.compile(r"[ \u00a0,]{1,2}(?P<word>[^\W\d_]{3,30})")
+
 
 def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCheck]:
     """Compare every limit of a demand with the numbers of one unit that its evidence states.
@@ -73,7 +76,8 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
-        told = next(filter(None, (_told(limit, quote, where, language) for quote, where in evidence)), None)
+        measured = _measured(demand, limit)
+        told = next(filter(None, (_told(limit, measured, quote, where, language) for quote, where in evidence)), None)
         if told is not None:
             found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
@@ -81,19 +85,28 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
     return found
 
 
-def _told(limit: Quantity, quote: str, where: str, language: str) -> RowCheck | None:
+def _told(limit: Quantity, measured: str, quote: str, where: str, language: str) -> RowCheck | None:
     """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it.
 
-    A quote of a few words is taken for one in the language of the demand.
+    Those of what is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A
+    quote of a few words is taken for one in the language of the demand.
     """
-    stated = limits_in(quote, language_of(quote) or language)
-    same = [(_satisfies(limit, each), each) for each in stated if each.unit == limit.unit]
+    stated = [each for each in limits_in(quote, language_of(quote) or language) if each.unit == limit.unit]
+    of_this = [each for each in stated if measured and _measured(quote, each) == measured]
+    same = [(_satisfies(limit, each), each) for each in of_this or stated]
     for is_kept, result in ((True, RowResult.MET), (False, RowResult.NOT_MET)):
         for kept, each in same:
             if kept is is_kept:
                 words = quote[each.start : each.end].strip()
                 return RowCheck(CheckType.LIMIT, result, str(limit), words, where)
     return None
+
+
+def _measured(sentence: str, quantity: Quantity) -> str:
+    """Give the word right behind a quantity that says what it measures ("wide"), empty where none does."""
+    behind = _BEHIND.match(sentence, quantity.end)
+    word = behind["word"].lower() if behind else ""
+    return "" if any(word in words for words in FUNCTION_WORDS.values()) else word
 
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
