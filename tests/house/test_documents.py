@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.model.source import MEDIA_TYPES
 from tests.house.documents import (
     documents,
     python_snippets,
@@ -52,6 +53,11 @@ def test_the_page_on_the_architecture_names_every_room() -> None:
     rooms = [path.parent.name for path in (ROOT / "src" / "knowledge_mcp").glob("*/__init__.py")]
     assert len(rooms) > 10
     assert [room for room in rooms if f"`{room}/" not in page] == []
+
+
+def test_the_page_on_formats_names_every_kind_of_file() -> None:
+    page = (DECISIONS.parent / "formats.md").read_text(encoding="utf-8")
+    assert [extension for extension in MEDIA_TYPES if f"`{extension}`" not in page] == []
 
 
 def test_every_decision_record_has_its_three_parts() -> None:
