@@ -19,6 +19,7 @@ from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
 from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -37,6 +38,7 @@ MAX_VALUE = 4_000
 _FRONTMATTER = re.compile(
     r"---[ \t]*\n(?P<yaml>.*?)(?:^|\n)(?:---(?:[ \t]+abstract)?|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
+_CELL_END = re.compile(r"(?<!\\)\|")
 _ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[A-Za-z0-9_-]+", re.MULTILINE)
 
 
@@ -155,6 +157,10 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
         builder.warn(sentence)
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):
         raise _too_deep()
+    beyond = _cells_beyond(tokens, source.split("\n"))
+    if beyond:
+        told = how_many(beyond, "cell of a table was", "cells of tables were")
+        builder.warn(f"{told} left out, as a page leaves them out: the header has no column for them.")
     walker = MarkdownWalker(builder, first_line=first_line, is_mdx=mdx, marks=marks)
     builder.leave_out(take_out_hidden(tokens))
     for _ in walker.walk(tokens):
@@ -163,6 +169,21 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
     for number in marks.numbers:
         builder.page(number)
     return walker.title
+
+
+def _cells_beyond(tokens: Sequence[Token], lines: Sequence[str]) -> int:
+    """Count the cells with words that the parser drops because the header of their table has fewer columns."""
+    columns = beyond = 0
+    for token in tokens:
+        if token.type == "table_open":
+            columns = 0
+        elif token.type == "th_open":
+            columns += 1
+        elif token.type == "tr_open" and columns and token.map is not None:
+            row = lines[token.map[0]].strip()
+            if row.startswith("|"):
+                beyond += sum(bool(cell.strip()) for cell in _CELL_END.split(row)[columns + 1 :])
+    return beyond
 
 
 def _parse(text: str) -> Sequence[Token]:
