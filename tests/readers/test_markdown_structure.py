@@ -325,7 +325,7 @@ def test_whatever_is_written_blocks_cover_the_text_in_order_and_references_stand
         document = MarkdownReader(sandbox=HERE).read(item)
     except UnreadableDocumentError as error:
         refused = {UnreadableReason.EMPTY, UnreadableReason.MISLABELLED}  # and data, for which NUL speaks
-        assert error.reason in refused or ("\0" in source and error.reason is UnreadableReason.CORRUPTED)  # noqa: PT017
+        assert error.reason in refused or ("\0" in source and error.reason is UnreadableReason.CORRUPTED)  # noqa: PT017 - all are fine here
         return
     rest = list(document.text)
     place = 0

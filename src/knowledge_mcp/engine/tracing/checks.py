@@ -71,13 +71,14 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         evidence: quotes with their citations, best first.
     """
     found: list[RowCheck] = []
-    language = language_of(demand)
+    language = language_of(demand)  # that of quotes of a few words too
+    stated = [(limits_in(quote, language_of(quote) or language), quote, where) for quote, where in evidence]
     for limit in limits_in(demand, language):
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
         measured = _measured(demand, limit)
-        told = next(filter(None, (_told(limit, measured, quote, where, language) for quote, where in evidence)), None)
+        told = next(filter(None, (_told(limit, measured, *each) for each in stated)), None)
         if told is not None:
             found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
@@ -85,15 +86,14 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
     return found
 
 
-def _told(limit: Quantity, measured: str, quote: str, where: str, language: str) -> RowCheck | None:
+def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: str, where: str) -> RowCheck | None:
     """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it.
 
-    Those of what is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A
-    quote of a few words is taken for one in the language of the demand.
+    Those of what is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width.
     """
-    stated = [each for each in limits_in(quote, language_of(quote) or language) if each.unit == limit.unit]
-    of_this = [each for each in stated if measured and _measured(quote, each) == measured]
-    same = [(_satisfies(limit, each), each) for each in of_this or stated]
+    alike = [each for each in numbers if each.unit == limit.unit]
+    of_this = [each for each in alike if measured and _measured(quote, each) == measured]
+    same = [(_satisfies(limit, each), each) for each in of_this or alike]
     for is_kept, result in ((True, RowResult.MET), (False, RowResult.NOT_MET)):
         for kept, each in same:
             if kept is is_kept:

@@ -38,7 +38,7 @@ _LONGEST_AROUND = 1000
 
 
 def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield a Word document's messages: its text as it is laid down, then what is known of it as a whole.
+    """Yield a Word document's messages: its text block by block, then title and properties.
 
     Raises:
         Refusal: it is no Word document, damaged, protected, empty, or more than can be read.
@@ -75,7 +75,7 @@ def _without_text() -> Refusal:
 
 
 def _walk(package: Package, builder: RecordingBuilder) -> Generator[dict[str, Any], None, str]:
-    """Walk over the body and yield what is laid down; returns the first paragraph in a title style, "" without one."""
+    """Walk over the body and yield its blocks; returns the first paragraph in a title style, "" without one."""
     from lxml.etree import XMLSyntaxError
 
     from knowledge_mcp.readers.docx.looks import Looks

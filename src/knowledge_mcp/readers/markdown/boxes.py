@@ -31,7 +31,7 @@ _COLONS = re.compile(
 )
 _CLOSING = re.compile(r":{3,}[ \t]*")
 _FENCED = re.compile(r"(?P<marks>`{3,}|~{3,})\{(?P<kind>[A-Za-z][\w-]*)\}[ \t]*(?P<title>.*)")
-_FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}|~{3,})(?P<info>.*)")
+_FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}|~{3,}).*")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t].*)?")
 _CLASS = re.compile(r"\.(?:callout-)?([A-Za-z][\w-]*)")
 _TITLE = re.compile(r"\btitle=(?:\"([^\"]*)\"|'([^']*)')")
@@ -128,8 +128,7 @@ def _closings(state: StateBlock) -> dict[int, int]:
     for number, words in enumerate(state.src.split("\n") if ":::" in state.src else ()):
         mark = _FENCE.fullmatch(words)
         if fence:
-            if mark and mark["marks"].startswith(fence) and not mark["info"].strip():
-                fence = ""
+            fence = "" if _closes(words.lstrip(" \t"), fence) else fence
         elif mark and _FENCED.match(words.strip()) is None:
             fence = mark["marks"]
         elif _CLOSING.fullmatch(words.strip()):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from knowledge_mcp.language.sentences import row_cells
 from knowledge_mcp.readers.markdown.boxes import read_boxes
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
@@ -38,7 +39,6 @@ MAX_VALUE = 4_000
 _FRONTMATTER = re.compile(
     r"---[ \t]*\n(?P<yaml>.*?)(?:^|\n)(?:---(?:[ \t]+abstract)?|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
-_CELL_END = re.compile(r"(?<!\\)\|")
 _ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[A-Za-z0-9_-]+", re.MULTILINE)
 
 
@@ -111,7 +111,7 @@ _MOST_PARTS = 1_500_000
 
 
 def markdown(path: str, *, check: bool, mdx: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a Markdown file: its text as it is laid down, then what is known of it as a whole.
+    """Yield the messages of a Markdown file: its text block by block, then title and frontmatter.
 
     Blocks carry their source lines, and pages where markers tell them.
 
@@ -182,7 +182,7 @@ def _cells_beyond(tokens: Sequence[Token], lines: Sequence[str]) -> int:
         elif token.type == "tr_open" and columns and token.map is not None:
             row = lines[token.map[0]].strip()
             if row.startswith("|"):
-                beyond += sum(bool(cell.strip()) for cell in _CELL_END.split(row)[columns + 1 :])
+                beyond += sum(bool(cell.of(row).strip()) for cell in row_cells(0, row)[columns:])
     return beyond
 
 

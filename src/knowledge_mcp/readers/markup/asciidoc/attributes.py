@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_PARTS = re.compile(r'[^,"]*"[^"]*"[^,"]*|[^,]+')
-_NAMED = re.compile(r"\s*+(?P<name>[A-Za-z][\w-]*+)\s*+=(?P<value>.*)", re.DOTALL)
+ATTRIBUTES = re.compile(r"\[(?P<inside>[^\[\]]{0,1000})\]")
+"""A line of attributes above a block."""
+_PARTS = re.compile(r'[^,"]*"[^"]*"|[^,]+')
+
+
+def _listed(inside: str) -> Iterator[tuple[str, str]]:
+    """Yield the name, empty where there is none, and the value of each attribute of a list."""
+    for part in _PARTS.findall(inside):
+        name, equals, value = part.strip().partition("=")
+        yield (name.strip().lower(), value.strip().strip('"')) if equals else ("", name)
 
 
 @dataclass(slots=True)
@@ -20,14 +29,13 @@ class Marks:
 
     def take(self, inside: str) -> None:
         """Read an attribute list: `NOTE`, `source,c`, `#id.role`, `cols="1,2",options=header`."""
-        for place, part in enumerate(re.findall(r'[^,"]*"[^"]*"|[^,]+', inside)):
-            name, equals, value = part.strip().partition("=")
-            if equals:
-                self.attributes[name.strip().lower()] = value.strip().strip('"')
+        for place, (name, value) in enumerate(_listed(inside)):
+            if name:
+                self.attributes[name] = value
             elif not place:
-                self._shorthand(part.strip())
+                self._shorthand(value)
             else:
-                self.attributes.setdefault(str(place + 1), part.strip())
+                self.attributes.setdefault(str(place + 1), value)
         if self.attributes.get("id"):
             self.names.append(self.attributes["id"])
 
@@ -44,11 +52,7 @@ class Marks:
 
 def words_of_image(inside: str) -> tuple[str, str]:
     """Give what stands for a picture, and its title, by the attributes of its macro; empty where it has none."""
-    words, named = "", dict[str, str]()
-    for place, part in enumerate(_PARTS.findall(inside)):
-        given = _NAMED.fullmatch(part)
-        if given:
-            named[given["name"].lower()] = given["value"].strip().strip('"')
-        elif not place:
-            words = part.strip().strip('"')
-    return named.get("alt", words), named.get("title", "")
+    listed = list(_listed(inside))
+    first = "".join(value.strip('"') for name, value in listed[:1] if not name)
+    named = dict(listed)
+    return named.get("alt", first), named.get("title", "")

@@ -7,12 +7,12 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from knowledge_mcp.readers.markup.asciidoc.attributes import ATTRIBUTES
 from knowledge_mcp.readers.markup.asciidoc.inline import Inline
 from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_ATTRIBUTES = re.compile(r"\[[^\[\]]{0,1000}\]")
 _NESTED = re.compile("!={3,}")
 _CELL = re.compile(
     r"(?:(?<=\s)|^)(?:(?P<times>\d{1,3})\*)?(?:(?P<columns>\d{1,3})?(?:\.(?P<rows>\d{1,3}))?\+)?"
@@ -107,7 +107,7 @@ def without_nested(inside: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         closing = (k for k in range(at + 1, len(inside)) if inside[k].rstrip() == inside[at].rstrip())
         end = next(closing, len(inside)) + 1
         above: list[str] = []
-        while own and _ATTRIBUTES.fullmatch(own[-1].strip()):
+        while own and ATTRIBUTES.fullmatch(own[-1].strip()):
             above.insert(0, own.pop())
         nested.append([*above, *inside[at:end]])
         at = end

@@ -13,7 +13,7 @@ from typing import Any
 
 from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.markup.asciidoc.attributes import Marks, words_of_image
+from knowledge_mcp.readers.markup.asciidoc.attributes import ATTRIBUTES, Marks, words_of_image
 from knowledge_mcp.readers.markup.asciidoc.inline import Inline
 from knowledge_mcp.readers.markup.asciidoc.tables import table_of, without_nested
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
@@ -43,7 +43,6 @@ _ATTRIBUTE = re.compile(r":(?P<off>!?)(?P<name>\w[\w-]{0,60})!?:(?:[ \t]+(?P<val
 _BLOCK_TITLE = re.compile(r"\.(?P<title>[^\s.].{0,500})")
 _ANCHOR = re.compile(r"\[\[(?P<id>[^\[\],]{1,200})(?:,[^\[\]]{0,500})?\]\]")
 _INLINE_ID = re.compile(rf"{_ANCHOR.pattern}|\[#(?P<marked>[\w:-]{{1,200}})[^\[\]]{{0,100}}\](?=[#*_`])")
-_ATTRIBUTES = re.compile(r"\[(?P<inside>[^\[\]]{0,1000})\]")
 _DELIMITER = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,:!]={3,}|`{3,}[\w+-]{0,40})")
 _DIRECTIVE = re.compile(
     r"(?P<name>include|ifdef|ifndef|ifeval|endif)::(?P<target>[^\[]{0,500})\[(?P<inside>.{0,500})\]"
@@ -123,7 +122,7 @@ class _Walk:
         for line in self._lines:
             if found := _ANCHOR.fullmatch(line.strip()):
                 names.append(found["id"].strip())
-            elif (found := _ATTRIBUTES.fullmatch(line.strip())) is not None:
+            elif (found := ATTRIBUTES.fullmatch(line.strip())) is not None:
                 marks = Marks()
                 marks.take(found["inside"])
                 names += marks.names
@@ -208,7 +207,7 @@ class _Walk:
             self._set(attribute)
         elif (anchor := _ANCHOR.fullmatch(line)) is not None:
             marks.names.append(anchor["id"].strip())
-        elif (attributes := _ATTRIBUTES.fullmatch(line)) is not None:
+        elif (attributes := ATTRIBUTES.fullmatch(line)) is not None:
             marks.take(attributes["inside"])
         elif (title := _BLOCK_TITLE.fullmatch(line)) is not None and not _DELIMITER.fullmatch(line):
             marks.title = title["title"]
@@ -472,7 +471,7 @@ def _goes_on(line: str) -> bool:
     return not (
         not stripped
         or _DELIMITER.fullmatch(stripped)
-        or _ATTRIBUTES.fullmatch(stripped)
+        or ATTRIBUTES.fullmatch(stripped)
         or _ANCHOR.fullmatch(stripped)
         or _DIRECTIVE.fullmatch(stripped)
         or stripped == "+"
