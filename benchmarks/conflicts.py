@@ -23,7 +23,7 @@ from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL
 from knowledge_mcp.language.force import Convention, detect_convention, force_of
-from knowledge_mcp.language.quantities import quantities
+from knowledge_mcp.language.quantities.reading import quantities
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
 _WEAKER = {"shall": "should", "must": "should", "will": "may", "should": "may"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import unicodedata
 
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
+from knowledge_mcp.language.quantities.numerals import VULGAR, words_for_numbers
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
@@ -32,14 +34,14 @@ _NORMAL = {
 }
 _NUMBER = re.compile(
     r"(?<![\w.,/])(?<![A-Za-z][+-])(?:(?:[<>]=?|[≤≥±~])\s?)?(?:(?<![\w)−–+-])[+−-])?"
-    r"(?:[1-9]\d{0,2}(?:[ \u2009\u00a0\u202f]\d{3}){1,4}(?!\d)|\d+(?:[.,]\d{3})*)"
-    r"(?:[.,]\d+|/[1-9]\d?(?![\d/]))?[⁻⁰¹²³⁴-⁹]{0,3}"
+    r"(?:(?:[1-9]\d{0,2}(?:[ \u2009\u00a0\u202f]\d{3}){1,4}(?!\d)|\d+(?:[.,]\d{3})*)"
+    rf"(?:[.,]\d+|(?:[ -][1-9]\d?)?[/⁄][1-9]\d?(?![\d/])| ?[{VULGAR}])?[⁻⁰¹²³⁴-⁹]{{0,3}}|[{VULGAR}])"
     r"(?:e[+−-]\d{1,2}|(?:\s?[×x]\s?10)?\^[+−-]?\d{1,2}|\s?[×x]\s?10(?:[+−-]\d{1,2}|[⁻⁰¹²³⁴-⁹]{1,3}))?"
     r"(?:\s?[%‰°]|(?:\s?(?:[µμumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in(?=[.,;:)\]]|\Z|\s(?:long|wide|high|thick|deep|apart|or|by|x|×)\b)|ft|dB|min|h|°C|K|kg)"
     r"(?:/(?:s[²2]?|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]|[/·⋅]\w))?(?![\w]|[.,]\d)"
 )
 _UNIT_WORD = re.compile(
-    r"[\s-](?P<unit>(?:(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
+    r"[\s-](?P<unit>(?:thousands?|millions?|billions?|trillions?|(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
     r"|[cdk]?m[²³]|bar|mbar|psi|lbs?|oz|yd|rpm|ppm|lux|lx|litres?|°F|[kMG]?Ω|kWh|Wh|VA"
     r"|yards?|miles?|pounds?|ounces?|gallons?|(?:milli)?lit(?:re|er)s?|hectares?|acres?|decibels?|per\s?cent|octets?"
     r"|(?:square\s|cubic\s)?(?:nano|micro|milli|centi|kilo)?(?:metres?|meters?|grams?)|tonnes?|percent|degrees?|(?:kilo|mega|giga)?(?:bytes?|bits?)"
@@ -47,18 +49,7 @@ _UNIT_WORD = re.compile(
     r"|Sekunden?|Minuten?|Stunden?|Tagen?|Wochen?|Monaten?|Jahren?|Prozent))\b",
     re.IGNORECASE,
 )
-_COUNTED = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-).split()
-_TENS = "thirty forty fifty sixty seventy eighty ninety hundred".split()
-NUMBER_WORDS = {
-    **{word: place for place, word in enumerate(_COUNTED)},
-    **{word: 10 * place for place, word in enumerate(_TENS, 3)},
-    "thousand": 1000,
-}
-"""What numbers that are written as words come to."""
-_NUMBER_WORDS = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)}|half|twice|double)\b", re.IGNORECASE)
+_TIMES = re.compile(r"\b(?:half|twice|double)\b", re.IGNORECASE)
 _MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember)"
@@ -67,44 +58,6 @@ _DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTH},?\s\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
     re.IGNORECASE,
 )
-_NOTE_MARK = r"\[\^[^\]\s]{1,40}\]|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"]))[⁰¹²³⁴-⁹]{1,3}(?!\w)"
-_NOTE_MARKS = re.compile(_NOTE_MARK)
-_PLACE_REFERENCE = re.compile(
-    r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"
-    r"(?:\s\d{1,3}(?:\.\d{1,3}){0,8}(?:,(?:\s(?:and|or))?|\s(?:and|or|to|through))){1,9}\s\d{1,3}(?:\.\d{1,3}){0,8}"
-    r"(?=[,;:)\]]|\.?\Z|\.\s|\s(?:of|in|for|and|or|is|are|shall|must|should|may|above|below|appl(?:y|ies)|give|define)\b)|"
-    r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer"
-    r"|Beispiel|Anmerkung|tableau|annexe|exemple"
-    r"|(?-i:Secs?\.|SP|FIPS(?:\sPUB)?|NIST(?:IR)?|ANSI|ASTM|ASME|BS|DIN|VDE|VDI|NF|NFPA|UL|ETSI|ECMA|CEN|CISPR|SAE|ITU-T|UAX|BCP)"
-    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
-    r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
-    r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"
-    rf"|{_NOTE_MARK}"
-    r"|\[\[[^\]\s]{1,60}\]\]|(?<![\w\]])\[(?:\d{1,3}|[A-Za-z][\w.-]{1,40}\d)\]"
-    r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|\b[0-9a-f]{6,8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6,12}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedMark:
-    """Describe a word of force, a number or a reference.
-
-    Attributes:
-        key: what it is compared by.
-        text: as printed.
-        start, end: where it stands in the sentence, with its unit.
-        unit: the name of the unit behind a number, which `text` leaves out.
-        counts: whether a word has force; where capitals carry it, small ones have none.
-    """
-
-    key: str
-    text: str
-    start: int
-    end: int
-    unit: str = ""
-    counts: bool = True
 
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
@@ -134,50 +87,32 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
     return sorted(found, key=lambda mark: mark.start)
 
 
-def mask_places(sentence: str) -> str:
-    """Put letters in place of references, editions, addresses, dates and UUIDs, which limit nothing; lengths stay."""
-    return _PLACE_REFERENCE.sub(_masked, sentence)
-
-
-def _masked(match: re.Match[str]) -> str:
-    """Put letters in place of what was found; a sign in front stays, or it would join the word before it."""
-    first = match.group()[0]
-    return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
-
-
-def without_note_marks(sentence: str) -> str:
-    """Leave out the marks that lead to footnotes: "[^2]", and a raised number behind a word."""
-    return _NOTE_MARKS.sub("", sentence)
-
-
-def places_in(sentence: str) -> list[PrintedMark]:
-    """List the references, editions, addresses and dates; their keys are in lower case and have single blanks."""
-    return [
-        PrintedMark(" ".join(match.group().lower().split()), match.group(), *match.span())
-        for match in _PLACE_REFERENCE.finditer(sentence)
-    ]
-
-
 def limits(sentence: str) -> list[PrintedMark]:
     """List the numbers with their units, number words and dates; those of references and editions are left out."""
     text = mask_places(sentence)
     found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in _DATE.finditer(text)]
     text = _DATE.sub(lambda date: "x" * len(date[0]), text)
     marks = _list_marks(text)
-    for pattern in (_NUMBER, _NUMBER_WORDS):
-        for match in pattern.finditer(text):
-            if match.start() in marks:
-                continue
-            behind = _UNIT_WORD.match(text, match.end())
-            unit = behind["unit"] if behind else ""
-            word = match.group().lower()
-            number = "".join(match.group().split()) if pattern is _NUMBER else str(NUMBER_WORDS.get(word, word))
-            number = number if _POWER.search(number) else _RAISED.sub("", number)
-            number = number.replace("−", "-").replace(">=", "≥").replace("<=", "≤").replace("μ", "µ")
-            key = f"{number} {unit.lower().removesuffix('s')}"
-            end = behind.end() if behind else match.end()
-            found.append(PrintedMark(key, match.group().strip(), match.start(), end, unit))
+    numbers = [(match.span(), _number_key(match.group())) for match in _NUMBER.finditer(text)]
+    numbers += [((each.start, each.end), f"{each.value:.15g}") for each in words_for_numbers(text)]
+    numbers += [(match.span(), match.group().lower()) for match in _TIMES.finditer(text)]
+    end = 0
+    for (start, stop), number in sorted(numbers):
+        if start in marks or start < end:
+            continue
+        behind = _UNIT_WORD.match(text, stop)
+        unit = behind["unit"] if behind else ""
+        key = f"{number} {unit.lower().removesuffix('s')}"
+        end = behind.end() if behind else stop
+        found.append(PrintedMark(key, text[start:stop].strip(), start, end, unit))
     return sorted(found, key=lambda mark: mark.start)
+
+
+def _number_key(printed: str) -> str:
+    """Write a number with its unit in one way, without the mark of a note."""
+    number = "".join(printed.translate(_FRACTIONS).split())
+    number = number if _POWER.search(number) else _RAISED.sub("", number)
+    return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤").replace("μ", "µ")
 
 
 def _list_marks(text: str) -> set[int]:
@@ -193,6 +128,9 @@ def _is_mark(before: str) -> bool:
     return before.count("(") <= before.count(")") and not _LEADS.search(before[-20:])
 
 
+_FRACTIONS = str.maketrans(
+    {each: unicodedata.normalize("NFKC", each).replace("⁄", "/") for each in VULGAR} | {"⁄": "/"}
+)
 _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
 _RAISED = re.compile(r"(?<=\d)[⁻⁰¹²³⁴-⁹]{1,3}")
 """Digits that are raised behind a number: of a power, or the mark of a note, which is no part of it."""
@@ -206,7 +144,7 @@ _IN_PARENTHESES = re.compile(r"\((?P<number>\d{1,2})\)")
 
 def without_limits(sentence: str) -> str:
     """Blank the words of force, the numbers with their units and the names of places: what is left is the subject."""
-    bare = _NUMBER_WORDS.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", _PLACE_REFERENCE.sub(" ", sentence))))
+    bare = _TIMES.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", PLACE_REFERENCE.sub(" ", sentence))))
     return _NUMBER.sub(" ", bare)
 
 

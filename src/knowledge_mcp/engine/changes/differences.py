@@ -23,9 +23,11 @@ from knowledge_mcp.engine.changes.sentences import (
 )
 from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_of
 from knowledge_mcp.engine.core.designations import Designation, designation_of
-from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in, without_note_marks
+from knowledge_mcp.language.demands import force_words, limits
 from knowledge_mcp.language.force import Convention
-from knowledge_mcp.language.quantities import limits_in
+from knowledge_mcp.language.printed import PrintedMark, places_in, without_note_marks
+from knowledge_mcp.language.quantities.bounds import NAMED
+from knowledge_mcp.language.quantities.reading import limits_in
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -289,7 +291,7 @@ def _between(
         return
     found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
     yield from found
-    if not any(each.kind is ChangeType.NUMBER for each in found):
+    if not any(each.kind in {ChangeType.FORCE, ChangeType.NUMBER} for each in found):  # "not" turns limits by itself
         turned = _turned(one, other)
         yield from (TextChange(ChangeType.NUMBER, *each, one, other) for each in turned)
         if turned and _without_these(one, turned, 0) == _without_these(other, turned, 1):
@@ -299,14 +301,17 @@ def _between(
 
 
 def _turned(one: str, other: str) -> list[tuple[str, str]]:
-    """List the limits that turned around, as printed: "at least 10 V" is now "at most 10 V"."""
+    """List the limits that turned around, as printed: "at least 10 V" is now "at most 10 V".
+
+    What is so by its name, as a minimum width of 10 mm, is told as a limit too.
+    """
     ours, theirs = limits_in(one), limits_in(other)
     if [(each.unit, each.value) for each in ours] != [(each.unit, each.value) for each in theirs]:
         return []
+    turned = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if mine.bound is not its.bound]
+    printed = [(one[mine.start : mine.end], other[its.start : its.end]) for mine, its in turned]
     return [
-        (one[mine.start : mine.end], other[its.start : its.end])
-        for mine, its in zip(ours, theirs, strict=True)
-        if mine.bound is not its.bound
+        each if each[0] != each[1] else (str(mine), str(its)) for each, (mine, its) in zip(printed, turned, strict=True)
     ]
 
 
@@ -314,7 +319,7 @@ def _without_these(sentence: str, turned: Sequence[tuple[str, str]], side: int) 
     """List the words of a sentence without its limits that turned around."""
     for each in turned:
         sentence = sentence.replace(each[side], " ", 1)
-    return words_and_signs(sentence)
+    return words_and_signs(NAMED.sub(" ", sentence))
 
 
 _MarkPair = tuple[PrintedMark | None, PrintedMark | None]

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.language.quantities import CASE_TELLS
+from knowledge_mcp.language.quantities.units import CASE_TELLS
 from knowledge_mcp.support.checkpoints import check_each
 
 _NOT_WORD = re.compile(r"[\W_]+")

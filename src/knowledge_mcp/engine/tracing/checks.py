@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,8 +13,11 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
-from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.language.quantities import Bound, Quantity, is_physical, limits_in
+from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in
+from knowledge_mcp.language.quantities.reading import Quantity, limits_in
+from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 
@@ -60,8 +62,6 @@ class RowCheck:
 
 # ---- limits
 
-_BEHIND = re.compile(r"[ \u00a0,]{1,2}(?P<word>[^\W\d_]{3,30})")
-
 
 def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCheck]:
     """Compare every limit of a demand with the numbers of one unit that its evidence states.
@@ -77,7 +77,7 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
-        measured = _measured(demand, limit)
+        measured = measured_in(demand, limit)
         told = next(filter(None, (_told(limit, measured, *each) for each in stated)), None)
         if told is not None:
             found.append(told)
@@ -89,24 +89,19 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
 def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: str, where: str) -> RowCheck | None:
     """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it.
 
-    Those of what is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width.
+    Those of what is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A
+    height says nothing of a width.
     """
-    alike = [each for each in numbers if each.unit == limit.unit]
-    of_this = [each for each in alike if measured and _measured(quote, each) == measured]
-    same = [(_satisfies(limit, each), each) for each in of_this or alike]
+    alike = [(each, measured_in(quote, each)) for each in numbers if each.unit == limit.unit]
+    of_this = [each for each, of in alike if measured and of == measured]
+    others = [each for each, of in alike if not {of, measured} <= DIMENSIONS]
+    same = [(_satisfies(limit, each), each) for each in of_this or others]
     for is_kept, result in ((True, RowResult.MET), (False, RowResult.NOT_MET)):
         for kept, each in same:
             if kept is is_kept:
                 words = quote[each.start : each.end].strip()
                 return RowCheck(CheckType.LIMIT, result, str(limit), words, where)
     return None
-
-
-def _measured(sentence: str, quantity: Quantity) -> str:
-    """Give the word right behind a quantity that says what it measures ("wide"), empty where none does."""
-    behind = _BEHIND.match(sentence, quantity.end)
-    word = behind["word"].lower() if behind else ""
-    return "" if any(word in words for words in FUNCTION_WORDS.values()) else word
 
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:

@@ -17,9 +17,11 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.language.demands import OWN_LABEL, places_in, without_limits
+from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
-from knowledge_mcp.language.quantities import Bound, Quantity, denied, quantities
+from knowledge_mcp.language.printed import places_in
+from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.reading import Quantity, denied, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span

@@ -1,0 +1,69 @@
+"""Marks of a sentence as they are printed, and what of it only names places: references, editions, addresses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NOTE_MARK = r"\[\^[^\]\s]{1,40}\]|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"]))[⁰¹²³⁴-⁹]{1,3}(?!\w)"
+_NOTE_MARKS = re.compile(_NOTE_MARK)
+PLACE_REFERENCE = re.compile(
+    r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"
+    r"(?:\s\d{1,3}(?:\.\d{1,3}){0,8}(?:,(?:\s(?:and|or))?|\s(?:and|or|to|through))){1,9}\s\d{1,3}(?:\.\d{1,3}){0,8}"
+    r"(?=[,;:)\]]|\.?\Z|\.\s|\s(?:of|in|for|and|or|is|are|shall|must|should|may|above|below|appl(?:y|ies)|give|define)\b)|"
+    r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
+    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer"
+    r"|Beispiel|Anmerkung|tableau|annexe|exemple"
+    r"|(?-i:Secs?\.|SP|FIPS(?:\sPUB)?|NIST(?:IR)?|ANSI|ASTM|ASME|BS|DIN|VDE|VDI|NF|NFPA|UL|ETSI|ECMA|CEN|CISPR|SAE|ITU-T|UAX|BCP)"
+    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
+    r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
+    r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"
+    rf"|{_NOTE_MARK}"
+    r"|\[\[[^\]\s]{1,60}\]\]|(?<![\w\]])\[(?:\d{1,3}|[A-Za-z][\w.-]{1,40}\d)\]"
+    r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|\b[0-9a-f]{6,8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6,12}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedMark:
+    """Describe a word of force, a number or a reference.
+
+    Attributes:
+        key: what it is compared by.
+        text: as printed.
+        start, end: where it stands in the sentence, with its unit.
+        unit: the name of the unit behind a number, which `text` leaves out.
+        counts: whether a word has force; where capitals carry it, small ones have none.
+    """
+
+    key: str
+    text: str
+    start: int
+    end: int
+    unit: str = ""
+    counts: bool = True
+
+
+def mask_places(sentence: str) -> str:
+    """Put letters in place of references, editions, addresses, dates and UUIDs, which limit nothing; lengths stay."""
+    return PLACE_REFERENCE.sub(_masked, sentence)
+
+
+def _masked(match: re.Match[str]) -> str:
+    """Put letters in place of what was found; a sign in front stays, or it would join the word before it."""
+    first = match.group()[0]
+    return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
+
+
+def without_note_marks(sentence: str) -> str:
+    """Leave out the marks that lead to footnotes: "[^2]", and a raised number behind a word."""
+    return _NOTE_MARKS.sub("", sentence)
+
+
+def places_in(sentence: str) -> list[PrintedMark]:
+    """List the references, editions, addresses and dates; their keys are in lower case and have single blanks."""
+    return [
+        PrintedMark(" ".join(match.group().lower().split()), match.group(), *match.span())
+        for match in PLACE_REFERENCE.finditer(sentence)
+    ]

@@ -1,0 +1,72 @@
+"""What a quantity measures, by the words beside it: "850 mm wide", "a clear width of 850 mm"."""
+
+from __future__ import annotations
+
+import re
+
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
+from knowledge_mcp.language.quantities.reading import Quantity
+
+_BY_ADJECTIVE = {
+    **dict.fromkeys(("wide", "wider", "breit", "large"), "width"),
+    **dict.fromkeys(("high", "higher", "tall", "taller", "hoch"), "height"),
+    **dict.fromkeys(("long", "longer", "lang"), "length"),
+    **dict.fromkeys(("deep", "deeper", "tief"), "depth"),
+    **dict.fromkeys(("thick", "thicker", "dick"), "thickness"),
+}
+_BY_NOUN = {
+    **{each: each for each in ("width", "height", "length", "depth", "thickness", "diameter", "radius")},
+    "breadth": "width",
+    "breite": "width",
+    "höhe": "height",
+    "länge": "length",
+    "tiefe": "depth",
+    "dicke": "thickness",
+    "largeur": "width",
+    "hauteur": "height",
+    "longueur": "length",
+    "profondeur": "depth",
+    "épaisseur": "thickness",
+    "anchura": "width",
+    "altura": "height",
+    "longitud": "length",
+    "profundidad": "depth",
+    "espesor": "thickness",
+}
+DIMENSIONS = frozenset(_BY_NOUN.values())
+"""What a length may be of: one of them says nothing of another."""
+_BEHIND = re.compile(r"[ \u00a0,]{1,2}(?:in\s)?(?P<word>[^\W\d_]{3,30})")
+_LEADS = re.compile(
+    r"(?:\s{0,2}(?:\b(?:shall|must|should|will|may|can|is|are|was|were|be|being|of|to|not|equals?|has|have|beträgt|muss|darf|von"
+    r"|est|doit|être|de|es|debe|ser|será)\b|[:=(])){0,5}\s{0,3}\Z",
+    re.IGNORECASE,
+)
+_IN_FRONT = re.compile(r"[^\W\d_]{3,30}\Z")
+_SEEN = 60
+"""Characters in front of a quantity that are looked at: a noun with its verb."""
+
+
+def measured_in(sentence: str, quantity: Quantity) -> str:
+    """Name what a quantity measures: one of `DIMENSIONS`, else the word behind it or the noun in front of it.
+
+    Args:
+        sentence: the text that the quantity is of.
+        quantity: as read from it.
+
+    Returns:
+        In small letters; empty where no word tells.
+    """
+    behind = _BEHIND.match(sentence, quantity.end)
+    after = _telling(behind["word"]) if behind else ""
+    if after in _BY_ADJECTIVE or after in _BY_NOUN:
+        return _BY_ADJECTIVE.get(after) or _BY_NOUN[after]
+    front = sentence[max(0, quantity.start - _SEEN) : quantity.start]
+    leads = _LEADS.search(front)
+    noun = _IN_FRONT.search(front[: leads.start()] if leads else front)
+    before = _telling(noun.group()) if noun else ""
+    return _BY_NOUN.get(before) or after or before
+
+
+def _telling(word: str) -> str:
+    word = word.lower()
+    return "" if any(word in words for words in FUNCTION_WORDS.values()) else word

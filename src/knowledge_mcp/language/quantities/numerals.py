@@ -1,0 +1,215 @@
+"""Numbers as they are printed, in digits, as fractions and in words, and what they come to."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_COUNTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_WORDS: Mapping[str, float] = {
+    **{word: float(place) for place, word in enumerate(_COUNTED)},
+    **{word: 10.0 * place for place, word in enumerate(_TENS, 2)},
+    **_SCALES,
+}
+_ELSEWHERE: Mapping[str, Mapping[str, float]] = {
+    language: {word: float(place) for place, word in enumerate(words.split(), 2)}
+    for language, words in (
+        ("de", "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"),
+        ("fr", "deux trois quatre cinq six sept huit neuf dix onze douze"),
+        ("es", "dos tres cuatro cinco seis siete ocho nueve diez once doce"),
+    )
+}
+"""Numbers from two to twelve, which standards in these languages write as words."""
+_ROUND = frozenset(_WORDS[word] for word in _TENS)
+_PARTS = {
+    "half": 2,
+    "halve": 2,
+    "third": 3,
+    "quarter": 4,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "eighth": 8,
+    "tenth": 10,
+}
+
+_BLANK = r"[ \u2009\u00a0\u202f]"
+VULGAR = "".join(chr(code) for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
+"""Fractions that are one letter: ½."""
+_EXPONENT = r"[+−-]?\d{1,2}"
+_RAISED = r"[⁺⁻]?[⁰¹²³⁴-⁹]{1,2}"
+_MONEY = r"(?:(?:US|AU|NZ|HK|[AC])?\$|[€£¥]|(?:EUR|USD|GBP|CHF)(?=[\s\d]))\s?"
+_IN_DIGITS = re.compile(
+    rf"(?<![\w.,/⁄^])(?<![A-Za-z]-)(?P<sign>[+−-]?)(?P<money>{_MONEY})?"
+    rf"(?:(?P<grouped>[1-9]\d{{0,2}}(?:(?:,\d{{3}}){{1,6}}|(?:{_BLANK}\d{{3}}){{1,6}}))(?P<rest>[.,]\d{{1,9}})?(?!\d)"
+    rf"|(?P<whole>\d{{1,15}})(?:(?:[ -](?P<over>[1-9]\d?))?[/⁄](?P<under>[1-9]\d?)(?![\d/])"
+    rf"|(?P<part>[.,]\d{{1,9}})|{_BLANK}?(?P<vulgar>[{VULGAR}]))?|(?P<alone>[{VULGAR}]))"
+    rf"(?:[eE](?P<power>[+−-]\d{{1,2}})|\s?[×x·*]\s?10(?:\^(?P<times>{_EXPONENT})|(?P<by>[+−-]\d{{1,2}}|{_RAISED}))"
+    rf"|\^(?P<to>{_EXPONENT})|(?P<mark>{_RAISED}))?"
+    r"(?!\d|[.,]\d|(?![cdkm]?m[23](?!\w))[A-Za-z]{0,9}[\d_])",
+    re.IGNORECASE,
+)
+"""A number as English and ISO write it: blanks or commas between groups of three, a comma before other decimals."""
+_SCALED = re.compile(
+    r"[ \u00a0-]?(?P<scale>thousand|(?:m|b|tr)illions?|millionen|millones|milliard(?:en?|s)?|mio|mrd)\b\.?",
+    re.IGNORECASE,
+)
+_SCALE_OF = {"mill": 1e6, "mio": 1e6, "mrd": 1e9, "bill": 1e9, "trill": 1e12, "thou": 1e3, "milliard": 1e9}
+_SHORT = re.compile(r"\s?(?P<scale>k|mn|m|bn|b)\b", re.IGNORECASE)
+_SHORT_OF = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+"""Scales behind sums of money: "£5m"."""
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_AND = rf"and\s(?!(?:{_WORD})\s(?:{'|'.join(_SCALES)}))"
+"""It joins what was counted and the rest, and not two numbers: "between one hundred and two hundred"."""
+_IN_WORDS = re.compile(
+    rf"\b(?:an?\s(?={'|'.join(_SCALES)}))?(?:{_WORD})\b(?:(?:-|\s(?:{_AND})?)(?:{_WORD})\b){{0,12}}", re.IGNORECASE
+)
+_JOINED = re.compile(rf"(?P<and>\band\s)?\b(?P<word>{_WORD}|an?(?=\s))\b", re.IGNORECASE)
+_ONE_ELSEWHERE = {
+    language: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE) for language, words in _ELSEWHERE.items()
+}
+_AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
+_FRACTION = re.compile(
+    r"\b(?P<over>one|two|three|five|seven)(?:[ -](?P<under>halves|thirds|quarters|fourths|fifths|sixths|eighths|tenths)"
+    r"|(?:-|[ ](?=\w{4,7}\sof\b))(?P<single>half|third|quarter|fourth|fifth|sixth|eighth|tenth))\b(?!-)"
+    r"|\bhalf\san?(?=\s)",
+    re.IGNORECASE,
+)
+
+
+class Numeral(NamedTuple):
+    """Hold a number as it is printed.
+
+    Attributes:
+        start, end: where it stands.
+        value: what it comes to.
+        money: the sign of a currency, empty for none.
+        is_word: it is written in letters.
+    """
+
+    start: int
+    end: int
+    value: float
+    money: str = ""
+    is_word: bool = False
+
+
+def numerals_in(text: str, language: str | None = "en") -> list[Numeral]:
+    """List the numbers of a text in order: "2½", "1,200", "twenty-five", "5 million", "two thirds", "one and a half".
+
+    Args:
+        text: any text.
+        language: whose words for small numbers count beside the English ones.
+    """
+    found = [_of_digits(match, text) for match in _IN_DIGITS.finditer(text)]
+    found += _of_letters(text, language)
+    found.sort(key=lambda each: (each.start, -each.end))
+    kept: list[Numeral] = []
+    for each in found:
+        last = kept[-1] if kept else None
+        if last is not None and _is_repeated(text, last, each):
+            kept[-1] = last._replace(end=each.end + 1)
+        elif last is None or each.start >= last.end:
+            kept.append(each)
+    return kept
+
+
+def _is_repeated(text: str, word: Numeral, digits: Numeral) -> bool:
+    """Tell whether a number in brackets says that of the word before it: "thirty (30) days"."""
+    between, behind = text[word.end : digits.start], text[digits.end : digits.end + 1]
+    return word.is_word and word.value == digits.value and between.strip() == "(" and behind == ")"
+
+
+def words_for_numbers(text: str) -> list[Numeral]:
+    """List the numbers of a text that are written in words in English."""
+    return [each for each in numerals_in(text) if each.is_word]
+
+
+def _of_digits(match: re.Match[str], text: str) -> Numeral:
+    value, end = _value(match), match.end()
+    scaled = _SCALED.match(text, end)
+    money = (match["money"] or "").strip().upper()
+    if scaled is not None:
+        scale = scaled["scale"].lower()
+        value *= next(_SCALE_OF[start] for start in sorted(_SCALE_OF, key=len, reverse=True) if scale.startswith(start))
+        end = scaled.end("scale")
+    elif money and (short := _SHORT.match(text, end)):
+        value, end = value * _SHORT_OF[short["scale"].lower()], short.end()
+    half = _AND_A_HALF.match(text, end) if not match["part"] else None
+    return Numeral(match.start(), half.end() if half else end, value + 0.5 if half else value, money)
+
+
+def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
+    for match in _FRACTION.finditer(text):
+        under = (match["under"] or match["single"] or "half").lower().removesuffix("s")
+        over = _WORDS[match["over"].lower()] if match["over"] else 1.0
+        yield Numeral(*match.span(), over / _PARTS[under], is_word=True)
+    for match in _IN_WORDS.finditer(text):
+        for each in _spelled(match):
+            half = _AND_A_HALF.match(text, each.end)
+            yield each._replace(end=half.end(), value=each.value + 0.5) if half else each
+    elsewhere = _ONE_ELSEWHERE.get(language or "")
+    for match in elsewhere.finditer(text) if elsewhere else ():
+        yield Numeral(*match.span(), _ELSEWHERE[language or ""][match.group().lower()], is_word=True)
+
+
+def _spelled(match: re.Match[str]) -> Iterator[Numeral]:
+    """Part a run of words for numbers, and work each out: "one hundred and twenty" is one, "five ten" are two."""
+    whole = below = last = 0.0
+    least, start, end = math.inf, -1, -1
+    for each in _JOINED.finditer(match.string, *match.span()):
+        word = each["word"].lower()
+        value = _WORDS.get(word, 1.0)
+        is_scale = word in _SCALES
+        if is_scale:
+            goes_on = not each["and"] and below > 0.0 and (below < 100.0 if value == 100.0 else value < least)
+        else:
+            goes_on = last >= 100.0 if each["and"] or last not in _ROUND else 0.0 < value < 10.0
+        if start >= 0 and not goes_on:
+            yield Numeral(start, end, whole + below, is_word=True)
+            start = -1
+        if start < 0:
+            if is_scale:
+                continue  # "per million": no number stands in front
+            whole, below, least, start = 0.0, 0.0, math.inf, each.start("word")
+        if is_scale and value > 100.0:
+            whole, below, least = whole + below * value, 0.0, value
+        else:
+            below = below * value if is_scale else below + value
+        last, end = value, each.end("word")
+    if start >= 0:
+        yield Numeral(start, end, whole + below, is_word=True)
+
+
+def _value(number: re.Match[str]) -> float:
+    if number["alone"]:
+        value = unicodedata.numeric(number["alone"])
+    elif number["grouped"]:
+        value = float(re.sub(r"\D", "", number["grouped"]) + (number["rest"] or "").replace(",", "."))
+    else:
+        value = float(number["whole"] + (number["part"] or "").replace(",", "."))
+    if number["vulgar"]:
+        value += unicodedata.numeric(number["vulgar"])
+    if number["under"]:
+        value = value + int(number["over"]) / int(number["under"]) if number["over"] else value / int(number["under"])
+    sign = -1 if number["sign"] in {"-", "−"} else 1
+    if to := number["to"] or number["mark"]:
+        return sign * (value ** _exponent(to) if value in {2, 10} else value)  # else it is the mark of a note
+    if ten := number["power"] or number["times"] or number["by"]:
+        value *= 10.0 ** _exponent(ten)
+    return sign * value
+
+
+def _exponent(printed: str) -> int:
+    return int(printed.translate(_LOWERED))
+
+
+_LOWERED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")

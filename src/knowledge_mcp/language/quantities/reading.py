@@ -1,0 +1,268 @@
+"""Quantities in a sentence: numbers in base units, and whether each is a least, a most, or the value itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from knowledge_mcp.language.force import PLAIN, RANK, Force, forces_of
+from knowledge_mcp.language.multilingual.force import FORCEFUL
+from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.printed import mask_places
+from knowledge_mcp.language.quantities.bounds import OPENS, OTHER, Bound, limiting
+from knowledge_mcp.language.quantities.numerals import Numeral, numerals_in
+from knowledge_mcp.language.quantities.units import RATIO, is_physical, unit_behind
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Hold one number of a sentence.
+
+    Attributes:
+        value: in base units: seconds, metres, grams, bytes, volts, …; as printed where the unit is not known.
+        unit: the base unit; for what is counted, the noun behind the number; empty where nothing follows.
+        bound: whether it is a lower limit, an upper limit, or neither.
+        start, end: where it stands in the sentence, from the words beside it that make it a limit to the unit.
+        printed: number and unit as printed.
+    """
+
+    value: float
+    unit: str
+    bound: Bound
+    start: int
+    end: int
+    printed: str
+
+    def __str__(self) -> str:
+        """Say it as a limit: "at least 5 mm"; what is neither least nor most says its number alone."""
+        return self.printed if self.bound is Bound.EXACT else f"{self.bound.value} {self.printed}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Hold a number with its base unit, the factor to it, and the unit as printed, which may stand behind another."""
+
+    value: float
+    unit: str
+    factor: float
+    start: int
+    end: int
+    unit_printed: str = ""
+
+    def printed(self, sentence: str) -> str:
+        """Give number and unit as printed."""
+        words = " ".join(sentence[self.start : self.end].split())
+        return words if words.endswith(self.unit_printed) else f"{words} {self.unit_printed}"
+
+
+_TO = re.compile(r"\s{0,3}(?:to|bis|à|a|–|…|\.{2,3})\s{0,3}")
+_AND = re.compile(r"\s{0,3}(?:and|to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORECASE)
+_TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
+_TOLERANCE = re.compile(r"\s?(?:±|\+/[-−–])\s?")
+_GOES_ON = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
+_IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
+_RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
+_CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?P<half>\s?[ap]\.?m\b)?", re.IGNORECASE)
+_ALIKE = 0.03
+"""Share by which one length in two units may differ: standards round "36 in. (915 mm)", and "3 ft (1 m)" is no such."""
+_BEHIND = 40
+"""Characters behind a number that are looked at: the longest phrase of a limit is shorter."""
+_COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
+"""Languages in which "1.500" is fifteen hundred and "1,500" one and a half."""
+_GROUPED_BY_POINTS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){1,6}(?![\d.]\d|\d)")
+_PART_OF_THREE = re.compile(r"(?<=\d),(?=\d{3}(?![\d.]\d|\d|,\d))")
+
+
+def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
+    """List the numbers of a sentence with unit and bound, in order; what is part of a name ("TLS1", "A-4") is none.
+
+    "20 ft 6 in" is one, "36 in. (915 mm)" too, "20 °C ± 2 °C" is a least and a most, times of day are none.
+
+    Args:
+        sentence: the text.
+        language: as `language_of` tells it, None where that is to tell; it tells what "1.500" is.
+    """
+    found: list[Quantity] = []
+    original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the sign of ohm, and the letter
+    language = language_of(sentence) if language is None else language
+    if language in _COMMA_PARTS:
+        sentence = _PART_OF_THREE.sub(
+            ".", _GROUPED_BY_POINTS.sub(lambda it: it.group().replace(".", "\u202f"), sentence)
+        )
+    measured = _together(sentence, _measured(sentence, language))
+    place = 0
+    while place < len(measured):
+        one = measured[place]
+        place += 1
+        before = sentence[found[-1].end if found else 0 : one.start]
+        other = measured[place] if place < len(measured) else None
+        if other is not None and _TOLERANCE.fullmatch(sentence, one.end, other.start):
+            found += _within(original, one, other)
+            place += 1
+            continue
+        limited = limiting(before, sentence[one.end : one.end + _BEHIND], is_measured=is_physical(one.unit))
+        bound, last = limited.bound, found[-1] if found else None
+        if last is not None and bound is Bound.EXACT:
+            if _is_range(sentence, last, one):
+                bound, found[-1] = Bound.MOST, _opened(last, one)
+            elif _says_the_same(sentence, last, one):
+                found[-1] = replace(last, end=one.end)
+                continue
+            elif _goes_with(sentence, last, one):
+                bound = last.bound
+        start, end = one.start - limited.led, one.end + limited.followed
+        found.append(Quantity(one.value * one.factor, one.unit, bound, start, end, one.printed(original)))
+    return found
+
+
+def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
+    """Tell whether a number in brackets says in another unit what the one before it says: "36 in. (915 mm)"."""
+    are_alike = last.unit == one.unit and math.isclose(last.value, one.value * one.factor, rel_tol=_ALIKE)
+    return are_alike and bool(one.unit) and _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start) is not None
+
+
+def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
+    """Tell whether a number is limited as the one before it: the other side of a size, or "70 °F (21 °C)"."""
+    if not (is_physical(last.unit) and is_physical(one.unit)):
+        return False
+    if _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start):
+        return True
+    return last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start) is not None
+
+
+_DENIED = re.compile(r"\b(?:not|never|no|nicht|pas)\b", re.IGNORECASE)
+
+
+def denied(text: str, force: Force | None, printed: Sequence[Quantity]) -> tuple[bool, tuple[Quantity, ...]]:
+    """Tell what a sentence denies: what it says, or its limits, which then are others: "not wait more than 5 s".
+
+    Args:
+        text: the sentence.
+        force: its strongest.
+        printed: its limits as they are printed.
+
+    Returns:
+        Whether what it says is denied, and the limits that it sets.
+    """
+    if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
+        return force is not None and force.negated, tuple(printed)
+    denying = [each for each in printed if _DENIED.search(text, each.start, each.end)]
+    if any(text[force.end : each.start].strip() for each in denying):
+        return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
+    return False, tuple(printed if denying else (replace(each, bound=OTHER[each.bound]) for each in printed))
+
+
+def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...]:
+    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min.
+
+    The arguments are those of `quantities`.
+    """
+    language = language_of(sentence) if language is None else language
+    convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
+    force = max(forces_of(sentence, convention), key=lambda each: RANK[each.modality], default=None)
+    return denied(sentence, force, quantities(sentence, language))[1]
+
+
+def _limits_after(force: Force, limit: Quantity) -> bool:
+    return limit.bound is not Bound.EXACT and limit.end > force.end
+
+
+def _is_range(sentence: str, first: Quantity, last: _Measured) -> bool:
+    """Tell whether a number ends the range that the one before opens: "between 5 and 10 V"."""
+    if first.bound is not Bound.EXACT:
+        return False
+    if OPENS.match(sentence, first.start):
+        return _AND.fullmatch(sentence, first.end, last.start) is not None
+    is_less = first.value * (1 if first.unit else last.factor) < last.value * last.factor
+    return is_less and _TO.fullmatch(sentence, first.end, last.start) is not None
+
+
+def _opened(first: Quantity, last: _Measured) -> Quantity:
+    """Make a number the least of a range; without a unit of its own it has that of the most."""
+    if first.unit:
+        return replace(first, bound=Bound.LEAST)
+    printed = f"{first.printed} {last.unit_printed}".strip()
+    return replace(first, bound=Bound.LEAST, value=first.value * last.factor, unit=last.unit, printed=printed)
+
+
+def _within(original: str, middle: _Measured, tolerance: _Measured) -> Iterator[Quantity]:
+    """Yield the least and the most of "20 °C ± 2 °C" and "230 V ± 10 %"."""
+    whole = middle if middle.unit else replace(tolerance, value=middle.value)
+    unit, factor = whole.unit, whole.factor
+    apart = tolerance.value * tolerance.factor
+    if tolerance.unit == "%" and unit != "%":
+        apart *= abs(middle.value * factor) / 100
+    elif not tolerance.unit:
+        apart *= factor
+    printed = " ".join(original[middle.start : tolerance.end].split())
+    for bound, value in ((Bound.LEAST, middle.value * factor - apart), (Bound.MOST, middle.value * factor + apart)):
+        says = f"{value / factor:.6g} {whole.unit_printed} ({printed})"
+        yield Quantity(value, unit, bound, middle.start, tolerance.end, says)
+
+
+def _measured(sentence: str, language: str | None) -> list[_Measured]:
+    """List the numbers with their units; what a clock says is left out, "1:12" and "1 in 12" are ratios."""
+    numerals = numerals_in(sentence, language)
+    found: list[_Measured] = []
+    clocks = [match.span() for match in _CLOCK.finditer(sentence) if match["half"] or not _is_ratio(match.group())]
+    place = 0
+    while place < len(numerals):
+        one = numerals[place]
+        other = numerals[place + 1] if place + 1 < len(numerals) else None
+        place += 1
+        if any(start <= one.start < end for start, end in clocks):
+            continue
+        if other is not None and _are_ratio(sentence, one, other):
+            found.append(_Measured(one.value / other.value, RATIO, 1.0, one.start, other.end))
+            place += 1
+            continue
+        unit = unit_behind(sentence, one.end, language, one.money)
+        mark = sentence[one.end : unit.end].strip(" \u00a0\u2009\u202f-")
+        found.append(_Measured(one.value, unit.base, unit.factor, one.start, unit.end, mark))
+    return found
+
+
+def _is_ratio(printed: str) -> bool:
+    return printed.startswith("1:")
+
+
+def _are_ratio(sentence: str, one: Numeral, other: Numeral) -> bool:
+    """Tell whether two numbers are a ratio: "1:12", "2:1", "1 in 12", "2 out of 3"."""
+    between = _RATIO.fullmatch(sentence, one.end, other.start)
+    if between is None or other.value <= 0.0:
+        return False
+    sign = between.group().strip().lower()
+    return sign in {":", "out of"} or (sign == "in" and one.value == 1.0 and not one.money)
+
+
+def _together(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
+    """Join what is one quantity, and give sides of a size the unit that stands behind the last one.
+
+    "20 ft 6 in" and "1 h 30 min" are one; of "900 x 600 mm" both are in millimetres.
+    """
+    found: list[_Measured] = []
+    for one in reversed(measured):
+        behind = found[-1] if found else None
+        if behind is None:
+            found.append(one)
+        elif _is_rest(sentence, one, behind):
+            value = one.value + behind.value * behind.factor / one.factor
+            found[-1] = replace(one, value=value, end=behind.end, unit_printed="")
+        elif not one.unit and is_physical(behind.unit) and _TIMES.fullmatch(sentence, one.end, behind.start):
+            found.append(replace(one, unit=behind.unit, factor=behind.factor, unit_printed=behind.unit_printed))
+        else:
+            found.append(one)
+    return found[::-1]
+
+
+def _is_rest(sentence: str, each: _Measured, behind: _Measured) -> bool:
+    """Tell whether a quantity is the rest of the one before it, in smaller units: less than one of those."""
+    is_smaller = each.unit == behind.unit and each.factor > behind.factor and is_physical(each.unit)
+    rest = abs(behind.value) * behind.factor
+    if not is_smaller or rest >= each.factor or each.value != int(each.value):
+        return False
+    between = _GOES_ON.fullmatch(sentence, each.end, behind.start)
+    are_named = sentence[each.start : each.end][-3:].isalpha() and sentence[behind.start : behind.end][-3:].isalpha()
+    return between is not None and ("and" not in between.group() or are_named)

@@ -1,0 +1,267 @@
+"""Units as they are printed behind numbers, and what they come to in base units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import product
+from typing import NamedTuple
+
+Based = tuple[str, float]
+"""A base unit, and how many of it a unit is."""
+
+
+def _symbols() -> dict[str, Based]:
+    """Map symbols, as written, to base unit and factor: SI prefixes before SI units, and the rest by name."""
+    prefixes = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+    found: dict[str, Based] = {}
+    for prefix, factor in prefixes.items():
+        for symbol in ("s", "m", "g", "V", "A", "W", "Hz", "Pa", "N", "J", "Ω", "Nm", "VA", "F", "H", "lx", "bit"):
+            found[prefix + symbol] = (symbol, factor)
+        found[f"{prefix}Ohm"] = found[f"{prefix}ohm"] = ("Ω", factor)
+        found[f"{prefix}Wh"] = ("J", 3600 * factor)
+        found[f"{prefix}bar"] = ("Pa", 1e5 * factor)
+        found[f"{prefix}l"] = found[f"{prefix}L"] = ("m³", 1e-3 * factor)
+    for place, prefix in enumerate(("", "K", "M", "G", "T")):
+        found[f"{prefix}B"] = found[f"{prefix}b" if prefix else "byte"] = ("B", 1e3**place)
+        if prefix:
+            found[f"{prefix}iB"] = ("B", 1024.0**place)
+            found[f"{prefix}bps"] = ("bit/s", 1e3**place)
+    found["kB"], found["kbps"] = ("B", 1e3), ("bit/s", 1e3)
+    return found | {
+        "cm": ("m", 1e-2),
+        "dm": ("m", 1e-1),
+        "ha": ("m²", 1e4),
+        "min": ("s", 60.0),
+        "h": ("s", 3600.0),
+        "hr": ("s", 3600.0),
+        "hrs": ("s", 3600.0),
+        "sec": ("s", 1.0),
+        "in": ("m", 0.0254),
+        "ft": ("m", 0.3048),
+        "yd": ("m", 0.9144),
+        "mi": ("m", 1609.344),
+        "mph": ("m/s", 0.44704),
+        "lb": ("g", 453.59237),
+        "lbs": ("g", 453.59237),
+        "oz": ("g", 28.349523125),
+        "t": ("g", 1e6),
+        "hPa": ("Pa", 1e2),
+        "psi": ("Pa", 6894.757293168),
+        "ksi": ("Pa", 6894757.293168),
+        "psf": ("Pa", 47.88025898),
+        "%": ("%", 1.0),
+        "‰": ("%", 0.1),
+        "°C": ("°C", 1.0),
+        "℃": ("°C", 1.0),
+        "°F": ("°F", 1.0),
+        "K": ("K", 1.0),
+        "°": ("°", 1.0),
+        "dB": ("dB", 1.0),
+        "dBA": ("dBA", 1.0),
+        "dB(A)": ("dBA", 1.0),
+        "€": ("€", 1.0),
+        "£": ("£", 1.0),
+        "$": ("$", 1.0),
+    }
+
+
+_SYMBOLS = _symbols()
+RATIO = "ratio"
+"""The base unit of "1:12" and "1 in 12"."""
+_CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$", "US$": "$", "CHF": "CHF"}
+_BASES = frozenset(
+    (*(base for base, _ in _SYMBOLS.values()), RATIO, "month", "working day", "¥", *_CURRENCIES.values())
+)
+CASE_TELLS = frozenset(
+    one
+    for folded in ({each: each.casefold() for each in _SYMBOLS},)
+    for one in folded
+    for other in folded
+    if len(one) > 1 and folded[one] == folded[other] and _SYMBOLS[one] != _SYMBOLS[other]
+)
+"""Symbols that only capitals tell from another one: mW and MW."""
+_POWERS = {"²": 2, "2": 2, "³": 3, "3": 3, "sq": 2, "square": 2, "cu": 3, "cubic": 3}
+
+
+_NAMED: tuple[tuple[str, Based], ...] = (
+    ("- sekunde seconde segundo", ("s", 1.0)),
+    ("minute minute minute minuto", ("s", 60.0)),
+    ("hour stunde heure hora", ("s", 3600.0)),
+    ("day tag jour día", ("s", 86400.0)),
+    ("week woche semaine semana", ("s", 604800.0)),
+    ("month monat mois mes", ("month", 1.0)),
+    ("year jahr année año", ("month", 12.0)),
+    ("- - an -", ("month", 12.0)),
+    ("working_day arbeitstag - -", ("working day", 1.0)),
+    ("- meter mètre metro", ("m", 1.0)),
+    ("- millimeter millimètre milímetro", ("m", 1e-3)),
+    ("- zentimeter centimètre centímetro", ("m", 1e-2)),
+    ("- kilometer kilomètre kilómetro", ("m", 1e3)),
+    ("inch zoll pouce pulgada", ("m", 0.0254)),
+    ("foot - - -", ("m", 0.3048)),
+    ("yard - - -", ("m", 0.9144)),
+    ("mile - - -", ("m", 1609.344)),
+    ("acre - - -", ("m²", 4046.8564224)),
+    ("hectare hektar hectare hectárea", ("m²", 1e4)),
+    ("- gramm gramme gramo", ("g", 1.0)),
+    ("- kilogramm kilogramme kilogramo", ("g", 1e3)),
+    ("tonne tonne tonne tonelada", ("g", 1e6)),
+    ("pound - - -", ("g", 453.59237)),
+    ("ounce - - -", ("g", 28.349523125)),
+    ("- liter litre litro", ("m³", 1e-3)),
+    ("percent prozent - -", ("%", 1.0)),
+    ("degree grad degré grado", ("°", 1.0)),
+    ("euro euro euro euro", ("€", 1.0)),
+    ("dollar dollar dollar dólar", ("$", 1.0)),
+)
+"""Units by their names in English, German, French and Spanish, "-" for none; `_names` adds metric ones in English."""
+
+
+def _names() -> dict[str, dict[str, Based]]:
+    """Map the names of units in small letters and the singular, by language."""
+    sizes = (1e-9, 1e-6, 1e-3, 1e-2, 1e3, 1e6, 1e9)
+    prefixes = {"": 1.0, **dict(zip("nano micro milli centi kilo mega giga".split(), sizes, strict=True))}
+    metric = "second metre meter gram byte bit volt watt ampere amp hertz newton pascal joule ohm lux".split()
+    bases = dict(zip(metric, "s m m g B bit V W A A Hz N Pa J Ω lx".split(), strict=True))
+    english = {f"{prefix}{name}": (bases[name], prefixes[prefix]) for prefix, name in product(prefixes, bases)}
+    english |= {f"{prefix}lit{end}": ("m³", 1e-3 * prefixes[prefix]) for prefix, end in product(prefixes, ("re", "er"))}
+    found = {
+        "en": english | {"inche": ("m", 0.0254), "feet": ("m", 0.3048), "business day": ("working day", 1.0)},
+        "de": {},
+        "fr": {"mois": ("month", 1.0)},
+        "es": {"mes": ("month", 1.0)},
+    }
+    for names, based in _NAMED:
+        for language, name in zip(found, names.split(), strict=True):
+            if name != "-":
+                found[language][name.replace("_", " ")] = based
+    return found
+
+
+_NAMES = _names()
+_SYMBOL = r"[°%‰µμΩ℃€£A-Za-z][A-Za-zΩ]{0,19}(?:[²³]|\^?[23](?!\w))?"
+_UNIT = re.compile(
+    r"(?P<mark>[′″'\"])(?![A-Za-z])"
+    r"|(?:[ \u2009\u00a0\u202f]|-){0,2}(?P<unit>(?:per\s?cent|pour\scent|por\sciento|dB\([A-Z]\)(?!\w)"
+    r"|(?:business|working)\sdays?)(?!\w)|(?P<power>square|cubic|sq|cu)\b\.?[ -](?P<of>[A-Za-z]{2,20})"
+    rf"|(?:calendar|consecutive|full|clear|whole)\s(?P<plainly>[a-z]{{3,12}})"
+    rf"|{_SYMBOL}(?:[·⋅]{_SYMBOL})?(?:/{_SYMBOL})?(?![^\W\d_])|[^\W\d_]{{1,24}})",
+    re.IGNORECASE,
+)
+_INCHES = re.compile(
+    r"[.,;:)\]]|\Z|\s?[x×(]|\s(?:long|wide|high|tall|thick|deep|apart|or|and|by|of|from|above|below|between|clear|minimum|maximum"
+    r"|min|max|in|diameter|nominal|to|for|shall|must|is|are)\b",
+    re.IGNORECASE,
+)
+"""What follows "in" where it is a unit: "5 in the room" has none."""
+_NO_UNIT = frozenset(
+    "a an and any are as at be before but by can each else for from has if in into is it its of on or out per shall"
+    " should than that the then to under until unless was when where which while will with within may must not after x"
+    " und oder in im von bis bei je pro et ou de du des dans par y o del en por".split()
+)
+_PER_CENT = frozenset({"per cent", "percent", "pour cent", "por ciento"})
+
+
+class PrintedUnit(NamedTuple):
+    """Hold the unit behind a number.
+
+    Attributes:
+        end: where it ends, the number's own end where there is none.
+        base: base unit; for what is counted, the noun behind the number; empty where nothing follows.
+        factor: how many base units it is.
+    """
+
+    end: int
+    base: str
+    factor: float
+
+
+def unit_behind(text: str, end: int, language: str | None = None, money: str = "") -> PrintedUnit:
+    """Read the unit behind a number.
+
+    Args:
+        text: any text.
+        end: where the number ends.
+        language: whose names of units count beside the English ones.
+        money: the sign of a currency in front of the number, which is its unit then.
+    """
+    if money:
+        return PrintedUnit(end, _CURRENCIES.get(money, money), 1.0)
+    match = _UNIT.match(text, end)
+    if match is None:
+        return PrintedUnit(end, "", 1.0)
+    if match["mark"]:
+        base = _marked(text, end, match["mark"])
+        return PrintedUnit(match.end(), *base) if base else PrintedUnit(end, "", 1.0)
+    printed = match["plainly"] or match["unit"]
+    if printed.lower() == "in" and not _INCHES.match(text, match.end()):
+        return PrintedUnit(end, "", 1.0)
+    if match["power"]:
+        one = _single(match["of"], "en")
+        power = _POWERS[match["power"].lower()]
+        return (
+            PrintedUnit(match.end(), *_raised(one, power))
+            if one
+            else PrintedUnit(match.end(), match["of"].lower(), 1.0)
+        )
+    base, factor = _base(printed, language)
+    return PrintedUnit(match.end() if base else end, base, factor)
+
+
+def _marked(text: str, end: int, mark: str) -> Based | None:
+    """Read the signs for feet and inches, and behind degrees for minutes and seconds of arc; quotes are none."""
+    is_double = mark in '″"'
+    before = text[:end]
+    if "°" in before[-8:]:
+        return ("°", 1 / 3600 if is_double else 1 / 60)
+    if mark in "'\"" and (before.count(mark) % 2 or mark in before.split()[-1]):
+        return None
+    return ("m", 0.0254 if is_double else 0.3048)
+
+
+def _base(printed: str, language: str | None) -> Based:
+    """Return the base unit and the factor to it; for what is no unit, the noun, or nothing."""
+    if printed.lower() in _PER_CENT:
+        return "%", 1.0
+    symbol = printed.replace("·", "").replace("⋅", "")
+    over, slash, under = symbol.partition("/")
+    one, other = _single(over, language), _single(under, language)
+    if not slash and one is not None:
+        return one
+    if one is not None and other is not None:
+        unit = f"{one[0]}/{other[0]}"
+        return ("Pa" if unit == "N/m²" else unit), one[1] / other[1]
+    name = printed.lower()
+    if name in _NO_UNIT:
+        return "", 1.0
+    noun = name if slash else name.removesuffix("s")
+    return (printed if noun in _BASES else noun), 1.0  # "M" is no metre, "G" no gram
+
+
+def _single(symbol: str, language: str | None) -> Based | None:
+    """Return the base of one unit, squared or cubed too; None where it is not known."""
+    known = _SYMBOLS.get(symbol) or _named(symbol.lower(), language)
+    if known is None and symbol in _CURRENCIES:
+        known = (_CURRENCIES[symbol], 1.0)
+    power = _POWERS.get(symbol[-1:])
+    if known is not None or power is None:
+        return known
+    plain = _SYMBOLS.get(symbol[:-1].removesuffix("^"))
+    return None if plain is None else _raised(plain, power)
+
+
+def _raised(plain: Based, power: int) -> Based:
+    return f"{plain[0]}{'²³'[power - 2]}", plain[1] ** power
+
+
+def _named(name: str, language: str | None) -> Based | None:
+    english = _NAMES["en"].get(name) or _NAMES["en"].get(name.removesuffix("s"))
+    elsewhere: Mapping[str, Based] = _NAMES.get(language or "en", {}) if language != "en" else {}
+    stems = (name[: len(name) - cut] for cut in range(3))
+    return next((elsewhere[stem] for stem in stems if stem in elsewhere), english)
+
+
+def is_physical(unit: str) -> bool:
+    """Tell whether a base unit measures something, money too, and does not count things."""
+    return bool(unit) and all(each in _BASES or each[:-1] in _BASES for each in unit.split("/"))
