@@ -171,3 +171,27 @@ def test_the_line_of_a_first_part_is_known_only_where_lines_are(read: Read) -> N
     values = json.dumps({"pumps": TEXT})
     assert [each.link.new.line for each in read(values, values, ".json") if each.link.new] == [None]
     assert read(f"{TEXT}\n\n# Pumps\n\n{TEXT}\n", f"{TEXT}\n\n# Pumps\n\n{TEXT}\n")[0].link.new.line == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("suffix", [".md", ".txt", ".html"])
+def test_words_behind_the_number_of_a_clause_that_has_no_title_are_compared(read: Read, suffix: str) -> None:
+    clauses = (
+        "Doors in escape routes shall be 815 mm wide.",
+        "Ramps of the building shall have a slope of 1:12.",
+        "Rails are set at a height of at least 34 in. (865 mm) and are fixed.",
+        "The exits shall be marked by signs.",
+        "Lamps of the stairs shall be lit.\nThey shall burn for 2 h.",
+    )
+    old = "\n\n".join(["1 Ways out", *(f"1.{place} {words}" for place, words in enumerate(clauses, 1))])
+    if suffix != ".txt":
+        old = f"# {old}" if suffix == ".md" else f"<h1>{old.replace(chr(10) * 2, '</h1><p>', 1)}</p>"
+        old = old.replace("\n\n", "</p><p>") if suffix == ".html" else old
+    new = old.replace("815", "850").replace("865", "875").replace("2 h", "3 h")
+    found = read(old, new, suffix)
+    changed = [("number", "815 mm", "850 mm"), ("number", "865 mm", "875 mm"), ("number", "2 h", "3 h")]
+    assert told(found) == changed
+    assert {each.link.new.number for each in found if each.link.kind is LinkKind.EDITED and each.link.new} == {
+        "1.1",
+        "1.3",
+        "1.5",
+    }

@@ -116,6 +116,11 @@ def test_a_limit_that_is_not_kept_makes_the_evidence_partial() -> None:
         ("The minimum clear width shall be 815 mm.", "The clear width is 800 mm.", "not met"),
         ("The minimum clear width shall be 815 mm.", "It has a height of 2 m and a width of 800 mm.", "not met"),
         ("The minimum clear width shall be 815 mm.", "The door is 2 m high.", "not stated"),
+        (
+            "The minimum width of doors in routes shall be 815 mm.",
+            "Doors have a width of 800 mm, a height of 2 m.",
+            "not met",
+        ),
         ("Ramps shall have a maximum slope of 1:12.", "The slope of the ramp is 1:10.", "not met"),
         ("Notice shall be given within thirty (30) days.", "Notice is given within sixty (60) days.", "not met"),
         ("The fire rating shall be at least 1½ h.", "It has a fire rating of 60 minutes.", "not met"),

@@ -28,6 +28,8 @@ def _split(text: str) -> list[str]:
         "Dr. Meyer and J. Smith approved it.",
         "It weighs approx. 12 kg in all.",
         "wrapped at\nthe line's end.",
+        "Rails are at least 34 in. (865 mm) and at most 3 ft. 2 in. (965 mm) high.",
+        "Use 1½ in. [38 mm] or 2-in. 10 gauge pipe.",
     ],
 )
 def test_no_sentence_ends_inside(text: str) -> None:
@@ -44,6 +46,8 @@ def test_no_sentence_ends_inside(text: str) -> None:
         ("The kit holds:\n- a pump\n- a hose", ["The kit holds:", "- a pump", "- a hose"]),
         ("a first part\n\na second part", ["a first part", "a second part"]),
         ("Bolts, nuts, etc. The rest is loose.", ["Bolts, nuts, etc.", "The rest is loose."]),
+        ("Rails are 34 in. Doors follow.", ["Rails are 34 in.", "Doors follow."]),
+        ("This is what it is in. 5 doors follow.", ["This is what it is in.", "5 doors follow."]),
         ("It stops. cFE restarts it.", ["It stops.", "cFE restarts it."]),
         ("泵应启动。", ["泵应启动。"]),
         ("Loads " + "." * 50_000 + " 12", ["Loads " + "." * 50_000, "12"]),

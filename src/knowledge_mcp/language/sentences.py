@@ -19,6 +19,9 @@ _ABBREVIATIONS = frozenset(
 )
 """Words that keep their full stop without ending a sentence, lower case, last stop left off."""
 
+_UNITS = frozenset("in ft lb lbs oz yd mi gal qt pt hr hrs sec sq cu dia".split())
+"""Units that are printed with a full stop behind a number."""
+
 LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
 """The end of a sentence that leads into a list."""
 
@@ -34,6 +37,7 @@ _OPENERS = "\"“”'‘’([{*_`<«"
 _ENUMERATOR = re.compile(r"\(?(?:\d+(?:\.\d+)*|[A-Za-z]|[ivxIVX]{1,5}|[A-Z](?:\.\d+)+)\Z")
 _NAME = re.compile(r"[a-z]{1,3}[A-Z]")
 """A name that opens a sentence with a small letter: "cFE", "iOS"."""
+_FIGURE = re.compile(r"[\d¼-¾⅐-⅞]['’\"″”]?[ \u00a0-]?\Z")
 _DOTTED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]\Z")
 _SPACED = re.compile(r"(?:z\. ?[BT]|u\. ?U|i\. ?A)\.")
 """German abbreviations with a capital behind their first stop."""
@@ -43,8 +47,9 @@ _QUOTED = re.compile(r"(?=[“\"])(?:“[^”\n]{1,400}”|(?<![\w\"])\"[^\"\n]{
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     """List the sentences of `text[start:end]` in order: disjoint, no blanks at either end, nothing but blanks left out.
 
-    A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, after an enumerator that
-    opens the sentence ("1.", "5.3.1."), before a small letter, or inside a quotation. A blank line, a new list item's
+    A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, between a unit and a number
+    ("34 in. (865 mm)"), after an enumerator that opens the sentence ("1.", "5.3.1."), before a small letter, or inside a
+    quotation. A blank line, a new list item's
     line and a line that ends with a colon do. Marks of footnotes behind a stop ("[^3]") belong to it.
     """
     end = len(text) if end is None else end
@@ -107,7 +112,15 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
         return False
     if word_start == begin and _ENUMERATOR.match(word):
         return False
+    if after < end and text[after].isdigit() and _is_unit(text[max(begin, match.start() - 9) : match.start()]):
+        return False
     return not (len(word) == 1 and word.isupper() and stop == ".")
+
+
+def _is_unit(before: str) -> bool:
+    """Tell whether a stop belongs to a unit behind a number: "34 in. (865 mm)", "20 ft. 6 in."."""
+    number = before.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return before[len(number) :] in _UNITS and _FIGURE.search(number) is not None
 
 
 _BAR = re.compile(r"(?<!\\)\|")

@@ -200,15 +200,40 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
 
 
 def _after_heading(text: str, entry: OutlineEntry) -> int:
-    """Tell where a section's heading ends: with its first block, as far as this holds the title's words."""
-    end = text.find("\n\n", entry.span.start, entry.span.end)
-    line = text.find("\n", entry.span.start, entry.span.end)
+    """Tell where a section's heading ends: behind its number and title, where words may follow on the same line.
+
+    One that is printed in another way ends with its line where this ends with the title, else with its first block.
+    """
+    start, stop = entry.span.start, entry.span.end
+    number, title = (re.sub(r"\W+", "", each) for each in (entry.number or "", entry.title))
+    behind = _behind(number + title, text, start, stop)
+    if behind is not None:
+        return behind
+    end, line = text.find("\n\n", start, stop), text.find("\n", start, stop)
     if line < 0:
-        return entry.span.end
-    title = re.sub(r"\W+", "", entry.title)
-    if end > line and re.sub(r"\W+", "", text[entry.span.start : line]).endswith(title):
+        return stop
+    if end > line and title and re.sub(r"\W+", "", text[start:line]).endswith(title):
         return line
     return end if end >= 0 else line
+
+
+def _behind(letters: str, text: str, place: int, stop: int) -> int | None:
+    """Tell where some letters end that a text begins with, and the signs behind them; None where it does not."""
+    for letter in letters:
+        while place < stop and not _is_letter(text[place]):
+            place += 1
+        if place >= stop or text[place] != letter:
+            return None
+        place += 1
+    if not letters or (place < stop and _is_letter(text[place])):
+        return None
+    while place < stop and not text[place].isspace() and not _is_letter(text[place]):
+        place += 1
+    return place
+
+
+def _is_letter(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def _named(entry: OutlineEntry) -> tuple[str, str]:

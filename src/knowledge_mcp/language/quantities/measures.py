@@ -41,9 +41,12 @@ _LEADS = re.compile(
     r"|est|doit|être|de|es|debe|ser|será)\b|[:=(])){0,5}\s{0,3}\Z",
     re.IGNORECASE,
 )
-_IN_FRONT = re.compile(r"[^\W\d_]{3,30}\Z")
-_SEEN = 60
-"""Characters in front of a quantity that are looked at: a noun with its verb."""
+_NOUN = re.compile(r"[^\W\d_]{3,30}")
+_IN_FRONT = re.compile(rf"{_NOUN.pattern}\Z")
+_APART = re.compile(r"[\d;]|[.,]\s")
+"""What parts what is measured from what stands before it, as another number does."""
+_SEEN = 90
+"""Characters in front of a quantity that are looked at: "clear width of doors in escape routes shall be"."""
 
 
 def measured_in(sentence: str, quantity: Quantity) -> str:
@@ -60,11 +63,13 @@ def measured_in(sentence: str, quantity: Quantity) -> str:
     after = _telling(behind["word"]) if behind else ""
     if after in _BY_ADJECTIVE or after in _BY_NOUN:
         return _BY_ADJECTIVE.get(after) or _BY_NOUN[after]
-    front = sentence[max(0, quantity.start - _SEEN) : quantity.start]
+    front = _APART.split(sentence[max(0, quantity.start - _SEEN) : quantity.start])[-1]
+    nouns = [match.group().lower() for match in _NOUN.finditer(front)]
+    if dimension := next((_BY_NOUN[noun] for noun in reversed(nouns) if noun in _BY_NOUN), ""):
+        return dimension
     leads = _LEADS.search(front)
     noun = _IN_FRONT.search(front[: leads.start()] if leads else front)
-    before = _telling(noun.group()) if noun else ""
-    return _BY_NOUN.get(before) or after or before
+    return after or (_telling(noun.group()) if noun else "")
 
 
 def _telling(word: str) -> str:

@@ -43,7 +43,7 @@ class ImageReader(SandboxedReader):
     @property
     def version(self) -> str:
         """Name the reader and its version; a change of what it produces must change this."""
-        return f"image-7{options_version(self._ocr, self._options)}"
+        return f"image-8{options_version(self._ocr, self._options)}"
 
     def with_options(self, options: ScanOptions) -> ImageReader:
         """Return a reader with other options; it shares this one's children; do not close it."""

@@ -75,6 +75,11 @@ _MONTH = re.compile(
 _RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
 _SENTENCE = re.compile(r"(?:an?|all|any|each|every|no|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE)
 """A sentence that a clause without a title begins with: an article or the like, and six words and more."""
+_SAYS = re.compile(
+    r"\S \b(?:shall|must|should|may|is|are|has|have|muss|müssen|soll|sollen|darf|dürfen|ist|sind|doit|doivent|est|sont"
+    r"|debe|deben|deberá|deberán|es|son)\b"
+)
+"""A verb that makes a sentence of a clause without a title: "Doors shall open outwards."."""
 _LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
 """A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -315,10 +320,14 @@ def _is_counted(number: str | None) -> bool:
 
 
 def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection[int]) -> list[HeadingCandidate]:
-    """Pick the numbered candidates that are links of the document's numbering."""
+    """Pick the numbered candidates that are links of the document's numbering.
+
+    Deep numbers before a sentence are links, but no headings: what they begin are clauses without a title.
+    """
     tight, labels = _tight_lists(found, body), labels_of(found)
     led = {each.line.style for each in found if each.key and each.breaks and _LEADING_TITLE.match(each.numbered.title)}
     possible: list[HeadingCandidate] = []
+    untitled: set[int] = set()
     for candidate in found:
         if not candidate.key:
             continue
@@ -330,6 +339,9 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             _cut_run_in(candidate, body, led)
             if candidate.cut is not None or not _is_text(candidate, body):
                 possible.append(candidate)
+            elif is_deep(candidate.numbered.number or "") and _is_one_sentence(candidate):
+                possible.append(candidate)
+                untitled.add(id(candidate))
     chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
     read_roman(possible)
     for candidate in possible:
@@ -354,6 +366,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
     return [
         candidate
         for index, candidate in enumerate(possible)
+        if id(candidate) not in untitled
         if index in chain
         or is_anchored(candidate, anchors)
         or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
@@ -466,7 +479,7 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[f
     title, number = candidate.numbered.title, candidate.numbered.number or ""
     start = len(candidate.text) - len(title)
     stop = STOP_WITHIN.search(title)
-    if stop is not None and is_deep(number) and not _SENTENCE.match(title):  # "1.2 Application. The ..."
+    if stop is not None and is_deep(number) and not _is_sentence(title, stop.start()):  # "1.2 Application. The ..."
         end = start + stop.start() + stop.group().index(".")
         candidate.cut = min(candidate.cut or end, end)
     if candidate.cut is not None:
@@ -478,8 +491,17 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[f
         return
     match = _RUN_IN.match(title)
     counts = is_deep(number) or candidate.text[len(number) : len(number) + 1] == "."
-    if match and counts and not _SENTENCE.match(match["title"]):
+    if match and counts and not _is_sentence(match["title"]):
         candidate.cut = len(candidate.text) - len(title) + match.end("title")
+
+
+def _is_sentence(words: str, end: int | None = None) -> bool:
+    """Tell whether words say something and name nothing, by how they begin, or by a verb before `end`."""
+    return _SENTENCE.match(words) is not None or _SAYS.search(words[:end]) is not None
+
+
+def _is_one_sentence(candidate: HeadingCandidate) -> bool:
+    return candidate.cut is None and candidate.text.endswith(".") and _is_sentence(candidate.numbered.title)
 
 
 def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
@@ -488,7 +510,7 @@ def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
         return True
     if is_semi_strong(candidate.line, body):
         return False
-    if candidate.cut is None and candidate.text.endswith(".") and _SENTENCE.match(candidate.numbered.title):
+    if _is_one_sentence(candidate):
         return True
     return candidate.flows or len(candidate.numbered.title) > 90
 
