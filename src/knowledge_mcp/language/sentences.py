@@ -48,9 +48,9 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
     """List the sentences of `text[start:end]` in order: disjoint, no blanks at either end, nothing but blanks left out.
 
     A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, between a unit and a number
-    ("34 in. (865 mm)"), after an enumerator that opens the sentence ("1.", "5.3.1."), before a small letter, or inside a
-    quotation. A blank line, a new list item's
-    line and a line that ends with a colon do. Marks of footnotes behind a stop ("[^3]") belong to it.
+    ("34 in. (865 mm)"), after an enumerator that opens the sentence ("1.", "5.3.1."), before a small letter, or inside
+    a quotation. A blank line, a new list item's line and a line that ends with a colon do. Marks of footnotes behind a
+    stop ("[^3]") belong to it.
     """
     end = len(text) if end is None else end
     quotes = [(m.start(), m.end()) for m in _QUOTED.finditer(text, start, end)]

@@ -17,7 +17,6 @@ from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.openings import is_deep, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
-    STOP_WITHIN,
     Body,
     HeadingCandidate,
     best_chain,
@@ -26,6 +25,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     is_semi_strong,
     is_strong,
 )
+from knowledge_mcp.readers.pdf.headings.run_in import LEADING_TITLE, RUN_IN, cut_run_in, is_one_sentence, is_text
 from knowledge_mcp.readers.pdf.headings.sequences import (
     FIRST_NUMBERS,
     copied,
@@ -72,16 +72,6 @@ def _is_series(members: Sequence[HeadingCandidate]) -> bool:
 _MONTH = re.compile(
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
-_RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
-_SENTENCE = re.compile(r"(?:an?|all|any|each|every|no|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE)
-"""A sentence that a clause without a title begins with: an article or the like, and six words and more."""
-_SAYS = re.compile(
-    r"\S \b(?:shall|must|should|may|is|are|has|have|muss|müssen|soll|sollen|darf|dürfen|ist|sind|doit|doivent|est|sont"
-    r"|debe|deben|deberá|deberán|es|son)\b"
-)
-"""A verb that makes a sentence of a clause without a title: "Doors shall open outwards."."""
-_LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
-"""A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 _WORD = re.compile(r"[^\W\d_]{2}")
 _NOTES = re.compile(r"notes\b", re.IGNORECASE)
 _COUNTED = re.compile(r"(?P<word>[^\W\d_]{3,12})\s+\d{1,2}[A-Z]?\b", re.IGNORECASE)
@@ -325,7 +315,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
     Deep numbers before a sentence are links, but no headings: what they begin are clauses without a title.
     """
     tight, labels = _tight_lists(found, body), labels_of(found)
-    led = {each.line.style for each in found if each.key and each.breaks and _LEADING_TITLE.match(each.numbered.title)}
+    led = {each.line.style for each in found if each.key and each.breaks and LEADING_TITLE.match(each.numbered.title)}
     possible: list[HeadingCandidate] = []
     untitled: set[int] = set()
     for candidate in found:
@@ -336,10 +326,10 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         elif id(candidate) in labels and is_plain_count(candidate.numbered):
             continue  # pins of a circuit, marks of an axis
         elif (id(candidate) not in tight or _is_led(candidate)) and _may_be_numbered(candidate, body):
-            _cut_run_in(candidate, body, led)
-            if candidate.cut is not None or not _is_text(candidate, body):
+            cut_run_in(candidate, body, led)
+            if candidate.cut is not None or not is_text(candidate, body):
                 possible.append(candidate)
-            elif is_deep(candidate.numbered.number or "") and _is_one_sentence(candidate):
+            elif is_deep(candidate.numbered.number or "") and is_one_sentence(candidate):
                 possible.append(candidate)
                 untitled.add(id(candidate))
     chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
@@ -467,52 +457,8 @@ def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:
         return candidate.text[len(number) : len(number) + 1] == "."
     if deep:
         return True
-    run_in = candidate.text[len(number) : len(number) + 1] == "." and _RUN_IN.match(title)
+    run_in = candidate.text[len(number) : len(number) + 1] == "." and RUN_IN.match(title)
     return not ((title[-1] in ".;,:" and not run_in) or re.match(r"[=<>+*/(%]", title) or _MONTH.match(title))
-
-
-def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[float, bool, str]]) -> None:
-    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell.
-
-    The parser may give a whole line the face of its first words; `led` are the styles of which that is known.
-    """
-    title, number = candidate.numbered.title, candidate.numbered.number or ""
-    start = len(candidate.text) - len(title)
-    stop = STOP_WITHIN.search(title)
-    if stop is not None and is_deep(number) and not _is_sentence(title, stop.start()):  # "1.2 Application. The ..."
-        end = start + stop.start() + stop.group().index(".")
-        candidate.cut = min(candidate.cut or end, end)
-    if candidate.cut is not None:
-        return
-    if is_strong(candidate.line, body):
-        match = _LEADING_TITLE.match(title) if candidate.line.style in led else None
-        if match and (candidate.breaks or title.endswith(".")):
-            candidate.cut = len(candidate.text) - len(title) + match.end("title")
-        return
-    match = _RUN_IN.match(title)
-    counts = is_deep(number) or candidate.text[len(number) : len(number) + 1] == "."
-    if match and counts and not _is_sentence(match["title"]):
-        candidate.cut = len(candidate.text) - len(title) + match.end("title")
-
-
-def _is_sentence(words: str, end: int | None = None) -> bool:
-    """Tell whether words say something and name nothing, by how they begin, or by a verb before `end`."""
-    return _SENTENCE.match(words) is not None or _SAYS.search(words[:end]) is not None
-
-
-def _is_one_sentence(candidate: HeadingCandidate) -> bool:
-    return candidate.cut is None and candidate.text.endswith(".") and _is_sentence(candidate.numbered.title)
-
-
-def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
-    """Tell a numbered paragraph from a heading: in plain print but for its number, and too long or going on below."""
-    if candidate.breaks and candidate.line.size < body.size + 0.9 and candidate.numbered.title[:1].isupper():
-        return True
-    if is_semi_strong(candidate.line, body):
-        return False
-    if _is_one_sentence(candidate):
-        return True
-    return candidate.flows or len(candidate.numbered.title) > 90
 
 
 def _score(candidate: HeadingCandidate, body: Body, settings: Counter[tuple[float, bool, str, bool]]) -> float:

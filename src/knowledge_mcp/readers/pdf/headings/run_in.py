@@ -1,0 +1,71 @@
+"""Where the heading of a numbered line ends and its text begins, and which lines are text from their number on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from knowledge_mcp.language.openings import is_deep
+from knowledge_mcp.readers.pdf.headings.candidates import (
+    STOP_WITHIN,
+    Body,
+    HeadingCandidate,
+    is_semi_strong,
+    is_strong,
+)
+
+RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
+_SENTENCE = re.compile(r"(?:an?|all|any|each|every|no|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE)
+"""A sentence that a clause without a title begins with: an article or the like, and six words and more."""
+_SAYS = re.compile(
+    r"\S \b(?:shall|must|should|may|is|are|has|have|muss|müssen|soll|sollen|darf|dürfen|ist|sind|doit|doivent|est|sont"
+    r"|debe|deben|deberá|deberán|es|son)\b"
+)
+"""A verb that makes a sentence of a clause without a title: "Doors shall open outwards."."""
+LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
+"""A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
+
+
+def cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[float, bool, str]]) -> None:
+    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell.
+
+    The parser may give a whole line the face of its first words; `led` are the styles of which that is known.
+    """
+    title, number = candidate.numbered.title, candidate.numbered.number or ""
+    start = len(candidate.text) - len(title)
+    stop = STOP_WITHIN.search(title)
+    if stop is not None and is_deep(number) and not _is_sentence(title, stop.start()):  # "1.2 Application. The ..."
+        end = start + stop.start() + stop.group().index(".")
+        candidate.cut = min(candidate.cut or end, end)
+    if candidate.cut is not None:
+        return
+    if is_strong(candidate.line, body):
+        match = LEADING_TITLE.match(title) if candidate.line.style in led else None
+        if match and (candidate.breaks or title.endswith(".")):
+            candidate.cut = len(candidate.text) - len(title) + match.end("title")
+        return
+    match = RUN_IN.match(title)
+    counts = is_deep(number) or candidate.text[len(number) : len(number) + 1] == "."
+    if match and counts and not _is_sentence(match["title"]):
+        candidate.cut = len(candidate.text) - len(title) + match.end("title")
+
+
+def _is_sentence(words: str, end: int | None = None) -> bool:
+    """Tell whether words say something and name nothing, by how they begin, or by a verb before `end`."""
+    return _SENTENCE.match(words) is not None or _SAYS.search(words[:end]) is not None
+
+
+def is_one_sentence(candidate: HeadingCandidate) -> bool:
+    """Tell whether a number stands before one sentence, which has no heading."""
+    return candidate.cut is None and candidate.text.endswith(".") and _is_sentence(candidate.numbered.title)
+
+
+def is_text(candidate: HeadingCandidate, body: Body) -> bool:
+    """Tell a numbered paragraph from a heading: in plain print but for its number, and too long or going on below."""
+    if candidate.breaks and candidate.line.size < body.size + 0.9 and candidate.numbered.title[:1].isupper():
+        return True
+    if is_semi_strong(candidate.line, body):
+        return False
+    if is_one_sentence(candidate):
+        return True
+    return candidate.flows or len(candidate.numbered.title) > 90
