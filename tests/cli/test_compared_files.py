@@ -195,3 +195,10 @@ def test_words_behind_the_number_of_a_clause_that_has_no_title_are_compared(read
         "1.3",
         "1.5",
     }
+
+
+def test_words_behind_the_number_of_an_article_are_compared(read: Read) -> None:
+    old = "# Law on pumps\n\nArticle 1 The owner shall report pumps within 30 days.\n\nArticle 2 Pumps are tested.\n\n"
+    old += "Article 3 The fee is 500 euro.\n\nArticle 4 Whoever fails shall pay 5 000 euro.\n"
+    found = read(old, old.replace("30 days", "60 days").replace("5 000", "9 000"))
+    assert told(found) == [("number", "30", "60"), ("number", "5 000", "9 000")]

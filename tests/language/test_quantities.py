@@ -143,7 +143,8 @@ def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
         ("at least 20 ft 6 in.", [("at least 20 ft 6 in", 6.2484, "m")]),
         ("at most 1 hour and 30 minutes", [("at most 1 hour and 30 minutes", 5400, "s")]),
         ("at least 36 in. (915 mm) wide", [("at least 36 in", 0.9144, "m")]),
-        ("not above 70 °F (21 °C)", [("at most 70 °F", 70, "°F"), ("at most 21 °C", 21, "°C")]),
+        ("not above 70 °F (21 °C), 1:12 (8.33 %)", [("at most 70 °F", 70, "°F"), ("1:12", 1 / 12, "ratio")]),
+        ("not above 10 kg (98 N)", [("at most 10 kg", 1e4, "g"), ("at most 98 N", 98, "N")]),
         ("at least 900 x 600 mm", [("at least 900 mm", 0.9, "m"), ("at least 600 mm", 0.6, "m")]),
         ("20 ± 2 °C", [("at least 18 °C (20 ± 2 °C)", 18, "°C"), ("at most 22 °C (20 ± 2 °C)", 22, "°C")]),
         (

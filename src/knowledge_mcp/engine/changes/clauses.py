@@ -199,6 +199,10 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     return found
 
 
+_FIRST_WORD = re.compile(r"\W{0,9}[^\W\d_]{1,20}(?=[\W\d])")
+"""What may stand before a number: "Article 4"."""
+
+
 def _after_heading(text: str, entry: OutlineEntry) -> int:
     """Tell where a section's heading ends: behind its number and title, where words may follow on the same line.
 
@@ -206,13 +210,17 @@ def _after_heading(text: str, entry: OutlineEntry) -> int:
     """
     start, stop = entry.span.start, entry.span.end
     number, title = (re.sub(r"\W+", "", each) for each in (entry.number or "", entry.title))
-    behind = _behind(number + title, text, start, stop)
-    if behind is not None:
-        return behind
+    word = _FIRST_WORD.match(text, start, stop)
+    for place in (start, word.end() if word else start):
+        behind = _behind(number + title, text, place, stop)
+        if behind is not None:
+            return behind
+    if not title:
+        return start  # rather its number too than nothing
     end, line = text.find("\n\n", start, stop), text.find("\n", start, stop)
     if line < 0:
         return stop
-    if end > line and title and re.sub(r"\W+", "", text[start:line]).endswith(title):
+    if end > line and re.sub(r"\W+", "", text[start:line]).endswith(title):
         return line
     return end if end >= 0 else line
 

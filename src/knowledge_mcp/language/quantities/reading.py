@@ -67,6 +67,8 @@ _RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?P<half>\s?[ap]\.?m\b)?", re.IGNORECASE)
 _ALIKE = 0.03
 """Share by which one length in two units may differ: standards round "36 in. (915 mm)", and "3 ft (1 m)" is no such."""
+_TWO_WAYS = ({RATIO, "%"}, {"°F", "°C"}, {"°C", "K"})
+"""Units in which the same is said twice, but for a factor: "1:12 (8.33 %)", "70 °F (21 °C)"."""
 _BEHIND = 40
 """Characters behind a number that are looked at: the longest phrase of a limit is shorter."""
 _COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
@@ -119,12 +121,14 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
 
 def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
     """Tell whether a number in brackets says in another unit what the one before it says: "36 in. (915 mm)"."""
-    are_alike = last.unit == one.unit and math.isclose(last.value, one.value * one.factor, rel_tol=_ALIKE)
-    return are_alike and bool(one.unit) and _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start) is not None
+    is_same_unit = bool(one.unit) and last.unit == one.unit
+    are_alike = is_same_unit and math.isclose(last.value, one.value * one.factor, rel_tol=_ALIKE)
+    is_beside = are_alike or {last.unit, one.unit} in _TWO_WAYS
+    return is_beside and _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start) is not None
 
 
 def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
-    """Tell whether a number is limited as the one before it: the other side of a size, or "70 °F (21 °C)"."""
+    """Tell whether a number is limited as the one before it: the other side of a size, or "10 kg (98 N)"."""
     if not (is_physical(last.unit) and is_physical(one.unit)):
         return False
     if _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start):
