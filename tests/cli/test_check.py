@@ -207,3 +207,20 @@ def test_what_is_counted_has_its_plural() -> None:
     counts = {"obligation": 2, "informative": 2, "none found": 0, "contradiction": 0}
     assert counts_in_words(counts) == ["2 obligations", "2 informative", "0 none found", "0 contradictions"]
     assert counts_in_words({"obligation": 1, "moved_to": 3}) == ["1 obligation", "3 moved to"]
+
+
+def test_clauses_with_a_number_and_no_title_are_evidence(knowledge: Command, tmp_path: Path) -> None:
+    clauses = {
+        "1.1": "The pump stops within 5 s once the tank is full.",
+        "1.2": "The guard is tested by the supplier each month.",
+        "1.3": "Records of tests are kept for ten years.",
+    }
+    document, standard = tmp_path / "contract.md", tmp_path / "standard.md"
+    document.write_text("\n\n".join(["# 1 Works", *(f"{number} {words}" for number, words in clauses.items())]))
+    standard.write_text(
+        "# Rules\n\n## 7 Duties\n\nThe pump shall stop within 5 s once the tank is full.\n\n"
+        "The guard shall be tested by the supplier each month.\n\nRecords of tests shall be kept for ten years.\n"
+    )
+    report = json.loads(knowledge("check", str(document), "--against", str(standard), "--json").out)
+    quoted = [(row["evidence"][0]["quote"], row["evidence"][0]["clause"]) for row in report["rows"]]
+    assert quoted == [(words, number) for number, words in clauses.items()]

@@ -164,7 +164,7 @@ def test_the_opposite_of_a_demand_is_told() -> None:
 
 def test_items_carry_their_lead_in_and_rows_of_tables_stand_alone() -> None:
     stated = {span.of(DOCUMENT): said for span, said in stated_in(reading())}
-    assert stated["| motor of the pump | 12 kg |"] == "| motor of the pump | 12 kg |"
+    assert stated["| motor of the pump | 12 kg |"] == "Part: motor of the pump; Weight: 12 kg"
     assert stated["- keep the records of tests"] == "The supplier shall: - keep the records of tests"
     assert not any(quote.startswith("#") for quote in stated)
 
@@ -201,3 +201,12 @@ def test_marks_stay_with_the_words_and_are_never_put_to_others() -> None:
     assert [(row.mark, row.note) for row in found.rows] == [(None, ""), (MarkKind.NOT_APPLICABLE, "no tank")]
     assert [each.row for each in found.lost_marks] == ["R1"]
     assert found.rows[1].kind == "not-applicable"
+
+
+def test_numbers_in_a_table_have_the_unit_that_stands_above_them() -> None:
+    quote = "| Doors of the pump room | 800 | 2100 |"
+    table = f"# Doors\n\n| Part | Minimum clear width (mm) | Height (mm) |\n|---|---|---|\n{quote}\n"
+    demand = "The minimum clear width of doors of the pump room shall be 815 mm."
+    row = report_on(demand, document=reading(table)).rows[0]
+    assert [(each.result, each.found) for each in row.checks] == [("not met", "800 mm")]
+    assert row.evidence[0].quote == quote

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.core.designations import Designation, designations
+from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.language.force import Convention, detect_convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.model.chunk import Chunk, Definition
@@ -199,22 +200,16 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     return found
 
 
-_FIRST_WORD = re.compile(r"\W{0,9}[^\W\d_]{1,20}(?=[\W\d])")
-"""What may stand before a number: "Article 4"."""
-
-
 def _after_heading(text: str, entry: OutlineEntry) -> int:
-    """Tell where a section's heading ends: behind its number and title, where words may follow on the same line.
+    """Tell where a section's heading ends, where words may follow on the same line.
 
     One that is printed in another way ends with its line where this ends with the title, else with its first block.
     """
+    behind = heading_end(text, entry)
+    if behind is not None:
+        return behind
     start, stop = entry.span.start, entry.span.end
-    number, title = (re.sub(r"\W+", "", each) for each in (entry.number or "", entry.title))
-    word = _FIRST_WORD.match(text, start, stop)
-    for place in (start, word.end() if word else start):
-        behind = _behind(number + title, text, place, stop)
-        if behind is not None:
-            return behind
+    title = re.sub(r"\W+", "", entry.title)
     if not title:
         return start  # rather its number too than nothing
     end, line = text.find("\n\n", start, stop), text.find("\n", start, stop)
@@ -223,25 +218,6 @@ def _after_heading(text: str, entry: OutlineEntry) -> int:
     if end > line and re.sub(r"\W+", "", text[start:line]).endswith(title):
         return line
     return end if end >= 0 else line
-
-
-def _behind(letters: str, text: str, place: int, stop: int) -> int | None:
-    """Tell where some letters end that a text begins with, and the signs behind them; None where it does not."""
-    for letter in letters:
-        while place < stop and not _is_letter(text[place]):
-            place += 1
-        if place >= stop or text[place] != letter:
-            return None
-        place += 1
-    if not letters or (place < stop and _is_letter(text[place])):
-        return None
-    while place < stop and not text[place].isspace() and not _is_letter(text[place]):
-        place += 1
-    return place
-
-
-def _is_letter(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
 
 
 def _named(entry: OutlineEntry) -> tuple[str, str]:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Protocol
 
+from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
 from knowledge_mcp.engine.tracing.checks import (
@@ -31,8 +33,8 @@ from knowledge_mcp.engine.tracing.obligations import (
 )
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.language.demands import without_own_label
-from knowledge_mcp.language.sentences import LEADS, sentence_spans
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
+from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
 from knowledge_mcp.support.checkpoints import check_each
@@ -47,9 +49,12 @@ _LONGEST = 600
 _FEWEST_WORDS = 3
 _FEWEST_ROWS = 5
 """Obligations from which on none with evidence means that the two are not about the same thing."""
+_NOT_WORD = re.compile(r"\W+")
 _WORD = re.compile(r"[^\W_]{2,}")
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
 _ROW_LINE = re.compile(r"[ \t]*\|")
+_UNIT_ABOVE = re.compile(r"(?P<name>[^(\[]{2,80}?),?\s?[(\[](?:in )?(?P<unit>[^()\[\]]{1,12})[)\]]")
+_FIGURE = re.compile(r"[<>≤≥±~+−-]{0,2}\s?\d[\d.,  /½¼¾]{0,20}")
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
 _DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT})
 """Checks that speak of the demand itself; a term or an edition is reported beside the verdict."""
@@ -176,12 +181,14 @@ def check(
     rows: list[CheckRow] = []
     for each, ranked in zip(obligations, best, strict=True):
         chance = ranked[0][1] if ranked else 0.0
-        quoted = [
-            quote
+        found = [
+            (quote, sentences[place][2])
             for place, odds in ranked
             if odds >= PARTIAL and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
-        checks = limit_checks(each.text, [(evidence.quote, evidence.citation) for evidence in quoted]) if quoted else []
+        quoted = [quote for quote, _ in found]
+        stated = [(said if _ROW_LINE.match(quote.quote) else quote.quote, quote.citation) for quote, said in found]
+        checks = limit_checks(each.text, stated) if stated else []
         section = section_check(each.text, headings, parts, terms)
         if section is not None:
             checks.append(section[0])
@@ -227,40 +234,73 @@ def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
 
     Headings are left out, and what has fewer than three words.
     """
-    headings = {_line(part.text, each.span) for each in part.structure.sections}
+    begin = 0
+    for entry in part.structure.sections:
+        if entry.span.start >= begin:
+            yield from _stated(part.text, begin, entry.span.start)
+            begin = max(begin, _after_heading(part.text, entry))
+    yield from _stated(part.text, begin, len(part.text))
+
+
+def _after_heading(text: str, entry: OutlineEntry) -> int:
+    """Tell where a heading ends; one that is printed in other words ends with its line, where that has its title."""
+    end = heading_end(text, entry)
+    if end is not None:
+        return end
+    line = text.find("\n", entry.span.start, entry.span.end)
+    line = entry.span.end if line < 0 else line
+    title, printed = (_NOT_WORD.sub("", each) for each in (entry.title, text[entry.span.start : line]))
+    return line if title and (title in printed or printed in title) else entry.span.start
+
+
+def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
     lead = ""
-    for span in check_each(_pieces(part.text)):
-        if span in headings:
-            lead = ""
-            continue
-        words = span.of(part.text)
+    for span, head in check_each(_pieces(text, start, end)):
+        words = span.of(text)
         is_item = _ITEM.match(words) is not None
         if not is_item:
             lead = ""
-        if len(_WORD.findall(words[:_LONGEST])) >= _FEWEST_WORDS:
-            yield span, f"{lead} {words}".strip()
+        said = _below(head, words) if head else f"{lead} {words}".strip()
+        if len(_WORD.findall(said[:_LONGEST])) >= _FEWEST_WORDS:
+            yield span, said
         if LEADS.search(words) is not None and not is_item:
             lead = words[-_LONGEST:]
 
 
-def _line(text: str, span: Span) -> Span:
-    end = text.find("\n", span.start, span.end)
-    return Span(span.start, span.end if end < 0 else end).trimmed(text)
-
-
-def _pieces(text: str) -> Iterator[Span]:
-    """Yield rows of tables as they are, and all between them as sentences."""
-    start = begin = 0
-    for line in text.splitlines(keepends=True):
+def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]]:
+    """Yield rows of tables with the cells of the row above their rule, and all between them as sentences."""
+    begin = start
+    row, head = Span(start, start), list[str]()
+    for line in text[start:stop].splitlines(keepends=True):
         end = begin + len(line)
-        if _ROW_LINE.match(line):
-            yield from sentence_spans(text, start, begin)
+        if not _ROW_LINE.match(line):
+            head = []
+        else:
+            yield from ((each, []) for each in sentence_spans(text, start, begin))
             start = end
-            row = Span(begin, end).trimmed(text)
-            if not _RULE_LINE.match(line):
-                yield row
+            if _RULE_LINE.match(line):
+                head = _cells(row.of(text))
+            else:
+                row = Span(begin, end).trimmed(text)
+                yield row, head
         begin = end
-    yield from sentence_spans(text, start, len(text))
+    yield from ((each, []) for each in sentence_spans(text, start, stop))
+
+
+def _cells(row: str) -> list[str]:
+    return [each.of(row).strip() for each in row_cells(0, row)]
+
+
+def _below(head: Sequence[str], row: str) -> str:
+    """Say a row with what stands above its cells; a number has the unit that stands there in brackets."""
+    said: list[str] = []
+    for above, cell in zip_longest(head, _cells(row), fillvalue=""):
+        named = _UNIT_ABOVE.fullmatch(above) if _FIGURE.fullmatch(cell) else None
+        if named is not None:
+            said.append(f"{named['name']}: {cell} {named['unit']}")
+        elif cell:
+            said.append(f"{above}: {cell}" if above else cell)
+    return "; ".join(said)
 
 
 def _quote(
