@@ -10,6 +10,9 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _FIRST_WORD = re.compile(r"[\W_]{0,9}[^\W\d_]{1,20}(?=[\W\d])")
 """What may stand before a number: "Article 4"."""
 
+_ASIDE = re.compile(r"[ \t]*[(\[][^()\[\]\n]{1,60}[)\]](?=[ \t]*(?:\n|\Z))")
+"""What may stand behind a title: "(informative)"."""
+
 
 def heading_end(text: str, entry: OutlineEntry) -> int | None:
     """Find the end of a section's heading, which begins the section.
@@ -19,13 +22,15 @@ def heading_end(text: str, entry: OutlineEntry) -> int | None:
         entry: of its outline.
 
     Returns:
-        The place behind number, title and their signs; None where the section begins with other words.
+        The place behind number, title and what stands there in brackets; None where the section begins otherwise.
     """
     start, stop = entry.span.start, entry.span.end
     letters = _NOT_WORD.sub("", f"{entry.number or ''}{entry.title}")
     word = _FIRST_WORD.match(text, start, stop)
     ends = (_behind(letters, text, place, stop) for place in (start, *([word.end()] if word else ())))
-    return next((end for end in ends if end is not None), None)
+    end = next((end for end in ends if end is not None), None)
+    aside = _ASIDE.match(text, end, stop) if end is not None and entry.title else None
+    return aside.end() if aside else end
 
 
 def _behind(letters: str, text: str, place: int, stop: int) -> int | None:
@@ -35,8 +40,6 @@ def _behind(letters: str, text: str, place: int, stop: int) -> int | None:
         if place >= stop or text[place] != letter:
             return None
         place += 1
-    if not letters or (place < stop and text[place].isalnum()):
-        return None
     while place < stop and not (text[place].isspace() or text[place].isalnum()):
         place += 1
-    return place
+    return place if letters and not (place < stop and text[place].isalnum()) else None
