@@ -126,6 +126,8 @@ def test_a_limit_that_is_not_kept_makes_the_evidence_partial() -> None:
         ("The fire rating shall be at least 1½ h.", "It has a fire rating of 60 minutes.", "not met"),
         ("It shall operate on 230 V ± 10 %.", "It operates on 240 V.", "met|met"),
         ("It shall be at least 36 in. (915 mm) wide.", "It is 1 m wide.", "met"),
+        ("It shall be at most 35 in. (900 mm) wide.", "It is 895 mm wide.", "met"),
+        ("It shall be at most 35 in. (900 mm) wide.", "It is 905 mm wide.", "not met"),
     ],
 )
 def test_limits_are_compared_in_base_units(demand: str, said: str, result: str) -> None:

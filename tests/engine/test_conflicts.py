@@ -75,6 +75,7 @@ def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> Non
         ("The array shall follow clause 4.2 exactly.", "The array shall follow clause 5.1 exactly."),
         ("Clients shall try in this order: 1. the host name", "Clients shall try in this order: 2. the host name"),
         ("It shall stop at once.", "It shall not stop at once."),
+        ("Doors shall be at least 900 mm wide.", "Doors shall be at least 35.5 in. (900 mm) wide."),
     ],
 )
 def test_what_only_looks_alike_is_left_alone(one: str, other: str) -> None:

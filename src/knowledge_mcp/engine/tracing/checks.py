@@ -106,12 +106,17 @@ def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: st
 
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
-    """Tell whether a number keeps a limit; None where it says nothing about it."""
-    equal = math.isclose(limit.value, stated.value)
-    more = stated.value > limit.value and not equal
-    if limit.bound is Bound.EXACT:
+    """Tell whether a number keeps a limit, in one of the units that it is printed in; None where it says nothing."""
+    found = [_keeps(value, limit.bound, stated) for value in limit.values]
+    return True if any(found) else found[0]
+
+
+def _keeps(limit: float, bound: Bound, stated: Quantity) -> bool | None:
+    equal = any(math.isclose(limit, value) for value in stated.values)
+    more = stated.value > limit and not equal
+    if bound is Bound.EXACT:
         return equal
-    if limit.bound is Bound.MOST:
+    if bound is Bound.MOST:
         if stated.bound is Bound.LEAST:
             return False if more else None
         return not more

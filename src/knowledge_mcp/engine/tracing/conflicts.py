@@ -442,7 +442,7 @@ def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
 
 def _differ(mine: Quantity, its: Quantity) -> bool:
     if mine.bound is its.bound:
-        return not math.isclose(mine.value, its.value)
+        return not any(math.isclose(one, other) for one in mine.values for other in its.values)
     if {mine.bound, its.bound} == {Bound.LEAST, Bound.MOST}:
         low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
         return low.value > high.value  # else the two ends of a range

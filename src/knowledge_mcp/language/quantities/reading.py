@@ -26,6 +26,7 @@ class Quantity:
         bound: whether it is a lower limit, an upper limit, or neither.
         start, end: where it stands in the sentence, from the words beside it that make it a limit to the unit.
         printed: number and unit as printed.
+        also: the value that stands in brackets behind it in another unit, which standards round: "36 in. (915 mm)".
     """
 
     value: float
@@ -34,6 +35,12 @@ class Quantity:
     start: int
     end: int
     printed: str
+    also: float | None = None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """List the value in all units that it is printed in."""
+        return (self.value,) if self.also is None else (self.value, self.also)
 
     def __str__(self) -> str:
         """Say it as a limit: "at least 5 mm"; what is neither least nor most says its number alone."""
@@ -110,7 +117,7 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
             if _is_range(sentence, last, one):
                 bound, found[-1] = Bound.MOST, _opened(last, one)
             elif _says_the_same(sentence, last, one):
-                found[-1] = replace(last, end=one.end)
+                found[-1] = replace(last, end=one.end, also=one.value * one.factor if last.unit == one.unit else None)
                 continue
             elif _goes_with(sentence, last, one):
                 bound = last.bound
