@@ -345,6 +345,11 @@ a!image::a.png[]
     assert "!" not in document.text
 
 
+def test_a_table_in_a_cell_of_asciidoc_has_the_columns_of_its_first_row() -> None:
+    document = read('[cols="1a"]\n|===\n|\n!===\n!Key !Value\n!a !b\n!===\n|===\n', "a.adoc")
+    assert "| Key | Value |\n| --- | --- |\n| a | b |" in document.text
+
+
 def test_what_is_marked_in_asciidoc_goes_over_lines_and_may_hold_links() -> None:
     text = """== Rules
 

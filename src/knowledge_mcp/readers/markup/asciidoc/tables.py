@@ -45,7 +45,8 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
                 cells.open()
                 cells.close(inline.rich(words))
         return cells.piece()
-    found = list(_cells("\n".join(inside).replace("!", "|") if line[0] == "!" else "\n".join(inside)))
+    inside = [each.replace("!", "|") for each in inside] if line[0] == "!" else inside
+    found = list(_cells("\n".join(inside)))
     columns = _columns(attributes.get("cols", "")) or _first_row(inside)
     if columns > _MOST_COLUMNS:
         raise Refusal("too_large", f"A table has {columns} columns, more than {_MOST_COLUMNS}.")
