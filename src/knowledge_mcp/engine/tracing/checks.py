@@ -100,7 +100,7 @@ def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: st
     for is_kept, result in ((True, RowResult.MET), (False, RowResult.NOT_MET)):
         for kept, each in same:
             if kept is is_kept:
-                words = quote[each.start : each.end].strip()
+                words = each.printed if each.bound is Bound.EXACT else quote[each.start : each.end].strip()
                 return RowCheck(CheckType.LIMIT, result, str(limit), words, where)
     return None
 

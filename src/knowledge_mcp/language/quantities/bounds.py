@@ -58,8 +58,9 @@ _LEAST = re.compile(
     r"|[≥>]=?|=>"
     rf"|{_NOT}(?:below|under)|\bat most (?:once )?(?:every|per|in every|in)|{_NOT}more (?:often )?than (?:once )?every"
     rf"|\b(?:mindestens|wenigstens|nicht (?:{_WENIGER}) als|(?:{_MEHR}) als|au (?:moins|minimum)|pas moins de"
-    r"|plus de|supérieure?s? (?:ou égale?s? )?(?:à|au)|al menos|como mínimo|no menos de|más de"
-    rf"|superior(?:es)? (?:o igual(?:es)? )?a)){_FILLERS}",
+    r"|plus de|supérieure?s? (?:ou égale?s? )?(?:à|au)|dépasse[rz]?|excède[rz]?|al menos|como mínimo|no menos de|más de"
+    rf"|superior(?:es)? (?:o igual(?:es)? )?a|exced(?:er|e)(?: de)?|supera[rn]?"
+    rf"|über|oberhalb(?: von)?|au-dessus de|por encima de)){_FILLERS}",
     re.IGNORECASE,
 )
 _MOST = re.compile(
@@ -69,7 +70,10 @@ _MOST = re.compile(
     rf"|\bat least (?:once )?(?:every|per|in every|in)|{_NOT}less (?:often )?than (?:once )?every"
     rf"|\b(?:höchstens|maximal|nicht (?:{_MEHR}) als|bis zu|(?:{_WENIGER}) als|au (?:plus|maximum)|pas plus de"
     r"|moins de|inférieure?s? (?:ou égale?s? )?(?:à|au)|como máximo|a lo sumo|no más de|menos de|hasta"
-    rf"|inferior(?:es)? (?:o igual(?:es)? )?a)){_FILLERS}",
+    r"|inferior(?:es)? (?:o igual(?:es)? )?a|limitad[oa]s? a|en un plazo (?:máximo )?de|al menos cada"
+    r"|limitée?s? à|dans un délai (?:maximal )?de|au moins (?:une fois )?tou(?:s|tes) les"
+    rf"|binnen|innerhalb(?: von)?|spätestens (?:nach|in)|mindestens alle|unter|unterhalb(?: von)?|(?:au-|en )dessous de"
+    rf"|por debajo de)){_FILLERS}",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\b(?:between|from|zwischen|von|entre|de)\s{0,3}\Z", re.IGNORECASE)

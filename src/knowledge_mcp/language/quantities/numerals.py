@@ -128,9 +128,9 @@ def _is_repeated(text: str, word: Numeral, digits: Numeral) -> bool:
     return word.is_word and word.value == digits.value and between.strip() == "(" and behind == ")"
 
 
-def words_for_numbers(text: str) -> list[Numeral]:
-    """List the numbers of a text that are written in words in English."""
-    return [each for each in numerals_in(text) if each.is_word]
+def words_for_numbers(text: str, language: str | None = "en") -> list[Numeral]:
+    """List the numbers of a text that are written in words; the arguments are those of `numerals_in`."""
+    return [each for each in numerals_in(text, language) if each.is_word]
 
 
 def _of_digits(match: re.Match[str], text: str) -> Numeral:
