@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,18 @@ from typing import Any
 import jsonschema
 import pytest
 
+from knowledge_mcp.engine.core.documents import relabel
+from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError
 from knowledge_mcp.model.extraction import ScanOptions
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
+from knowledge_mcp.readers.scans.judging import CountingReader
 from knowledge_mcp.surfaces.arguments import output_schema
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.surfaces.planning.shapes import render_error
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import REF, TOOLS, PaperReader, Sheet, World, refusal, report
+from tests.readers.in_process import HERE
 
 
 @pytest.mark.requirement("document-store-api:FR-001")
@@ -272,3 +278,23 @@ def test_arguments_outside_their_bounds_are_refused(world: World) -> None:
     for name, arguments in calls:
         with pytest.raises(InvalidInputError):
             world.call(name, **arguments)
+
+
+def test_what_a_file_claims_of_how_it_was_read_is_not_believed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    readers = {**world.pipeline.readers, EXTENSIONS[".md"]: CountingReader(MarkdownReader(sandbox=HERE))}
+    pipeline = dataclasses.replace(world.pipeline, readers=readers)
+    world.service = PlanningService(world.base, pipeline, folder=world.data, roots=(world.papers,))
+    claims = "extraction_method: magic\nimage_ratio: lots\ntotal_pages: x\npage_coverage: '[]'\ndocument_type: bogus\n"
+    file = world.papers / "objection.md"
+    file.write_text(f"---\n{claims}document_type_confidence: sure\n---\n\n# Objection\n\nThe lane floods.\n")
+    answer = world.ingest(str(file))
+    assert (answer["status"], answer["extraction_method"], answer["image_ratio"]) == ("success", "text_layer", 0.0)
+    assert answer["document_type"] == "other"
+    (listed,) = world.call("list_ingested_documents", application_ref=REF)["documents"]
+    assert (listed["extraction_method"], listed["document_type"]) == ("text_layer", "other")
+    (found,) = world.call("search_application_docs", query="floods")["results"]
+    assert found["metadata"]["extraction_method"] == "text_layer"
+    relabel(world.base, listed["document_id"], {"extraction_method": "magic"})  # as it was ingested once
+    (listed,) = world.call("list_ingested_documents", application_ref=REF)["documents"]
+    assert listed["extraction_method"] == "text_layer"

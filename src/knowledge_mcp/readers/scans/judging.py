@@ -29,6 +29,13 @@ from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.support.wording import how_many
 
 _FORCE = "Pass force_ocr to have it read all the same."
+_FOUND = frozenset(
+    {
+        *("extraction_method", "contains_drawings", "image_ratio", "total_pages", "page_coverage"),
+        *("document_type_confidence", "document_type_reason", "force_ocr", "ocr_language", "other_places"),
+    }
+)
+"""Names in a record's metadata that a file's own front matter must not fill: answers are made of them."""
 
 
 class SurveyingReader(Protocol):
@@ -229,8 +236,13 @@ class CountingReader:
         return self._reader.check(item)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        """Read the document; `total_chars` and `total_words` are added to its metadata."""
-        return _with_sizes(self._reader.read(item, progress))
+        """Read the document; `total_chars` and `total_words` are added to its metadata.
+
+        What the file claims of its type, or under the name of a fact that is found by looking, is left out.
+        """
+        document = self._reader.read(item, progress)
+        metadata = tuple((name, value) for name, value in document.metadata if name not in _FOUND)
+        return _with_sizes(dataclasses.replace(document, document_type=None, metadata=metadata))
 
     def close(self) -> None:
         """End the idle child processes of the reader behind it."""

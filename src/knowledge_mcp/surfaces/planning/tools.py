@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from knowledge_mcp.engine.jobs.jobs import RunningJob
 from knowledge_mcp.engine.jobs.journal import Job
@@ -262,7 +262,8 @@ def _file_path(record: DocumentRecord) -> str:
 
 
 def _method(record: DocumentRecord | None) -> Any:
-    return (record.label("extraction_method") if record else "") or "text_layer"
+    method = record.label("extraction_method") if record else ""
+    return method if method in get_args(shapes.Method) else "text_layer"  # front matter could fill it once
 
 
 TOOLS = (
