@@ -12,6 +12,8 @@ import pytest
 
 from knowledge_mcp.engine.core.documents import relabel
 from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError
 from knowledge_mcp.model.extraction import ScanOptions
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
@@ -298,3 +300,62 @@ def test_what_a_file_claims_of_how_it_was_read_is_not_believed(tmp_path: Path) -
     relabel(world.base, listed["document_id"], {"extraction_method": "magic"})  # as it was ingested once
     (listed,) = world.call("list_ingested_documents", application_ref=REF)["documents"]
     assert listed["extraction_method"] == "text_layer"
+
+
+def _listed(world: World) -> dict[str, str]:
+    listed = world.call("list_ingested_documents", application_ref=REF)["documents"]
+    return {each["document_id"]: Path(each["file_path"]).relative_to(world.papers).as_posix() for each in listed}
+
+
+def test_a_document_whose_file_was_moved_and_replaced_is_kept_beside_its_successor(world: World) -> None:
+    current = world.paper("current/Site Plan.pdf", "Access from the north.")
+    first = world.ingest(current)["document_id"]
+    superseded = world.paper("a superseded/Site Plan.pdf", "Access from the north.")
+    world.paper("current/Site Plan.pdf", "Access from the south.")
+    with world.service.batch(REF) as batch:  # as the folder is walked: the older one first
+        known = world.service.ingest_file(PlanningIngestRequest(superseded, REF), Call(), batch)
+        successor = world.service.ingest_file(PlanningIngestRequest(current, REF), Call(), batch)
+    assert (known.status, known.document_id) == ("already_ingested", first)
+    assert (successor.status, successor.replaced) == ("success", ())
+    second = str(successor.document_id)
+    assert _listed(world) == {first: "a superseded/Site Plan.pdf", second: "current/Site Plan.pdf"}
+    found = world.call("search_application_docs", query="access", application_ref=REF)["results"]
+    assert {each["metadata"]["document_id"] for each in found} == {first, second}
+    world.paper("a superseded/Site Plan.pdf", "Access from the east.")
+    assert world.ingest(superseded)["replaced"] == [first]
+
+
+def test_a_renamed_file_keeps_its_document_which_is_listed_by_its_new_name(world: World) -> None:
+    old = world.paper("Plan.pdf", "Access from the north.")
+    document = world.ingest(old)["document_id"]
+    new = Path(old).rename(world.papers / "Plan rev A.pdf")
+    assert world.ingest(str(new))["status"] == "already_ingested"
+    assert _listed(world) == {document: "Plan rev A.pdf"}
+    (found,) = world.call("search_application_docs", query="access")["results"]
+    assert found["metadata"]["source_file"] == "Plan rev A.pdf"
+    world.paper("Plan rev A.pdf", "Access from the south.")
+    assert world.ingest(str(new))["replaced"] == [document]
+
+
+def test_a_copy_that_changes_leaves_the_document_to_the_other_copies(world: World) -> None:
+    paths = [world.paper(name, "Access from the north.") for name in ("a.pdf", "b.pdf", "c.pdf")]
+    document = world.ingest(paths[0])["document_id"]
+    assert {world.ingest(path)["status"] for path in (*paths, paths[1])} == {"already_ingested"}
+    Path(paths[2]).unlink()
+    world.paper("a.pdf", "Access from the south.")
+    changed = world.ingest(paths[0])
+    assert "replaced" not in changed
+    assert _listed(world) == {document: "b.pdf", changed["document_id"]: "a.pdf"}
+    assert world.chunks() == 2
+
+
+def test_a_type_given_for_a_known_document_holds_and_is_kept(world: World) -> None:
+    path = world.paper("letter.pdf")
+    first = world.ingest(path, force_ocr=True)
+    assert first["document_type"] == "transport_assessment"
+    corrected = world.ingest(path, document_type="planning_statement")
+    assert (corrected["status"], corrected["document_type"]) == ("success", "planning_statement")
+    assert corrected["extraction_method"] == "ocr"
+    assert world.ingest(path, document_type="planning_statement")["status"] == "already_ingested"
+    world.paper("letter.pdf", *report(pages=1))
+    assert world.ingest(path)["document_type"] == "planning_statement"

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import io
 import os
-import re
 import stat
 import zipfile
 from collections import Counter
@@ -34,12 +33,11 @@ from knowledge_mcp.model.source import (
 )
 from knowledge_mcp.ports import Source
 from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES, is_lfs_pointer
-from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
+from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_of_text, path_text
 
 _DOORSTOP = ".doorstop.yml"
 """What makes a folder one of Doorstop items."""
 _HEAD = 1024
-_ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 _Found = tuple[Path, Callable[[], SourceItem | SkippedFile]]
 """A file that was found, and what opens it."""
 
@@ -149,7 +147,7 @@ class FileSource:
         """
         if self.meets(path):
             return False
-        place = _decode_name(path)
+        place = path_of_text(path)
         try:
             if stat.S_ISDIR(os.lstat(place).st_mode):
                 return True
@@ -408,12 +406,6 @@ def spelled(path: str | os.PathLike[str]) -> Path:
 def lies_below(folder: Path, record: DocumentRecord) -> bool:
     """Tell whether a document was read from a file below a folder, which is as `spelled` gives it."""
     return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
-
-
-def _decode_name(path: str) -> Path:
-    """Give back the name that `path_text` wrote where it is no UTF-8, if such a file is there."""
-    named = Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(path))))
-    return named if os.path.lexists(named) else Path(path)
 
 
 class FileSources:

@@ -14,6 +14,7 @@ import ctypes
 import errno
 import functools
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -226,6 +227,7 @@ def _is_shared(folder: Path) -> bool:
     return bool(status.st_mode & stat.S_ISGID) or (status.st_gid == 0 and os.geteuid() != 0)
 
 
+_ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 _UNSAFE = frozenset(
     [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *"\\\u2028\u2029\u200e\u200f\u061c"]
     + [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))]
@@ -235,6 +237,22 @@ _UNSAFE = frozenset(
 def path_text(path: Path | str) -> str:
     r"""Write a path as text that can be stored and shown; bytes that are no UTF-8 become `\xff`, and stay distinct."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def path_of_text(text: str) -> Path:
+    r"""Give back the path that `path_text` wrote; one whose own name holds `\xff` where that is what is there."""
+    named = Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))))
+    return named if os.path.lexists(named) else Path(text)
+
+
+def is_gone(path: Path) -> bool:
+    """Tell whether there is certainly no file of that name; False where that cannot be looked at."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):  # closed to us, or no name of this machine
+        return False
 
 
 def printable_path(path: str | os.PathLike[str]) -> str:

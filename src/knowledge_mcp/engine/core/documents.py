@@ -292,8 +292,16 @@ SETTABLE = ("family", "edition", "edition_status")
 _LONGEST = 200
 
 
-def relabel(base: Base, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
+def relabel(
+    base: Base, document_id: str, labels: Mapping[str, str], *, source_path: str | None = None
+) -> DocumentRecord:
     """Put labels into a document's metadata, in one step; an empty value takes one out.
+
+    Args:
+        base: where it is.
+        document_id: which one.
+        labels: by name.
+        source_path: where its bytes come from now; None where that stays.
 
     Raises:
         NotFoundError: there is no such document.
@@ -302,11 +310,14 @@ def relabel(base: Base, document_id: str, labels: Mapping[str, str]) -> Document
     stored = read_document(base, document_id)
     metadata = {**dict(stored.record.metadata), **labels}
     record = dataclasses.replace(
-        stored.record, metadata=tuple((key, value) for key, value in metadata.items() if value)
+        stored.record,
+        source_path=source_path or stored.record.source_path,
+        metadata=tuple((key, value) for key, value in metadata.items() if value),
     )
     if record == stored.record:
         return record
-    publish_document(base.opened, replace(stored, record=record), vectors_of(base.opened, stored.chunks))
+    chunks = tuple(replace(chunk, source_path=record.source_path) for chunk in stored.chunks)
+    publish_document(base.opened, replace(stored, record=record, chunks=chunks), vectors_of(base.opened, chunks))
     return record
 
 

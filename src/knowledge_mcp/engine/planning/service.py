@@ -1,19 +1,20 @@
 """Ingesting documents for applications: each file once for each application, new versions in place of old ones, jobs.
 
-The same bytes for the same application are one document, whatever path they come by; a file whose bytes have changed
-replaces the document that came by the same path; the same file under two applications is two documents.
+The same bytes for the same application are one document, whatever paths they come by; a file whose bytes have changed
+replaces the document that came by the same path and by no other; the same file under two applications is two documents.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.jobs.journal import FolderJournal, Job
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.planning.values import (
+    OTHER_PLACES,
     Batch,
     PlanningError,
     PlanningIngestRequest,
     PlanningIngestResult,
     explain,
     page_coverage,
+    places_of,
 )
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
@@ -47,7 +50,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
-from knowledge_mcp.support.files import path_text
+from knowledge_mcp.support.files import is_gone, path_of_text, path_text
 from knowledge_mcp.support.locks import hold_lock
 
 _logger = logging.getLogger(__name__)
@@ -178,51 +181,96 @@ class PlanningService(LocalKnowledge):
         reference = request.application_ref
         if batch is None or batch.application_ref != reference:
             batch = Batch(reference, lambda: self.documents_of(reference))
-        uri = f"planning:{request.application_ref}:{path_text(file.path)}"
-        names = sorted({uri, f"content:{request.application_ref}:{file.seen.sha256}"})
+        uri = f"{_prefix(reference)}{path_text(file.path)}"
+        hashes = {file.seen.sha256}
+        while True:
+            with self._locked({uri, *(f"content:{reference}:{each}" for each in hashes)}, call):
+                akin = self._akin(batch, uri, file.seen.sha256)
+                older = {record.sha256 for record in akin if uri in places_of(record)}
+                if older <= hashes:
+                    return self._ingest_locked(request, file, uri, akin, batch, call)
+            hashes |= older  # what came by this path before is locked too: another path may lead to it
+
+    # ---- one document, locked
+
+    @contextlib.contextmanager
+    def _locked(self, names: set[str], call: Call) -> Generator[None]:
         with ExitStack() as stack:
-            for name in names:
+            for name in sorted(names):
                 try:
                     mine = stack.enter_context(hold_lock(self._locks, name, give_up=call.cancelled))
                 except OSError as exc:
                     raise InternalError(f"The lock of the document cannot be acquired. {reason_of(exc)}") from exc
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
-            return self._ingest_locked(request, file, uri, batch, call)
+            yield
 
-    # ---- one document, locked
+    def _akin(self, batch: Batch, uri: str, sha256: str) -> list[DocumentRecord]:
+        """Read the documents that came by a path, have its bytes, or have a name for them, of others too."""
+        return documents.documents(self._base, {*_names(batch.application_ref, sha256), *batch.like(uri, sha256)})
 
     def _ingest_locked(
-        self, request: PlanningIngestRequest, file: _File, uri: str, batch: Batch, call: Call
+        self,
+        request: PlanningIngestRequest,
+        file: _File,
+        uri: str,
+        akin: Sequence[DocumentRecord],
+        batch: Batch,
+        call: Call,
     ) -> PlanningIngestResult:
-        names = _names(request.application_ref, file.seen.sha256)
-        records = documents.documents(self._base, {*names, *batch.like(uri, file.seen.sha256)})
-        own = [record for record in records if record.label("application_ref") == request.application_ref]
+        own = [record for record in akin if record.label("application_ref") == request.application_ref]
         there = next((record for record in own if record.sha256 == file.seen.sha256), None)
-        older = [record for record in own if record.source_path == uri and record.sha256 != file.seen.sha256]
+        older = [record for record in own if uri in places_of(record) and record.sha256 != file.seen.sha256]
         if there is not None and not self._is_to_be_read_again(there, request, file):
-            for record in older:
-                self._remove_if_there(record.id)
+            there = self._put_at(there, [*_remaining(there, uri), uri], batch)
             return PlanningIngestResult(
                 status="already_ingested",
                 document_id=there.id,
                 message="Document has already been ingested with the same content",
                 document_type=there.document_type,
-                replaced=tuple(record.id for record in older),
+                replaced=self._leave(older, uri, batch),
             )
-        has_other = any(record.id == names[0] for record in records)
-        document_id = there.id if there is not None else names[has_other]
-        item = _item(request, file, there.source_path if there is not None else uri, document_id)
-        report = self._ingest(item, file, call, force=there is not None, older=older)
+        request = _as_before(request, there, older)
+        names = _names(request.application_ref, file.seen.sha256)
+        is_taken = any(record.id == names[0] for record in akin)
+        document_id = there.id if there is not None else names[is_taken]
+        item = _item(request, file, uri, document_id, there)
+        lone = [record for record in older if not _remaining(record, uri)]
+        report = self._ingest(item, file, call, force=there is not None, older=lone)
         if not report.documents:
             return _skipped_or_error((*report.skipped, *report.failed)[0])
         batch.add(report.documents[0].record)
-        for record in older:  # of several, or where `there` came by another path, the engine has left some
-            self._remove_if_there(record.id)
-        return _success(report.documents[0].record, item, older)
+        return _success(report.documents[0].record, item, self._leave(older, uri, batch))
+
+    def _put_at(self, record: DocumentRecord, places: Sequence[str], batch: Batch) -> DocumentRecord:
+        """Say of a document where its bytes lie; it is listed with the place that it had, or else with the last one."""
+        first = record.source_path if record.source_path in places else places[-1]
+        labels = {OTHER_PLACES: _as_label([each for each in places if each != first])}
+        if first != record.source_path:
+            path = _path_of(first, record)
+            labels |= {"file_path": path, "source_file": Path(path).name}
+        elif labels[OTHER_PLACES] == record.label(OTHER_PLACES):
+            return record
+        moved = documents.relabel(self._base, record.id, labels, source_path=first)
+        batch.note(moved)
+        return moved
+
+    def _leave(self, older: Sequence[DocumentRecord], uri: str, batch: Batch) -> tuple[str, ...]:
+        """Take a path from documents that came by it; returns the ids of those that came by no other, and are gone."""
+        removed: list[str] = []
+        for record in older:
+            places = _remaining(record, uri)
+            if places:
+                self._put_at(record, places, batch)
+                continue
+            self._remove_if_there(record.id)  # of several, the ingest has left some
+            removed.append(record.id)
+        return tuple(removed)
 
     def _is_to_be_read_again(self, there: DocumentRecord, request: PlanningIngestRequest, file: _File) -> bool:
-        """Tell whether a new reading can give what the one before did not: forced, otherwise, or with new means."""
+        """Tell whether a new reading can give what the one before did not: a type, forced, or with new means."""
+        if request.document_type not in {None, there.document_type}:
+            return True
         if request.force_ocr and there.label("force_ocr") != "true":
             return True
         by_ocr = there.label("extraction_method") in {"ocr", "mixed"}
@@ -242,8 +290,7 @@ class PlanningService(LocalKnowledge):
                     source=item.uri,
                 )
 
-        earlier = tuple(record for record in older if record.source_path == item.uri)
-        options = IngestOptions(force=force, ids_are_settled=True, earlier=earlier)
+        options = IngestOptions(force=force, ids_are_settled=True, earlier=tuple(older))
         return ingest_one(self._base, self._pipeline, item, options, call, unit="chunk", check=check)
 
     def _remove_if_there(self, document_id: str) -> None:
@@ -258,12 +305,14 @@ class PlanningService(LocalKnowledge):
         A path that is being ingested at this moment is left: that ingest finds what is there.
         """
         for record in self.documents_of(batch.application_ref) if batch.ingested else ():
-            newest = batch.ingested.get(record.source_path)
-            if newest is not None and record.sha256 != newest.sha256 and record.updated_at < newest.updated_at:
-                with hold_lock(self._locks, record.source_path, give_up=lambda: True) as mine:
+            for place in places_of(record):
+                newest = batch.ingested.get(place)
+                if newest is None or record.sha256 == newest.sha256 or record.updated_at >= newest.updated_at:
+                    continue
+                with hold_lock(self._locks, place, give_up=lambda: True) as mine:
                     now = documents.documents(self._base, [record.id])
                     if mine and now == [record]:
-                        self._remove_if_there(record.id)
+                        self._leave(now, place, batch)
 
     def _work(self, request: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
         return self.ingest_file(PlanningIngestRequest.from_json(request), call).as_json()
@@ -309,12 +358,51 @@ def _identity(path: Path) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _item(request: PlanningIngestRequest, file: _File, uri: str, document_id: str) -> SourceItem:
+def _prefix(application_ref: str) -> str:
+    return f"planning:{application_ref}:"
+
+
+def _path_of(place: str, record: DocumentRecord) -> str:
+    return place.removeprefix(_prefix(record.label("application_ref")))
+
+
+def _remaining(record: DocumentRecord, left: str) -> list[str]:
+    """List the places but one that a document's bytes may still be had from, as far as can be told without reading."""
+    places = (place for place in places_of(record) if place != left)
+    return [place for place in places if not is_gone(path_of_text(_path_of(place, record)))]
+
+
+def _as_label(places: Sequence[str]) -> str:
+    return json.dumps(places) if places else ""
+
+
+def _as_before(
+    request: PlanningIngestRequest, there: DocumentRecord | None, older: Sequence[DocumentRecord]
+) -> PlanningIngestRequest:
+    """Keep what was asked for the same bytes before, and the type that was given to an earlier version."""
+    given = (each.document_type for each in (there, *older) if each and not each.label("document_type_confidence"))
+    request = replace(request, document_type=request.document_type or next(given, None))
+    if there is None:
+        return request
+    return replace(
+        request,
+        force_ocr=request.force_ocr or there.label("force_ocr") == "true",
+        ocr_language=request.ocr_language or there.label("ocr_language") or None,
+    )
+
+
+def _item(
+    request: PlanningIngestRequest, file: _File, uri: str, document_id: str, there: DocumentRecord | None
+) -> SourceItem:
+    """Describe the file to the ingest; `there` is the document that has these bytes already."""
     labels = {
         "application_ref": request.application_ref,
         "file_path": path_text(Path(file.raw_path)),
         "source_file": path_text(Path(file.raw_path).name),
     }
+    others = [] if there is None else _remaining(there, uri)
+    if others:
+        labels[OTHER_PLACES] = _as_label(others)
     if request.force_ocr:
         labels["force_ocr"] = "true"
     if request.ocr_language is not None:
@@ -335,7 +423,7 @@ def _item(request: PlanningIngestRequest, file: _File, uri: str, document_id: st
     )
 
 
-def _success(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRecord]) -> PlanningIngestResult:
+def _success(record: DocumentRecord, item: SourceItem, replaced: tuple[str, ...]) -> PlanningIngestResult:
     confidence = record.label("document_type_confidence")
     by_caller = item.document_type is not None
     return PlanningIngestResult(
@@ -353,7 +441,7 @@ def _success(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentR
         document_type_reason="given by the caller" if by_caller else record.label("document_type_reason") or None,
         pages=page_coverage(record.label("page_coverage")),
         warnings=record.warnings,
-        replaced=tuple(each.id for each in older),
+        replaced=replaced,
     )
 
 

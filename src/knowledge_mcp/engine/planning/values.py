@@ -136,6 +136,15 @@ def _entry(page: Mapping[str, Any]) -> dict[str, Any]:
     return entry
 
 
+OTHER_PLACES = "other_places"
+"""Name in a record's metadata: sources where the same bytes lie for the same application, a JSON list."""
+
+
+def places_of(record: DocumentRecord) -> list[str]:
+    """List the sources that a document came by, the one that it is listed with first."""
+    return [record.source_path, *json.loads(record.label(OTHER_PLACES) or "[]")]
+
+
 def error_type_of(error: KnowledgeError) -> str:
     """Name an error in the words of the specification, else by its code."""
     if isinstance(error, PlanningError):
@@ -179,6 +188,10 @@ class Batch:
     def add(self, record: DocumentRecord) -> None:
         """Count a document as ingested."""
         self.ingested[record.source_path] = record
+        self.note(record)
+
+    def note(self, record: DocumentRecord) -> None:
+        """Learn where the bytes of a document lie."""
         _note(self._known(), record)
 
     def _known(self) -> dict[str, set[str]]:
@@ -191,5 +204,5 @@ class Batch:
 
 
 def _note(known: dict[str, set[str]], record: DocumentRecord) -> None:
-    for key in (record.source_path, record.sha256):
+    for key in (*places_of(record), record.sha256):
         known.setdefault(key, set()).add(record.id)
