@@ -148,7 +148,25 @@ def test_an_application_s_documents_are_listed_with_every_specified_field(world:
 @pytest.mark.requirement("document-store-api:FR-004")
 def test_an_application_without_documents_has_an_empty_list(world: World) -> None:
     answer = world.call("list_ingested_documents", application_ref="99/0")
+    said = answer.pop("message")
     assert answer == {"status": "success", "application_ref": "99/0", "document_count": 0, "documents": []}
+    assert said == "No document of application 99/0 has been ingested."
+
+
+def test_an_empty_list_says_why_it_is_empty(world: World) -> None:
+    world.ingest(world.paper("Noise Report.pdf"))
+
+    def said(ref: str = REF, **more: Any) -> str:
+        return world.call("list_ingested_documents", application_ref=ref, **more)["message"]
+
+    assert said(document_types=["site_plan"]) == (
+        f"Application {REF} has no document of these types; it has: noise_assessment."
+    )
+    assert said(name_contains="plan") == f"Application {REF} has no document of that name; it has 1 document."
+    nearly = f"No document of application 25-01178-rem has been ingested. There are documents of {REF}."
+    assert said("25-01178-rem") == nearly
+    found = world.call("search_application_docs", query="noise", application_ref="25-01178-rem")
+    assert found["message"] == nearly
 
 
 def test_a_list_can_be_filtered_and_paged(world: World) -> None:

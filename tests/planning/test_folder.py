@@ -33,6 +33,7 @@ from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.readers.docx.reader import DocxReader
+from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.scans.judging import CountingReader
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.embedders import HashingEmbedder
@@ -119,6 +120,122 @@ def test_documents_are_listed_searched_read_and_deleted(filled: World, command: 
     missing = command("text", document["document_id"])
     assert missing.exit_code == ExitCode.FAILURE
     assert f"Document not found: {document['document_id']}" in missing.stderr
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(world: World) -> None:
+    world.paper("Site Plan.pdf", "Access from the south.")
+    world.paper("superseded/Site Plan.pdf", "Access from the north.")
+    outcomes = [
+        file_one(world.service, PlanningIngestRequest(str(path), REF), Call(), lambda: 0.0)
+        for path in look_into(world.papers).documents
+    ]
+    written = report_html(REF, world.papers, outcomes, datetime(2026, 11, 22, 9, 30, tzinfo=UTC))
+    assert re.findall(r"<tr><td>(.*?)</td>", written) == ["Site Plan.pdf", "superseded/Site Plan.pdf"]
+
+
+def test_a_list_of_the_folder_command_tells_files_apart(filled: World, command: Any) -> None:
+    ended = command("ingest", str(filled.papers), "--ref", REF)
+    assert re.search(r"\[\d/4\] plans/Site Plan.pdf: ingested", ended.stderr)
+    assert "plans/Site" in ended.stdout
+    empty = command("list", "--ref", REF, "--type", "noise_assessment")
+    assert "has no document of these types; it has: site_plan, transport_assessment" in empty.stdout.replace("\n", " ")
+
+
+def test_a_passage_of_a_document_without_pages_is_shown_with_its_file(filled: World, command: Any) -> None:
+    readers = {**filled.pipeline.readers, EXTENSIONS[".md"]: CountingReader(MarkdownReader(sandbox=HERE))}
+    pipeline = dataclasses.replace(filled.pipeline, readers=readers)
+    letter = filled.papers / "letter.md"
+    letter.write_text("The sewer has capacity.")
+    PlanningService(filled.base, pipeline, folder=filled.data, roots=None).ingest_file(
+        PlanningIngestRequest(str(letter), REF), Call()
+    )
+    assert f"letter.md  ({REF})" in command("search", "sewer").stdout
+
+
+def test_links_to_folders_elsewhere_and_links_that_lead_nowhere_are_told(filled: World, command: Any) -> None:
+    (filled.folder / "elsewhere").mkdir()
+    (filled.papers / "linked").symlink_to(filled.folder / "elsewhere")
+    (filled.papers / "loop").symlink_to(filled.papers)
+    (filled.papers / "broken.pdf").symlink_to(filled.folder / "nothing.pdf")
+    (filled.papers / "~$letter.docx").write_bytes(b"x")
+    ended = command("ingest", str(filled.papers), "--ref", REF, "--json")
+    assert "Left out, as links to folders elsewhere; give these folders by themselves: linked\n" in ended.stderr
+    told = json.loads(ended.stdout)
+    assert told["left_out"] == [str(filled.papers / "linked"), str(filled.papers / "notes.log")]
+    fates = {Path(each["file"]).name: each for each in told["documents"]}
+    assert fates["broken.pdf"]["error_type"] == "file_not_found"
+    assert "~$letter.docx" not in fates
+    assert ended.exit_code == ExitCode.FAILURE
+
+
+def test_a_document_whose_file_is_gone_is_named_and_removed_where_that_is_asked_for(
+    filled: World, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bool:
+        return False
+
+    ingest = ("ingest", str(filled.papers), "--ref", REF)
+    command(*ingest)
+    (filled.papers / "broken.pdf").symlink_to(filled.folder / "nothing.pdf")
+    (filled.papers / "plans" / "Site Plan.pdf").unlink()
+    (filled.papers / "Transport Assessment.pdf").rename(filled.papers / "plans" / "Travel.pdf")
+    ended = command(*ingest, "--json")
+    said = "plans/Site Plan.pdf: The file is gone from the folder; its document"
+    assert f"{said} still answers.\nNext: --prune" in ended.stderr
+    fates = {Path(each["file"]).name: each["status"] for each in json.loads(ended.stdout)["documents"]}
+    assert fates["Site Plan.pdf"] == "gone"
+    assert fates["Travel.pdf"] == "already_ingested"
+    assert "Transport Assessment.pdf" not in fates
+    with monkeypatch.context() as closed:
+        closed.setattr(os, "access", refuse)
+        assert "Nothing was removed" in command(*ingest, "--prune").stderr
+    assert len(filled.service.documents_of(REF)) == 2
+    pruned = command(*ingest, "--prune", "--report", str(filled.folder / "report.html"))
+    assert f"{said} was removed." in pruned.stderr
+    assert "removed" in (filled.folder / "report.html").read_text()
+    assert [each.label("source_file") for each in filled.service.documents_of(REF)] == ["Travel.pdf"]
+    assert "gone" not in command(*ingest).stderr
+
+
+def test_a_folder_that_holds_nothing_any_more_names_what_it_held_and_is_not_pruned(filled: World, command: Any) -> None:
+    command("ingest", str(filled.papers), "--ref", REF)
+    filled.papers.rename(filled.folder / "away")
+    filled.papers.mkdir()
+    ended = command("ingest", str(filled.papers), "--ref", REF, "--prune")
+    assert ended.exit_code == ExitCode.NOTHING_DONE
+    assert "plans/Site Plan.pdf: The file is gone" in ended.stderr
+    assert "Nothing was removed" in ended.stderr
+    assert len(filled.service.documents_of(REF)) == 2
+
+
+def test_a_watched_folder_names_what_is_gone_but_not_what_is_only_renamed(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.paper("a.pdf", "Access from the north.")
+    world.paper("b.pdf", "Access from the south.")
+    steps = iter(
+        [
+            lambda: (world.papers / "a.pdf").rename(world.papers / "c.pdf"),
+            (world.papers / "b.pdf").unlink,
+            lambda: (world.papers / "new.zip").write_bytes(b"x"),
+            lambda: None,
+        ]
+    )
+
+    def pause() -> bool:
+        step = next(steps, None)
+        if step is not None:
+            step()
+        return step is not None
+
+    choices = FolderChoices(world.papers, REF, watch=True, prune=True)
+    assert FolderRun(world.service, choices, pause=pause).run() == ExitCode.SUCCESS
+    said = capsys.readouterr()
+    assert "a.pdf: The file is gone" not in said.err
+    assert said.err.count("b.pdf: The file is gone from the folder; its document was removed.") == 1
+    assert "no supported kind: new.zip" in said.err
+    assert [each.label("source_file") for each in world.service.documents_of(REF)] == ["c.pdf"]
+    assert len(world.reader.readings) == 2
 
 
 def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World, command: Any, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import base64
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE
 from knowledge_mcp.model.source import advice_on_kind, is_unread_document
-from knowledge_mcp.support.files import open_beneath
+from knowledge_mcp.support.files import open_beneath, path_text
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, SandboxFailure, shared_sandbox
 from knowledge_mcp.support.wording import how_many
 
@@ -42,7 +42,7 @@ class FileOutcome:
 
     @property
     def status(self) -> str:
-        """Return `success`, `already_ingested`, `skipped` or `error`."""
+        """Return `success`, `already_ingested`, `skipped` or `error`; `gone` or `removed` of a file that is no more."""
         return str(self.answer["status"])
 
 
@@ -55,11 +55,13 @@ class FolderFiles:
             to be saved as.
         others: files that are no documents.
         closed: folders, the given one included, that cannot be looked into.
+        links: links that lead to folders elsewhere, which are not entered.
     """
 
     documents: Sequence[Path]
     others: Sequence[Path] = ()
     closed: Sequence[Path] = ()
+    links: Sequence[Path] = ()
 
 
 def look_into(place: Path, *, recursive: bool = True) -> FolderFiles:
@@ -81,12 +83,22 @@ def look_into(place: Path, *, recursive: bool = True) -> FolderFiles:
     documents: list[Path] = []
     others: list[Path] = []
     closed: list[Path] = []
+    links: list[Path] = []
     for root, folders, names in os.walk(folder, onerror=lambda error: closed.append(Path(os.fsdecode(error.filename)))):
         folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
-        for path in (Path(root, name) for name in sorted(names) if not name.startswith(".")):
+        ends = (Path(os.path.realpath(Path(root, name))) for name in folders)
+        links += [Path(root, name) for name, end in zip(folders, ends, strict=True) if not end.is_relative_to(folder)]
+        for path in (Path(root, name) for name in sorted(names) if not name.startswith((".", "~$"))):
             is_document = path.suffix.lower() in EXTENSIONS or is_unread_document(path.name)
             (documents if is_document else others).append(path)
-    return FolderFiles(documents, others, closed)
+    return FolderFiles(documents, others, closed, links)
+
+
+def name_below(place: Path, path: Path) -> str:
+    """Name a file as it lies below the folder that was given, by its name alone where it lies elsewhere."""
+    folder = Path(os.path.realpath(place.expanduser()))
+    is_below = path != folder and path.is_relative_to(folder)
+    return path_text(path.relative_to(folder) if is_below else path.name)
 
 
 def file_one(
@@ -114,9 +126,13 @@ class FolderWatch:
         place: folder, or one file.
         recursive: whether folders below it count too.
         report: a file that the command writes itself, which is no document of the case; None for none.
+
+    Attributes:
+        found: what lay there at the last look.
     """
 
     def __init__(self, place: Path, *, recursive: bool = True, report: Path | None = None) -> None:
+        self.found = FolderFiles(())
         self._place = place
         self._report = Path(os.path.realpath(report)) if report is not None else None
         self._recursive = recursive
@@ -129,7 +145,8 @@ class FolderWatch:
         Args:
             settled: False takes files as they are; True only those that look as they did at the last call.
         """
-        now = {path: found for path in self._listed() if (found := _signature(path)) is not None}
+        self.found = self._look()
+        now = {path: found for path in self.found.documents if (found := _signature(path)) is not None}
         due = [
             path
             for path, signature in now.items()
@@ -140,17 +157,22 @@ class FolderWatch:
         self._handled.update({path: now[path] for path in due})
         return due
 
-    def _listed(self) -> list[Path]:
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether no file that is there waits to be ingested: what seems gone may be one of them."""
+        return self._before == self._handled
+
+    def _look(self) -> FolderFiles:
         try:
             found = look_into(self._place, recursive=self._recursive)
         except NotFoundError:  # moved away for a moment, or a network drive that is not there now
-            return []
-        return [path for path in found.documents if path != self._report]
+            return FolderFiles(())
+        return replace(found, documents=[path for path in found.documents if path != self._report])
 
 
 def _signature(path: Path) -> Signature | None:
     try:
-        status = path.stat()
+        status = path.stat() if path.exists() else path.lstat()  # a link that leads nowhere is told too
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns
@@ -164,6 +186,8 @@ _STATUS = {
     "already_ingested": "known already",
     "skipped": "skipped",
     "error": "failed",
+    "gone": "file is gone",
+    "removed": "removed",
 }
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c2024; }
@@ -174,7 +198,8 @@ th, td { text-align: left; padding: .4rem .6rem; vertical-align: top; }
 th { border-bottom: 2px solid #c8ced6; } td { border-bottom: 1px solid #e3e7ec; } td.number { text-align: right; }
 .status { border-radius: .3rem; padding: .05rem .45rem; white-space: nowrap; }
 .success { background: #d9f2e0; } .already_ingested { background: #e3e7ec; } .skipped { background: #fdeecb; }
-.error { background: #fbdada; } ul { margin: .2rem 0 0; padding-left: 1.1rem; } .note { color: #5a6270; }
+.error, .gone, .removed { background: #fbdada; } .note { color: #5a6270; }
+ul { margin: .2rem 0 0; padding-left: 1.1rem; }
 figure { display: inline-block; margin: .5rem .8rem .5rem 0; vertical-align: top; width: 190px; }
 figure img { border: 1px solid #c8ced6; max-width: 180px; } figcaption { font-size: .82rem; color: #5a6270; }
 @media print { body { margin: 0; max-width: none; } figure, tr { break-inside: avoid; } }
@@ -225,8 +250,8 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcom
     """Make the report; blocks while pages are drawn."""
     counts = {status: sum(each.status == status for each in outcomes) for status in _STATUS}
     summary = ", ".join(f"{count} {_STATUS[status]}" for status, count in counts.items() if count) or "no document"
-    rows = "\n".join(_row(each) for each in outcomes)
-    pictures = "\n".join(_pictures(each) for each in outcomes)
+    rows = "\n".join(_row(name_below(place, each.path), each) for each in outcomes)
+    pictures = "\n".join(_pictures(name_below(place, each.path), each) for each in outcomes)
     title = f"Documents of {html.escape(application_ref)}"
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -235,7 +260,7 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcom
 <title>{title}</title><style>{_STYLE}</style></head>
 <body>
 <h1>{title}</h1>
-<p class="facts">{html.escape(str(place))} · {now:%Y-%m-%d %H:%M} · {summary}</p>
+<p class="facts">{html.escape(path_text(place))} · {now:%Y-%m-%d %H:%M} · {summary}</p>
 <table>
 <thead><tr><th>File</th><th>Outcome</th><th>Type</th><th>Read by</th><th>Pages</th><th>Chunks</th></tr></thead>
 <tbody>
@@ -248,7 +273,7 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcom
 """
 
 
-def _row(outcome: FileOutcome) -> str:
+def _row(name: str, outcome: FileOutcome) -> str:
     answer = outcome.answer
     status = html.escape(_STATUS.get(outcome.status, outcome.status))
     remarks = [str(answer[name]) for name in ("message", "suggestion") if answer.get(name)]
@@ -262,7 +287,7 @@ def _row(outcome: FileOutcome) -> str:
     method = html.escape(str(answer.get("extraction_method", "")).replace("_", " "))
     drawings = ", drawings" if answer.get("contains_drawings") else ""
     return (
-        f"<tr><td>{html.escape(outcome.path.name)}{notes}</td>"
+        f"<tr><td>{html.escape(name)}{notes}</td>"
         f'<td><span class="status {html.escape(outcome.status)}">{status}</span></td>'
         f"<td>{kind}{sure}</td><td>{method}{drawings}</td>"
         f"<td class=number>{html.escape(str(answer.get('total_pages', '')))}</td>"
@@ -270,7 +295,7 @@ def _row(outcome: FileOutcome) -> str:
     )
 
 
-def _pictures(outcome: FileOutcome) -> str:
+def _pictures(name: str, outcome: FileOutcome) -> str:
     reasons = pages_to_show(outcome)
     if not reasons:
         return ""
@@ -279,7 +304,7 @@ def _pictures(outcome: FileOutcome) -> str:
     figures = "\n".join(_figure(number, reasons[number], pictures.get(number)) for number in numbers)
     remaining = len(reasons) - len(numbers)
     more = f"<p class=note>… and {how_many(remaining, 'more page')}.</p>" if remaining else ""
-    return f"<h2>{html.escape(outcome.path.name)}: pages to look at</h2>\n{figures}\n{more}"
+    return f"<h2>{html.escape(name)}: pages to look at</h2>\n{figures}\n{more}"
 
 
 def _figure(number: int, reason: str, picture: bytes | None) -> str:

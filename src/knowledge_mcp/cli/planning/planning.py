@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from knowledge_mcp.cli.planning.folder import (
     FolderWatch,
     file_one,
     look_into,
+    name_below,
     report_html,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line
@@ -30,11 +32,13 @@ from knowledge_mcp.engine.planning.service import EXTENSIONS
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.files import is_gone, path_of_text, path_text
 from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.planning.service import PlanningService
 
+_NO_FILE = frozenset({"gone", "removed"})
 INTERVAL = 2.0
 """Seconds between two looks at a folder that is watched."""
 
@@ -59,6 +63,9 @@ class FolderChoices:
         str | None, typer.Option("--ocr-language", metavar="LANG", help="Languages of scans, e.g. eng or eng+cym.")
     ] = None
     watch: Annotated[bool, typer.Option("--watch", help="Go on and ingest what is added or changed, until Ctrl-C.")] = (
+        False
+    )
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone from the folder.")] = (
         False
     )
     report: Annotated[
@@ -91,7 +98,8 @@ class FolderRun:
         self._as_json = as_json
         self._pause = pause or _wait
         self._outcomes: dict[Path, FileOutcome] = {}
-        self._is_complete = True
+        self._place = Path(os.path.realpath(choices.folder.expanduser()))
+        self._left_out: list[Path] = []
         self._watch = FolderWatch(choices.folder, recursive=choices.recursive, report=choices.report)
 
     def run(self) -> ExitCode:
@@ -103,46 +111,95 @@ class FolderRun:
         choices = self._choices
         if not self._ref:
             raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
-        found = look_into(choices.folder, recursive=choices.recursive)
-        self._is_complete = not found.closed
-        if found.closed:
-            names = list_first([str(path) for path in found.closed], 10)
-            notify(f"These folders cannot be read, and what is in them is left out: {names}")
-            notify("Next: Check their permissions.")
-        if not found.documents and not choices.watch:
-            notify(f"No document was found in {choices.folder}.")
-            if self._is_complete:
+        look_into(choices.folder, recursive=choices.recursive)  # raises what nobody would want to watch
+        due = self._watch.due(settled=False)
+        self._tell()
+        if not due and not choices.watch:
+            notify(f"No document was found in {path_text(choices.folder)}.")
+            if not self._watch.found.closed:
                 notify(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
+            if self._find_gone():
+                self._finish()
             return ExitCode.NOTHING_DONE
-        if found.others:
-            names = list_first([path.name for path in found.others], 10)
-            notify(f"Left out, as files of no supported kind: {names}")
-        self._file(self._watch.due(settled=False))
+        self._file(due)
+        self._find_gone()
         self._finish()
         if choices.watch:
             self._go_on()
         return self._exit_code()
 
+    def _tell(self) -> None:
+        """Name what is left out, each once."""
+        found, place = self._watch.found, self._choices.folder
+        for paths, said in (
+            (found.closed, "These folders cannot be read, and what is in them is left out"),
+            (found.links, "Left out, as links to folders elsewhere; give these folders by themselves"),
+            (found.others, "Left out, as files of no supported kind"),
+        ):
+            fresh = [path for path in paths if path not in self._left_out]
+            self._left_out += fresh
+            if fresh:
+                names = [path_text(path) if paths is found.closed else name_below(place, path) for path in fresh]
+                notify(f"{said}: {list_first(names, 10)}")
+                if paths is found.closed:
+                    notify("Next: Check their permissions.")
+
     def _go_on(self) -> None:
-        notify(f"Watching {self._choices.folder}; Ctrl-C ends it.")
+        notify(f"Watching {path_text(self._choices.folder)}; Ctrl-C ends it.")
         try:
             while self._pause():
                 due = self._watch.due()
+                self._tell()
                 if due:
                     self._file(due)
+                if (self._watch.is_settled and self._find_gone()) or due:
                     self._finish()
         except KeyboardInterrupt:
             notify("Stopped watching.")
 
+    def _find_gone(self) -> bool:
+        """Name the documents whose files are gone from the folder, and remove them where that is asked for.
+
+        Nothing is removed where the folder holds no document at all, as one that is not mounted, or where something in
+        it cannot be read: what seems gone may lie there.
+
+        Returns:
+            Whether there is one that was not named before.
+        """
+        found = self._watch.found
+        unread = [path for path in found.documents if os.path.exists(path) and not os.access(path, os.R_OK)]  # noqa: PTH110
+        is_sure = bool(found.documents) and not found.closed and not unread
+        news = False
+        for path in [path for path in self._outcomes if is_gone(path) and self._outcomes[path].status not in _NO_FILE]:
+            del self._outcomes[path]
+        for record in self._service.gone(self._ref, self._place) if os.path.isdir(self._place) else ():  # noqa: PTH112
+            path, removes = path_of_text(record.label("file_path")), self._choices.prune and is_sure
+            status = "removed" if removes else "gone"
+            if path in self._outcomes and self._outcomes[path].status == status:
+                continue
+            if removes:
+                self._service.remove(record.id)
+            became = "was removed" if removes else "still answers"
+            answer = {"status": status, "document_id": record.id, "document_type": record.document_type}
+            message = f"The file is gone from the folder; its document {became}."
+            self._outcomes[path] = FileOutcome(path, {**answer, "message": message}, 0.0)
+            notify(f"{name_below(self._place, path)}: {message}")
+            news = True
+        if news and not self._choices.prune:
+            notify("Next: --prune removes documents whose files are gone.")
+        elif news and not is_sure:
+            notify("Nothing was removed: the folder holds no document at all, or not all of it can be read.")
+        return news
+
     def _file(self, paths: Sequence[Path]) -> None:
         with WorkBar("percent") as bar, self._service.batch(self._ref) as batch:
-            show = _Show(len(paths), bar)
+            show = _Show(len(paths), bar, self._choices.folder)
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
                 line = Call(show.progress, bool)
                 outcome = file_one(self._service, self._request(path), line, time.perf_counter, batch)
                 self._outcomes[path] = outcome
-                show.end(number, outcome)
+                show.end(outcome)
 
     def _request(self, path: Path) -> PlanningIngestRequest:
         choices = self._choices
@@ -158,10 +215,11 @@ class FolderRun:
         """Write summary and report of all that was ingested so far."""
         outcomes = [self._outcomes[path] for path in sorted(self._outcomes)]
         if self._as_json:
-            documents = [{"file": str(each.path), **each.answer} for each in outcomes]
-            write_json({"application_ref": self._ref, "documents": documents})
+            documents = [{"file": path_text(each.path), **each.answer} for each in outcomes]
+            left_out = [path_text(path) for path in self._left_out]
+            write_json({"application_ref": self._ref, "documents": documents, "left_out": left_out})
         else:
-            _print_table(outcomes)
+            _print_table(outcomes, self._choices.folder)
         if self._choices.report is not None:
             self._write_report(self._choices.report, outcomes)
 
@@ -173,7 +231,7 @@ class FolderRun:
 
     def _exit_code(self) -> ExitCode:
         failed = any(each.status == "error" for each in self._outcomes.values())
-        return ExitCode.FAILURE if failed or not self._is_complete else ExitCode.SUCCESS
+        return ExitCode.FAILURE if failed or self._watch.found.closed else ExitCode.SUCCESS
 
 
 def _wait() -> bool:
@@ -184,20 +242,21 @@ def _wait() -> bool:
 class _Show:
     """Show how a run moves: a bar for each file on a terminal, a line for each elsewhere; all on stderr."""
 
-    def __init__(self, files: int, bar: WorkBar) -> None:
+    def __init__(self, files: int, bar: WorkBar, place: Path) -> None:
         self._files = files
+        self._place = place
         self._bar = bar
         self._name = ""
 
     def begin(self, number: int, path: Path) -> None:
-        self._name = f"[{number}/{self._files}] {one_line(path.name)}"
+        self._name = f"[{number}/{self._files}] {one_line(name_below(self._place, path))}"
         self._bar.show(self._name, 0, 100)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         self._bar.show(f"{self._name}: {message}", done, total)
 
-    def end(self, number: int, outcome: FileOutcome) -> None:
-        self._bar.write(f"[{number}/{self._files}] {outcome.path.name}: {_summary(outcome)}")
+    def end(self, outcome: FileOutcome) -> None:
+        self._bar.write(f"{self._name}: {_summary(outcome)}")
 
 
 def _summary(outcome: FileOutcome) -> str:
@@ -214,12 +273,12 @@ def _summary(outcome: FileOutcome) -> str:
             return f"failed: {answer['message']}"
 
 
-def _print_table(outcomes: Sequence[FileOutcome]) -> None:
+def _print_table(outcomes: Sequence[FileOutcome], place: Path) -> None:
     keys = ("document_type", "extraction_method", "total_pages", "chunks_created")
     rows: list[list[str]] = []
     for each in outcomes:
         outcome = each.status if each.status != "error" else f"error: {each.answer['error_type']}"
-        rows.append([each.path.name, outcome, *(str(each.answer.get(key, "")) for key in keys)])
+        rows.append([name_below(place, each.path), outcome, *(str(each.answer.get(key, "")) for key in keys)])
     columns = ("File", "Outcome", "Type", "Read by", "Pages", "Chunks")
     print_table(columns, rows, numbers={"Pages", "Chunks"})
     counts = {
@@ -285,7 +344,7 @@ def list_documents(options: StoreOptions, ref: Ref, types: Types = None) -> None
             write_json(answer)
             return
         if not answer["documents"]:
-            say(f"No document of application {ref} has been ingested.")
+            say(answer["message"])
             return
         columns = ("Id", "File", "Type", "Read by", "Chunks", "Ingested")
         rows = [
@@ -352,7 +411,8 @@ def search(
             return
         for each in answer["results"]:
             found = each["metadata"]
-            place = f"{found['source_file']}, page {found['page_numbers']}" if found["page_numbers"] else "?"
+            pages = f", page {found['page_numbers']}" if found["page_numbers"] else ""
+            place = f"{found['source_file']}{pages}"
             say(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold")
             open_console().print(render(each["text"]))
             say("")

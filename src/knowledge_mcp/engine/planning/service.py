@@ -130,6 +130,15 @@ class PlanningService(LocalKnowledge):
             by_application.setdefault(record.label("application_ref"), []).append(record)
         return by_application
 
+    def gone(self, application_ref: str, folder: Path) -> list[DocumentRecord]:
+        """List the documents of one application whose file lay below a folder, and is certainly nowhere any more."""
+        below = os.path.join(_prefix(application_ref) + path_text(folder), "")  # noqa: PTH118 - compared as text
+        return [
+            record
+            for record in self.documents_of(application_ref)
+            if record.source_path.startswith(below) and not _remaining(record)
+        ]
+
     def check_path(self, request: PlanningIngestRequest) -> Path:
         """Make sure that a file may be read, is there, and is of a kind that can be ingested; returns it resolved.
 
@@ -366,8 +375,8 @@ def _path_of(place: str, record: DocumentRecord) -> str:
     return place.removeprefix(_prefix(record.label("application_ref")))
 
 
-def _remaining(record: DocumentRecord, left: str) -> list[str]:
-    """List the places but one that a document's bytes may still be had from, as far as can be told without reading."""
+def _remaining(record: DocumentRecord, left: str = "") -> list[str]:
+    """List the places of a document, but for one, that are not certainly gone."""
     places = (place for place in places_of(record) if place != left)
     return [place for place in places if not is_gone(path_of_text(_path_of(place, record)))]
 

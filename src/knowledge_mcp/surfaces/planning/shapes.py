@@ -289,6 +289,7 @@ class ListDocumentsResponse(Response):
     application_ref: str
     document_count: int = Field(description="Documents that fit, on this page of the list and on others.")
     documents: list[ApplicationDocument]
+    message: str = Field(default="", description="Why there is no document.")
     next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
     truncated: Truncation = NOT_CUT
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from knowledge_mcp.engine.jobs.jobs import RunningJob
@@ -13,6 +14,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.support.wording import how_many, list_first
 from knowledge_mcp.surfaces.arguments import among_documents
 from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import watch
@@ -97,9 +99,10 @@ def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest)
 def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsRequest) -> shapes.ListDocumentsResponse:
     """Answer `list_ingested_documents`; by file name, then by id."""
     reference = request.application_ref.strip()
+    own = _require_service(knowledge).documents_of(reference)
     matches = [
         record
-        for record in _require_service(knowledge).documents_of(reference)
+        for record in own
         if (request.document_types is None or record.document_type in request.document_types)
         and (request.name_contains is None or request.name_contains.casefold() in record.file_name.casefold())
     ]
@@ -107,9 +110,10 @@ def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsR
     end = len(matches) if request.limit is None else request.offset + request.limit
     return shapes.ListDocumentsResponse.of(
         status="success",
-        application_ref=request.application_ref,
+        application_ref=reference,
         document_count=len(matches),
         documents=[_summary(record) for record in matches[request.offset : end]],
+        message="" if matches else _nothing(knowledge, reference, own, request.document_types),
         next_offset=end if end < len(matches) else 0,
     )
 
@@ -199,10 +203,24 @@ def _filter(knowledge: Knowledge, request: shapes.PlanningSearchRequest) -> tupl
     ids = [record.id for record in own if types is None or record.document_type in types]
     if ids:
         return among_documents(ids), ""
-    if not own:
-        return None, f"No document of application {reference} has been ingested."
-    there = ", ".join(sorted({record.document_type for record in own}))
-    return None, f"Application {reference} has no document of these types; it has: {there}."
+    return None, _nothing(knowledge, reference, own, types)
+
+
+def _nothing(knowledge: Knowledge, reference: str, own: Sequence[DocumentRecord], types: Sequence[str] | None) -> str:
+    """Say why an application has no document that fits."""
+    if own:
+        there = {record.document_type for record in own}
+        if types is None or there.intersection(types):
+            return f"Application {reference} has no document of that name; it has {how_many(len(own), 'document')}."
+        return f"Application {reference} has no document of these types; it has: {', '.join(sorted(there))}."
+    others = _require_service(knowledge).applications()
+    alike = sorted(other for other in others if _letters(other) == _letters(reference))
+    meant = f" There are documents of {list_first(alike, 3)}." if alike else ""
+    return f"No document of application {reference} has been ingested.{meant}"
+
+
+def _letters(reference: str) -> str:
+    return "".join(filter(str.isalnum, reference)).casefold()
 
 
 def search_result(
