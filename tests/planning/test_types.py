@@ -79,7 +79,6 @@ NAMES = {
     T.OTHER: [
         "scan0001.pdf",
         "correspondence.pdf",
-        "Application form.pdf",
         "platform.pdf",
         "fragment.pdf",
         "CIL form.pdf",
@@ -173,3 +172,33 @@ def test_a_name_of_two_kinds_is_less_certain_than_a_plain_one() -> None:
 def test_the_folder_does_not_tell_the_type() -> None:
     document = classified("noise report/scan.pdf")
     assert document.kind == "other"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "23_01234_FUL-APPLICATION_FORM-1870001.pdf",
+        "Application form.pdf",
+        "ApplicationFormRedacted.pdf",
+        "DECISION_NOTICE-1899999.pdf",
+        "Delegated Report.pdf",
+        "Ecology consultation response.pdf",
+        "Heritage and Conservation Officer response.pdf",
+        "CONSULTEE_COMMENT_LEAD_LOCAL_FLOOD_AUTHORITY.pdf",
+        "LLFA response - drainage strategy.pdf",
+        "Mr Eia objection.pdf",
+        "Pea Lane site notice.pdf",
+        "Appeal Decision 3312345.pdf",
+    ],
+)
+def test_a_form_a_notice_or_what_others_say_is_no_report_of_the_applicant(name: str) -> None:
+    found = classified(name, WORDS[T.FLOOD_RISK_ASSESSMENT])
+    assert (found.kind, found.confidence) == ("other", 0.95)
+
+
+def test_the_applicant_s_answer_to_a_consultee_is_of_the_kind_that_it_names() -> None:
+    assert classified("Drainage Strategy - response to LLFA comments.pdf").kind == "flood_risk_assessment"
+    assert (
+        classified("Statement of Community Consultation.pdf", WORDS[T.PLANNING_STATEMENT]).kind == "planning_statement"
+    )
+    assert classified("SuDS Strategy.pdf").kind == "flood_risk_assessment"

@@ -181,7 +181,7 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         (
             _P.FLOOD_RISK_ASSESSMENT,
             r"flood(?: risk)?(?: assessment| statement| report)?|fra|(?:surface water |foul )?drainage (?:strategy|"
-            r"statement|report|assessment|scheme)|suds (?:strategy|statement|report)|suds",
+            r"statement|report|assessment|scheme)|suds (?:strategy|statement|report)|su ?ds",
         ),
         (
             _P.ECOLOGY_REPORT,
@@ -217,6 +217,17 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
+
+_OF_OTHERS = re.compile(
+    r"\b(?:application forms?|decision (?:notice|letter)s?|appeal decisions?|inspectors? (?:report|decision)s?|"
+    r"(?:officers?|delegated|committee) reports?|(?:site|press) notices?|consultees?|objections?|objectors?|"
+    r"representations?|neighbours? (?:comment|letter|response)s?|"
+    r"(?:consultation|officers?|council|authority|agency|llfa|highways?|historic england|natural england|water) "
+    r"(?:comment|reply|replies|response)s?)\b"
+)
+"""Names of forms, notices and papers of those who judge or answer: a consultee's letter on noise is no assessment."""
+_ANSWERING = re.compile(r"\b(?:response|reply|rebuttal|answer)s? to\b")
+"""The applicant's own answer to such a paper, whose name stands behind it."""
 
 _BY_WORDS: dict[PlanningType, tuple[str, ...]] = {
     _P.TRANSPORT_ASSESSMENT: (
@@ -368,8 +379,8 @@ class PlanningClassifier:
     """Classify planning documents (`ports.Classifier`).
 
     A pattern in the file name decides with a confidence of 0.95 (0.85 where names of two kinds stand in it: the one
-    named first wins), the words of the opening 20,000 characters with 0.5 to 0.75, by how clearly they speak. Where
-    neither does it is `other`, with 0.2.
+    named first wins; a form, a notice and what others say of the application is `other`), the words of the opening
+    20,000 characters with 0.5 to 0.75, by how clearly they speak. Where neither does it is `other`, with 0.2.
     """
 
     def __call__(self, document: Document) -> Classification:
@@ -383,6 +394,9 @@ class PlanningClassifier:
 
 def _by_name(uri: str) -> Classification | None:
     name = _plain(PurePosixPath(uri).stem)
+    of_others = None if _ANSWERING.search(name) else _OF_OTHERS.search(name)
+    if of_others is not None:
+        return Classification(_P.OTHER.value, 0.95, f"file name: {of_others.group()}")
     found: list[tuple[int, PlanningType, str]] = []
     for kind, pattern in _BY_NAME:
         match = pattern.search(name)
