@@ -152,6 +152,20 @@ def test_a_passage_of_a_document_without_pages_is_shown_with_its_file(filled: Wo
     assert f"letter.md  ({REF})" in command("search", "sewer").stdout
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [("--type", "Site Plan"), ("--ocr-language", "eng; rm"), ("--ref", "25/" + "9" * 98)],
+    ids=lambda one: one[0],
+)
+def test_what_no_tool_would_take_is_refused_before_anything_is_filed(
+    filled: World, command: Any, wrong: tuple[str, str]
+) -> None:
+    ended = command("ingest", str(filled.papers), "--ref", REF, *wrong)
+    assert ended.exit_code == ExitCode.FAILURE
+    assert "This cannot be asked" in ended.stderr
+    assert filled.service.applications() == {}
+
+
 def test_links_to_folders_elsewhere_and_links_that_lead_nowhere_are_told(filled: World, command: Any) -> None:
     (filled.folder / "elsewhere").mkdir()
     (filled.papers / "linked").symlink_to(filled.folder / "elsewhere")
@@ -315,6 +329,9 @@ def test_a_file_is_due_once_for_each_of_its_versions(tmp_path: Path) -> None:
     assert watch.due() == [made]
     assert watch.due() == []
     paper(tmp_path / "a.pdf", "x, and more")
+    assert watch.due() == []
+    assert watch.due() == [made]
+    made.chmod(0o600)  # what could not be read may be readable now
     assert watch.due() == []
     assert watch.due() == [made]
     made.unlink()

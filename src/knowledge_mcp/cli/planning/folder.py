@@ -28,7 +28,7 @@ from knowledge_mcp.support.files import open_beneath, path_text
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, SandboxFailure, shared_sandbox
 from knowledge_mcp.support.wording import how_many
 
-Signature = tuple[int, int]
+Signature = tuple[int, int, int]
 _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
 
 
@@ -175,7 +175,7 @@ def _signature(path: Path) -> Signature | None:
         status = path.stat() if path.exists() else path.lstat()  # a link that leads nowhere is told too
     except OSError:
         return None
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns  # the last one tells of permissions too
 
 
 _JOB = "knowledge_mcp.readers.images.thumbnails:render"

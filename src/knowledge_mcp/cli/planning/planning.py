@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -29,9 +29,7 @@ from knowledge_mcp.cli.shared.output import open_console, print_table, render, s
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, load
 from knowledge_mcp.engine.planning.service import EXTENSIONS
-from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.files import is_gone, path_of_text, path_text
 from knowledge_mcp.support.wording import how_many, list_first
 
@@ -82,6 +80,9 @@ class FolderRun:
         choices: what was asked for.
         as_json: write the outcomes as JSON.
         pause: waits between two looks at a watched folder; False ends the watching.
+
+    Raises:
+        InvalidInputError: reference, type or languages are such as no tool would take.
     """
 
     def __init__(
@@ -92,9 +93,19 @@ class FolderRun:
         as_json: bool = False,
         pause: Callable[[], bool] | None = None,
     ) -> None:
+        from knowledge_mcp.surfaces.planning.shapes import IngestDocumentRequest
+
         self._service = service
         self._choices = choices
-        self._ref = choices.ref.strip()
+        self._asked = load(
+            IngestDocumentRequest,
+            file_path="/",  # of each file in turn
+            application_ref=choices.ref,
+            document_type=choices.document_type,
+            force_ocr=choices.force_ocr,
+            ocr_language=choices.ocr_language,
+        ).ingest_request()
+        self._ref = self._asked.application_ref
         self._as_json = as_json
         self._pause = pause or _wait
         self._outcomes: dict[Path, FileOutcome] = {}
@@ -109,8 +120,6 @@ class FolderRun:
             KnowledgeError: of a kind that every further document would meet too.
         """
         choices = self._choices
-        if not self._ref:
-            raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
         look_into(choices.folder, recursive=choices.recursive)  # raises what nobody would want to watch
         due = self._watch.due(settled=False)
         self._tell()
@@ -197,19 +206,11 @@ class FolderRun:
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
                 line = Call(show.progress, bool)
-                outcome = file_one(self._service, self._request(path), line, time.perf_counter, batch)
+                outcome = file_one(
+                    self._service, replace(self._asked, file_path=str(path)), line, time.perf_counter, batch
+                )
                 self._outcomes[path] = outcome
                 show.end(outcome)
-
-    def _request(self, path: Path) -> PlanningIngestRequest:
-        choices = self._choices
-        return PlanningIngestRequest(
-            file_path=str(path),
-            application_ref=self._ref,
-            document_type=choices.document_type,
-            force_ocr=choices.force_ocr,
-            ocr_language=choices.ocr_language,
-        )
 
     def _finish(self) -> None:
         """Write summary and report of all that was ingested so far."""
