@@ -194,3 +194,15 @@ def test_a_deleted_document_is_gone_with_its_chunks_and_can_be_ingested_again(wo
     }
     assert world.chunks() == 0
     assert world.ingest(path)["status"] == "success"
+
+
+def test_an_offset_behind_the_end_is_refused_and_no_empty_answer(world: World) -> None:
+    document = world.ingest(world.paper("Noise Report.pdf"))["document_id"]
+    for name, arguments in (
+        ("get_document_text", {"document_id": document, "offset": 100_000}),
+        ("list_ingested_documents", {"application_ref": REF, "offset": 1}),
+        ("list_applications", {"offset": 1}),
+    ):
+        told = refusal(world, name, **arguments)
+        assert (told["error_type"], "is behind the last of" in told["message"]) == ("invalid_input", True)
+    assert world.call("list_applications", ref_contains="nothing", offset=1)["application_count"] == 0

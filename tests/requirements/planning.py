@@ -73,7 +73,10 @@ PLANNING: tuple[Requirement, ...] = (
         "five environment variables configure port, folder, OCR, key and image ratio",
     ),
     _must(
-        "document-store-api:APP-document_types", "thirteen document types, by name first, then by content, else other"
+        "document-store-api:APP-document_types",
+        "thirteen document types, by name first, then by content, else other",
+        "forms, notices and what others say of an application are other by their names: a consultee's response on "
+        "ecology is no ecology report of the applicant",
     ),
     _must("document-store-api:OUT-errors", "a tool's failure is an object with status, error_type and message"),
 )

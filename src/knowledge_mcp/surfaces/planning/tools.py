@@ -11,7 +11,14 @@ from knowledge_mcp.engine.planning.service import PlanningService
 from knowledge_mcp.engine.planning.values import PlanningError
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    ConfigError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+)
 from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many, list_first
@@ -83,6 +90,7 @@ def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest)
         raise _no_document(request.document_id, exc) from exc
     if not record.chunk_count:
         raise PlanningError("no_chunks", f"No chunks found for document: {record.id}", suggestion="Ingest it again.")
+    _check_offset(request.offset, len(text), "character")
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
     return shapes.DocumentTextResponse.of(
         record,
@@ -107,6 +115,7 @@ def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsR
         and (request.name_contains is None or request.name_contains.casefold() in record.file_name.casefold())
     ]
     matches.sort(key=lambda record: (record.file_name, record.id))
+    _check_offset(request.offset, len(matches), "document")
     end = len(matches) if request.limit is None else request.offset + request.limit
     return shapes.ListDocumentsResponse.of(
         status="success",
@@ -130,6 +139,7 @@ def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequ
         for reference, records in sorted(_require_service(knowledge).applications().items())
         if part in reference.casefold()
     ]
+    _check_offset(request.offset, len(matches), "application")
     end = request.offset + request.limit
     return shapes.ListApplicationsResponse.of(
         status="success",
@@ -147,6 +157,14 @@ def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shap
     except NotFoundError as exc:
         raise _no_document(request.document_id, exc) from exc
     return shapes.DeleteResponse(status="success", document_id=record.id, chunks_deleted=removed)
+
+
+def _check_offset(offset: int, total: int, what: str) -> None:
+    if offset >= total > 0:
+        raise InvalidInputError(
+            f"The offset {offset} is behind the last of {how_many(total, what)}.",
+            suggestion="Use the `next_offset` of the answer before, with the same question.",
+        )
 
 
 # ---- ingesting
