@@ -226,7 +226,11 @@ def test_a_version_that_cannot_be_read_leaves_the_earlier_one_in_place(world: Wo
     path = world.paper("a.pdf")
     old = world.ingest(path)
     Path(path).write_bytes(b"{")
-    assert refusal(world, "ingest_document", file_path=path, application_ref=REF)["error_type"] == "extraction_failed"
+    told = refusal(world, "ingest_document", file_path=path, application_ref=REF)
+    assert told["error_type"] == "extraction_failed"
+    assert told["message"].endswith(f" The earlier version still answers: {old['document_id']}.")
+    world.paper("a.pdf", Sheet(image_ratio=1.0, ocr=3.0))
+    assert world.ingest(path)["message"].endswith(f" The earlier version still answers: {old['document_id']}.")
     listed = world.call("list_ingested_documents", application_ref=REF)
     assert [each["document_id"] for each in listed["documents"]] == [old["document_id"]]
 

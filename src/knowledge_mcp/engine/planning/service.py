@@ -247,7 +247,7 @@ class PlanningService(LocalKnowledge):
         lone = [record for record in older if not _remaining(record, uri)]
         report = self._ingest(item, file, call, force=there is not None, older=lone)
         if not report.documents:
-            return _skipped_or_error((*report.skipped, *report.failed)[0])
+            return _skipped_or_error((*report.skipped, *report.failed)[0], older)
         batch.add(report.documents[0].record)
         return _success(report.documents[0].record, item, self._leave(older, uri, batch))
 
@@ -454,7 +454,8 @@ def _success(record: DocumentRecord, item: SourceItem, replaced: tuple[str, ...]
     )
 
 
-def _skipped_or_error(skipped: SkippedFile) -> PlanningIngestResult:
+def _skipped_or_error(skipped: SkippedFile, older: Sequence[DocumentRecord]) -> PlanningIngestResult:
+    stays = f" The earlier version still answers: {', '.join(each.id for each in older)}." if older else ""
     if skipped.reason == UnreadableReason.IMAGE_BASED:
         facts = dict(skipped.facts)
         return PlanningIngestResult(
@@ -462,9 +463,9 @@ def _skipped_or_error(skipped: SkippedFile) -> PlanningIngestResult:
             reason="image_based",
             image_ratio=float(facts.get("image_ratio", "0")),
             total_pages=int(facts.get("total_pages", "0")),
-            message=f"{skipped.message} {skipped.suggestion}".strip(),
+            message=f"{skipped.message} {skipped.suggestion}".strip() + stays,
             pages=page_coverage(facts.get("page_coverage", "")),
         )
     raise PlanningError(
-        _ERROR_TYPES.get(skipped.reason, "extraction_failed"), skipped.message, suggestion=skipped.suggestion
+        _ERROR_TYPES.get(skipped.reason, "extraction_failed"), skipped.message + stays, suggestion=skipped.suggestion
     )
