@@ -145,6 +145,19 @@ async def test_a_form_that_cannot_be_read_is_refused() -> None:
             assert answer.status_code == status, (content_type, answer.text)
 
 
+async def test_a_form_that_breaks_off_is_refused_with_all_that_came_of_it() -> None:
+    part = "--b\r\nContent-Disposition: form-data; name={}\r\n\r\n{}\r\n"
+    form = part.format('"file"; filename="a.md"', "x") + part.format('"collection"', "alpha") + "--b--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    async with make_world() as world:
+        for left in (3, 6, 20, 90):  # without the whole end, the collection would be taken as not given
+            answer = await world.client.post("/ingest_file", content=form[:-left].encode(), headers=headers)
+            assert (answer.status_code, "breaks off" in answer.json()["detail"]) == (400, True)
+        assert world.library.deposits == []
+        assert (await world.client.post("/ingest_file", content=form.encode(), headers=headers)).status_code == 200
+        assert world.library.deposits[0].collection == "alpha"
+
+
 async def test_a_document_that_cannot_be_read_is_told_with_its_reason() -> None:
     async with make_world() as world:
         answer = await world.client.post("/ingest_file", files={"file": ("a.md", b"\xff\xfe")})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from email.message import Message as HeaderReader
 from typing import Any, cast, get_origin
 
@@ -12,7 +13,8 @@ import anyio
 import anyio.to_thread
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from starlette.datastructures import Headers
+from starlette.datastructures import FormData, Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +29,9 @@ SILENCE_SECONDS = 30.0
 
 BODY_SECONDS = 600.0
 """How long a body may take to come in."""
+
+MAX_FIELD_BYTES = 1024 * 1024
+"""Most bytes of a field of a form that is no file."""
 
 DRAIN_SECONDS = 10.0
 _IN_A_THREAD = 256 * 1024
@@ -123,6 +128,43 @@ def media_type_of_body(request: Request) -> str:
     if charset not in {"utf-8", "utf8", "us-ascii"}:
         raise RefusedRequest(415, "The request body is not in UTF-8.", "Send UTF-8.")
     return reader.get_content_type() if header.strip() else ""
+
+
+class _FormReader(MultiPartParser):
+    """Note whether a form came to its end: the parser leaves out a part that breaks off, and says nothing."""
+
+    is_whole = False
+
+    def on_end(self) -> None:
+        self.is_whole = True
+
+
+@contextlib.asynccontextmanager
+async def read_form(request: Request, *, max_files: int, max_fields: int) -> AsyncGenerator[FormData]:
+    """Read a form; its files go with the block.
+
+    Raises:
+        RefusedRequest: 400; it is none, has too many parts, breaks off, or the client left.
+    """
+    try:
+        async with contextlib.aclosing(request.stream()) as stream:
+            reader = _FormReader(
+                request.headers, stream, max_files=max_files, max_fields=max_fields, max_part_size=MAX_FIELD_BYTES
+            )
+            form = await reader.parse()
+    except ClientDisconnect:
+        raise RefusedRequest(400, "The client left before its request was complete.") from None
+    except MultiPartException as exc:
+        detail = f"The form cannot be read: {exc.message.rstrip('.')}."
+        raise RefusedRequest(400, detail, "Send one file and its fields.") from None
+    except UnicodeDecodeError:
+        raise RefusedRequest(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
+    try:
+        if not reader.is_whole:
+            raise RefusedRequest(400, "The form breaks off: its last boundary is missing.", "Send it again, whole.")
+        yield form
+    finally:
+        await form.close()
 
 
 class JsonRoute(APIRoute):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import time
@@ -13,8 +12,6 @@ from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from knowledge_mcp.model.collection import DocumentRecord
@@ -46,7 +43,7 @@ from knowledge_mcp.transports.rest.answers import (
     json_response,
     result,
 )
-from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json
+from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json, read_form
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, failure_of
 from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import KeyOf, key_of, need_write, reachable, readable
@@ -66,7 +63,6 @@ logger = logging.getLogger(__name__)
 
 JOB_ROUTE = "/jobs/{job_id}"
 MAX_FIELDS = 8
-MAX_FIELD_BYTES = 1024 * 1024
 
 _ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {"model": AcceptedAnswer, "description": "Accepted: `wait` was false, and the job goes on by itself."}
@@ -113,20 +109,7 @@ class _Ingesting:
         """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
         if media_type_of_body(request) != "multipart/form-data":
             raise RefusedRequest(415, "The request body is not a form.", "Send the file as `multipart/form-data`.")
-        try:
-            form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
-        except ClientDisconnect:
-            raise RefusedRequest(400, "The client left before its request was complete.") from None
-        except HTTPException as exc:
-            if isinstance(exc, RefusedRequest):
-                raise
-            raise RefusedRequest(
-                400, f"The form cannot be read: {exc.detail}.", "Send one file and its fields."
-            ) from None
-        except UnicodeDecodeError:
-            raise RefusedRequest(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
-        async with contextlib.AsyncExitStack() as stack:
-            stack.push_async_callback(form.close)
+        async with read_form(request, max_files=1, max_fields=MAX_FIELDS) as form:
             file, fields, metadata = _parts(form)
             need_write(key, fields.collection)
 
