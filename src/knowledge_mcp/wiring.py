@@ -322,9 +322,8 @@ def build_service(
 
 def _reviews(settings: Settings, knowledge: Knowledge) -> Reviews:
     """Keep the runs of a knowledge base, and what people decide, in DATA_PATH; a folder for each knowledge base."""
-    from knowledge_mcp.engine.jobs.jobs import Jobs
+    from knowledge_mcp.engine.jobs.jobs import Jobs, explain
     from knowledge_mcp.engine.jobs.journal import FolderJournal
-    from knowledge_mcp.engine.library.values import explain
     from knowledge_mcp.engine.tracing.decisions import Decisions, Reviews
 
     def work(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Self
@@ -15,10 +16,16 @@ from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION, StoreJourna
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
+    InternalError,
+    KnowledgeError,
     NotFoundError,
+    RateLimitedError,
+    SpaceMismatchError,
     UnreadableDocumentError,
+    UnreadableReason,
 )
 from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.shelf import DEADLINE, PUMPS, Held, Shelf, ended
 from tests.waiting import wait_until
@@ -64,6 +71,78 @@ def test_a_job_that_fails_says_why(shelf: Shelf) -> None:
         service.job("0123456789abcdef")
     with pytest.raises(UnreadableDocumentError):  # told at once, whoever waits
         service.submit(Deposit("alpha", "a.xyz", content=b"a"))
+
+
+def test_a_job_that_waits_for_its_turn_is_cancelled_at_once_and_stays_so(shelf: Shelf) -> None:
+    embedder = Held()
+    service = shelf.open(embedder)
+    first, second, waits = (service.submit(Deposit("alpha", f"{name}.md", PUMPS)).id for name in "abc")
+    assert embedder.reached.wait(DEADLINE)
+    assert service.cancel_job(waits).state == "cancelled"
+    assert (shelf.open().job(waits).state, service.job(waits).state) == ("cancelled", "cancelled")
+    embedder.let.set()
+    assert {ended(service, each).state for each in (first, second)} == {"done"}
+    assert {record.source_path for record in service.records("alpha")} == {"a.md", "b.md"}
+    kinds = {record.id.partition(":")[0] for record in shelf.store.open(JOBS_COLLECTION).documents()}
+    assert not kinds & {"content", "stop", "job"}
+
+
+def test_a_job_that_was_cancelled_is_not_taken_up_again_where_its_process_ends_first(shelf: Shelf) -> None:
+    embedder = Held()
+    service = shelf.open(embedder)
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
+    assert embedder.reached.wait(DEADLINE)
+    service.cancel_job(accepted.id)
+    record = record_of(shelf.store.open(JOBS_COLLECTION), f"job:{accepted.id}")
+    assert record is not None
+    gone = replace(job_from_json(dict(record.metadata)["job"]), owner="a process that is gone")
+    shelf.journal().write(gone)  # as if it had been killed now
+    second = shelf.open()
+    second.warm_up()
+    assert ended(second, accepted.id).state == "cancelled"
+    embedder.let.set()
+    assert ended(service, accepted.id).state == "cancelled"
+    assert service.collections()[0].documents == 0
+
+
+def test_a_job_that_was_cancelled_as_its_process_was_told_to_end_is_cancelled(shelf: Shelf) -> None:
+    embedder = Held()
+    service = shelf.open(embedder)
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
+    assert embedder.reached.wait(DEADLINE)
+    service.cancel_job(accepted.id)
+    jobs = service._jobs  # pyright: ignore[reportPrivateUsage] - the service itself closes the store, which is shared
+    closing = threading.Thread(target=jobs.close)
+    closing.start()
+    wait_until(lambda: jobs._closing)  # pyright: ignore[reportPrivateUsage] - nothing else shows it
+    embedder.let.set()
+    closing.join(DEADLINE)
+    assert shelf.open().job(accepted.id).state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        UnreadableDocumentError("It is damaged.", reason=UnreadableReason.TOO_LARGE, source="a", details="9 GB"),
+        InternalError("The service failed.", recoverable=True),
+        SpaceMismatchError("Another model."),
+        RateLimitedError("Slow down.", suggestion="Wait."),
+        ConnectionFailedError("No answer."),
+    ],
+)
+def test_a_failed_job_has_the_error_that_a_request_would_have_had(
+    shelf: Shelf, failure: KnowledgeError, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = shelf.open()
+    shelf.web.pages["https://example.com/a"] = failure
+    job_id = service.submit(Deposit("alpha", url="https://example.com/a")).id
+    ended(service, job_id)
+    told = shelf.open().job(job_id).failure
+    assert type(told) is type(failure)
+    assert vars(told) == vars(failure)
+    wait_until(lambda: "job_end" in caplog.messages)
+    [line] = [each for each in caplog.records if each.getMessage() == "job_end"]
+    assert (line.levelname, vars(line)[EVENT_FIELDS]["reason"]) == ("ERROR", failure.message)
 
 
 def test_a_job_is_stopped_by_another_process(shelf: Shelf) -> None:

@@ -403,7 +403,7 @@ class FakeLibrary:
             self._before("work")
             result = self._take(deposit, None, job.stop.is_set)
         except KnowledgeError as exc:
-            tell(state="failed", message=exc.message, error=exc.code.value, suggestion=exc.suggestion)
+            tell(state="failed", message=exc.message, failure=exc)
         else:
             tell(state="done", done=100.0, message="done", result=result)
 

@@ -168,6 +168,17 @@ async def test_a_document_that_cannot_be_read_is_told_with_its_reason() -> None:
         assert (await world.client.post("/ingest_url", json={"url": PAGE})).status_code == 415
 
 
+async def test_jobs_are_listed_in_parts_and_counted_whole() -> None:
+    async with make_world() as world:
+        body = {"text": DEPLOYING, "metadata": {"filename": "a.md"}, "wait": False}
+        asked = [(await world.client.post("/ingest", json=body)).json()["job_id"] for _ in range(5)]
+        first = (await world.client.get("/jobs", params={"limit": 2})).json()
+        rest = (await world.client.get("/jobs", params={"limit": 1000, "offset": 2})).json()
+        assert (first["total"], rest["total"]) == (5, 5)
+        assert [job["job_id"] for job in (*first["jobs"], *rest["jobs"])] == asked[::-1]
+        assert (await world.client.get("/jobs", params={"limit": 0})).status_code == 422
+
+
 async def test_an_ingestion_that_nobody_waits_for_is_a_job_to_ask_after() -> None:
     go = threading.Event()
 

@@ -12,9 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from knowledge_mcp.engine.jobs.jobs import Jobs
+from knowledge_mcp.engine.jobs.jobs import Jobs, explain
 from knowledge_mcp.engine.jobs.journal import FolderJournal, JobState
-from knowledge_mcp.engine.library.values import explain
 from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.engine.tracing.conflicts import Conflict
 from knowledge_mcp.engine.tracing.decisions import Decisions, Reviews

@@ -28,10 +28,10 @@ async function look() {
   clearTimeout(timer);
   if (byId("view-jobs").hidden) return;
   try {
-    const { jobs = [] } = await call("GET", "/jobs", { seconds: 30 });
+    const { jobs = [], total = jobs.length } = await call("GET", "/jobs", { seconds: 30 });
     if (byId("view-jobs").hidden) return;
     fill(byId("jobs-problem"));
-    render(jobs);
+    render(jobs, total);
     if (jobs.some((each) => OPEN.has(each.state)) && !document.hidden) timer = setTimeout(look, EVERY);
   } catch (error) {
     byId("jobs-status").textContent = "";
@@ -39,10 +39,11 @@ async function look() {
   }
 }
 
-function render(jobs) {
+function render(jobs, total) {
   const going = jobs.filter((each) => OPEN.has(each.state)).length;
+  const latest = total > jobs.length ? `The latest ${jobs.length} of ${count(total, "job")}` : count(total, "job");
   byId("jobs-status").textContent = jobs.length
-    ? `${count(jobs.length, "job")}, ${going} going on. Jobs are forgotten a week after their end.`
+    ? `${latest}, ${going} going on. Jobs are forgotten a week after their end.`
     : "";
   for (const each of jobs) {
     const before = states.get(each.job_id);

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.errors import KnowledgeError
 
 COLLECTION_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 """What a collection may be called, as a regular expression of the whole name."""
@@ -150,8 +151,7 @@ class IngestJob:
         result: what came of it, once it is done.
         kind: `ingest`; `trace`, `check` or `conflicts` where documents are compared with each other.
         documents: their ids, none where they are all of the collection.
-        error: the `ErrorCode` of a failed one, empty for others.
-        suggestion: what to do about that.
+        failure: why it failed, None where it did not.
     """
 
     id: str
@@ -163,7 +163,16 @@ class IngestJob:
     collection: str = ""
     source: str = ""
     result: Deposited | None = None
-    error: str = ""
-    suggestion: str = ""
+    failure: KnowledgeError | None = field(default=None, compare=False)
     kind: str = "ingest"
     documents: tuple[str, ...] = ()
+
+    @property
+    def error(self) -> str:
+        """Return the `ErrorCode` of a failed one, empty for others."""
+        return "" if self.failure is None else self.failure.code.value
+
+    @property
+    def suggestion(self) -> str:
+        """Return what to do about the failure, empty where there is none."""
+        return "" if self.failure is None else self.failure.suggestion

@@ -115,8 +115,7 @@ class RemoteJob(_ServiceAnswer):
             collection=self.collection,
             source=self.source,
             result=result.value(self.collection) if result is not None else None,
-            error=error.code.value if error is not None else "",
-            suggestion=error.suggestion if error is not None else "",
+            failure=error,
         )
 
     def failure(self) -> KnowledgeError | None:

@@ -445,7 +445,8 @@ class Ingest:
         self._outcomes.settle(uri)
         self._reasons[exc.message] += 1
         if self._reasons[exc.message] <= _MOST_LOGGED:
-            _logger.error("failed %s: %s (%s)", uri, exc.message, exc.code.value)
+            level = logging.INFO if isinstance(exc, CancelledError) else logging.ERROR
+            _logger.log(level, "failed %s: %s (%s)", uri, exc.message, exc.code.value)
         self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))
 
 

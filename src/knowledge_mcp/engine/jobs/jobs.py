@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +29,9 @@ from knowledge_mcp.model.errors import (
     InternalError,
     KnowledgeError,
     NotFoundError,
+    SpaceMismatchError,
+    UnreadableDocumentError,
+    UnreadableReason,
     class_of,
     reason_of,
 )
@@ -60,12 +63,15 @@ class RunningJob:
     Attributes:
         taken_up: another process had begun it.
         is_abandoned: whether who waited for it has gone.
+        is_cancelled: somebody cancelled it; `stop` is set too where only this process ends.
     """
 
     job: Job
     journaled: bool
     taken_up: bool = False
     is_abandoned: Callable[[], bool] = bool
+    is_cancelled: bool = False
+    future: Future[None] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -214,19 +220,30 @@ class Jobs:
         return sorted(by_id.values(), key=lambda job: (job.created_at, job.id), reverse=True)
 
     def cancel(self, job_id: str) -> Job:
-        """Tell a job to stop, also one of another process, and return it as it stands.
+        """Tell a job to stop, also one of another process, and return it as it stands; one that waits here has ended.
+
+        The word is left in the journal too, so that it holds where the process ends before the job does.
 
         Raises:
             NotFoundError: as `look_up`.
+            KnowledgeError: the word could not be left; a job of this process stops all the same.
         """
         with self._lock:
             running = self._running.get(job_id)
+        job = running.job if running is not None else self.look_up(job_id)
+        if running is not None:
+            running.is_cancelled = True
+            if running.future is not None and running.future.cancel():
+                running.error = CancelledError("The job was cancelled.")
+                self._change(running, state=JobState.CANCELLED, message=running.error.message)
+                self._end(running)
+                return running.job
+        try:
+            if not job.state.is_final and (running is None or running.journaled):
+                self._journal.ask_to_stop(job_id)
+        finally:
             if running is not None:
                 running.stop.set()
-                return running.job
-        job = self.look_up(job_id)
-        if not job.state.is_final:
-            self._journal.ask_to_stop(job_id)
         return job
 
     def recover(self) -> int:
@@ -293,7 +310,7 @@ class Jobs:
             if running.journaled:
                 self._show_life()
                 self._journal.write(running.job)
-            self._pool.submit(self._run, running)
+            running.future = self._pool.submit(self._run, running)
         except (KnowledgeError, RuntimeError) as exc:
             with self._lock:
                 self._running.pop(running.job.id, None)
@@ -311,14 +328,19 @@ class Jobs:
                 self._change(running, **changed)
         if ended is not None:
             running.job, running.error = ended, None
-        if running.journaled:
+        self._end(running)
+
+    def _end(self, running: RunningJob) -> None:
+        if running.journaled and running.job.state.is_final:
             with contextlib.suppress(KnowledgeError):
                 self._journal.settled(running.job.id)
         with self._idle:
             self._running.pop(running.job.id, None)
             self._idle.notify_all()
         running.finished.set()
-        log_event(_logger, logging.INFO, "job_end", job_id=running.job.id, state=running.job.state.value)
+        job = running.job
+        level, reason = (logging.ERROR, {"reason": job.message}) if job.state is JobState.FAILED else (logging.INFO, {})
+        log_event(_logger, level, "job_end", job_id=job.id, state=job.state.value, **reason)
 
     def _ended_elsewhere(self, running: RunningJob) -> Job | None:
         """Return a job that was taken up as the process ended it that had begun it: it was slow, not gone."""
@@ -349,7 +371,7 @@ class Jobs:
         except CancelledError as exc:
             running.error = exc
             # stopped because the process ends: it is to be taken up again
-            interrupted = self._closing and running.journaled
+            interrupted = self._closing and running.journaled and not running.is_cancelled
             if interrupted:
                 attempts = max(running.job.attempts - 1, 0)
                 return {"state": JobState.QUEUED, "message": exc.message, "attempts": attempts}
@@ -423,12 +445,35 @@ class Jobs:
                 self._free = self._journal.hold(self._owner)
 
 
+def explain(error: KnowledgeError) -> dict[str, Any]:
+    """Describe why a job failed, so that `error_of` builds the error again."""
+    told: dict[str, Any] = {
+        "error": error.code.value,
+        "message": error.message,
+        "details": error.details,
+        "suggestion": error.suggestion,
+        "recoverable": error.recoverable,
+        "space_differs": isinstance(error, SpaceMismatchError),
+    }
+    if isinstance(error, UnreadableDocumentError):
+        told.update(reason=error.reason.value, source=error.source)
+    return told
+
+
 def error_of(job: Job) -> KnowledgeError:
-    """Build the error again that a job ended with, of what its `explain` kept."""
+    """Build the error again that a job ended with, of what `explain` kept."""
     if job.state is JobState.CANCELLED:
         return CancelledError("The job was cancelled.", suggestion="Ask again to start it again.")
-    result = job.result or {}
-    return class_of(str(result.get("error")))(job.message, suggestion=result.get("suggestion") or None)
+    told = job.result or {}
+    words: dict[str, Any] = {"details": str(told.get("details", "")), "suggestion": told.get("suggestion") or None}
+    if "reason" in told:
+        return UnreadableDocumentError(
+            job.message, reason=UnreadableReason(told["reason"]), source=told["source"], **words
+        )
+    kind = SpaceMismatchError if told.get("space_differs") else class_of(str(told.get("error")))
+    error = kind(job.message, **words)
+    error.recoverable = bool(told.get("recoverable", error.recoverable))
+    return error
 
 
 def _now() -> str:

@@ -179,6 +179,7 @@ class FolderJournal:
         return self._all(self._folder / "ended")
 
     def forget(self, job_id: str) -> None:
+        self._mark(job_id).unlink(missing_ok=True)
         self._file(job_id).unlink(missing_ok=True)
         self._ended_path(job_id).unlink(missing_ok=True)
         self._result(job_id).unlink(missing_ok=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import logging
 import threading
 import time
@@ -23,14 +22,13 @@ from knowledge_mcp.engine.core.health import EmbeddingProbe, health, sound_answe
 from knowledge_mcp.engine.core.seen import copy_with, hidden_ids, seen_base
 from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of
+from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of, explain
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.engine.library.values import (
     checked_name,
     deposited,
     document_of,
-    explain,
     ingest_job_of,
     item_of,
     request_from_json,
@@ -75,8 +73,6 @@ _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
 _GLANCE = 0.2
 """Seconds between two looks whether whoever waits for a job has left."""
-_MOST_JOBS = 200
-"""Jobs that are listed."""
 
 
 class LibraryService:
@@ -312,8 +308,7 @@ class LibraryService:
         return ingest_job_of(self._jobs.look_up(job_id, self._jobs_seen()))
 
     def jobs(self) -> list[IngestJob]:
-        seen = filter(self._jobs_seen(), self._jobs.listed())
-        return [ingest_job_of(job) for job in itertools.islice(seen, _MOST_JOBS)]
+        return [ingest_job_of(job) for job in filter(self._jobs_seen(), self._jobs.listed())]
 
     def _jobs_seen(self) -> Callable[[Job], bool]:
         """Return what tells whether a job is seen: its collections are reached, and its documents are not hidden."""

@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
+from knowledge_mcp.engine.jobs.jobs import error_of
 from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
@@ -196,11 +197,6 @@ def request_from_json(request: Mapping[str, Any], content: Callable[[str], bytes
     )
 
 
-def explain(error: KnowledgeError) -> dict[str, Any]:
-    """Describe why a job failed."""
-    return {"error": error.code.value, "message": error.message, "suggestion": error.suggestion}
-
-
 def ingest_job_of(job: Job) -> IngestJob:
     """Show a job of the journal to whoever asked for it."""
     result = None
@@ -221,8 +217,7 @@ def ingest_job_of(job: Job) -> IngestJob:
         collection=str(request.get("collection", "")),
         source=str(request.get("url") or metadata.get("source") or request.get("filename", "")),
         result=result,
-        error=str((job.result or {}).get("error", "")),
-        suggestion=str((job.result or {}).get("suggestion", "")),
+        failure=error_of(job) if job.state is JobState.FAILED else None,
         kind=str(request.get("kind", "ingest")),
         documents=tuple(request.get("documents", ())),
     )

@@ -13,11 +13,10 @@ from starlette.responses import Response as HttpResponse
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, file_name_of
-from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
-from knowledge_mcp.remote.failures import CODES, STATUS_OF_CODE
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Response
+from knowledge_mcp.transports.rest.errors import failure_of
 from knowledge_mcp.transports.shared.keys import Key
 
 JSON = "application/json"
@@ -105,6 +104,8 @@ class JobFailure(RestAnswer):
     detail: str
     status_code: int
     suggestion: str
+    reason: str = ""
+    source: str = ""
 
 
 class JobAnswer(RestAnswer):
@@ -375,9 +376,9 @@ def accepted_answer(job: IngestJob) -> AcceptedAnswer:
 def job_answer(job: IngestJob, key: Key) -> JobAnswer:
     """Tell a key how far a job is."""
     failure = None
-    if job.state == "failed":
-        status = STATUS_OF_CODE[ErrorCode(job.error)] if job.error in set(ErrorCode) else 500
-        failure = JobFailure.of(job, error=CODES[status], detail=job.message, status_code=status)
+    if job.failure is not None:
+        told = failure_of(job.failure)
+        failure = JobFailure.of(told, error=told.code, status_code=told.status, **told.more, keep=["suggestion"])
     return JobAnswer.of(
         job,
         job_id=job.id,

@@ -140,6 +140,8 @@ class RequestExecutor:
         }
         try:
             done = library.deposit(deposit, cancelled=cancelled)
+        except CancelledError:
+            raise  # is logged as what it is
         except KnowledgeError as exc:
             level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
             fields = {**context, "error_code": str(exc.code), "error_message": exc.message}

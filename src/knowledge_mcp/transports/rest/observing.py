@@ -84,8 +84,11 @@ class RestMetrics:
             "rag_api_request_duration_seconds", "Time to answer.", labels[:2], buckets=_SECONDS, registry=registry
         )
         self._in_flight = Gauge("rag_api_requests_in_flight", "Requests being served.", registry=registry)
-        self._ingests = Counter("rag_api_ingests", "Ingestions by outcome.", ["outcome"], registry=registry)
-        self._chunks = Counter("rag_api_chunks_ingested", "Passages made searchable.", registry=registry)
+        outcomes = "Ingestions that a client waited for, by outcome; accepted ones became jobs."
+        self._ingests = Counter("rag_api_ingests", outcomes, ["outcome"], registry=registry)
+        self._chunks = Counter(
+            "rag_api_chunks_ingested", "Passages made searchable while a client waited.", registry=registry
+        )
         self._searches = Counter("rag_api_searches", "Searches by outcome.", ["outcome"], registry=registry)
         self._results = Counter("rag_api_search_results", "Results returned.", registry=registry)
         self._degraded = Counter("rag_api_degraded_answers", "Answers to which a part failed.", registry=registry)

@@ -41,7 +41,7 @@ from knowledge_mcp.transports.rest.answers import (
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import KeyOf, need_write, reachable, readable
-from knowledge_mcp.transports.rest.models import MAX_OFFSET, CollectionName
+from knowledge_mcp.transports.rest.models import MAX_OFFSET, CollectionName, PageQuery
 from knowledge_mcp.transports.rest.routes import check_document_id
 from knowledge_mcp.transports.shared.keys import Key
 
@@ -150,9 +150,10 @@ class DecidedAnswer(RestAnswer):
 
 
 class JobsAnswer(RestAnswer):
-    """The jobs of collections that the key may read or write, the newest first."""
+    """The jobs of collections that the key may read or write, the newest first; `total` counts all of them."""
 
     jobs: list[JobAnswer]
+    total: int
 
 
 _JOBS = (TraceAnswer, CheckAnswer, ConflictsAnswer)
@@ -270,11 +271,13 @@ class _Viewing:
 
         return await self._executor.answer("library.decide", write)
 
-    async def jobs(self, key: KeyOf) -> Response:
+    async def jobs(self, page: Annotated[PageQuery, Query()], key: KeyOf) -> Response:
         """List the jobs that nobody waits for, and how far they are: ingestions, traces, checks, conflicts."""
 
         def look(library: SharedLibrary) -> JobsAnswer:
-            return JobsAnswer(jobs=[job_answer(each, key) for each in reachable(library, key).jobs()])
+            listed = reachable(library, key).jobs()
+            selected = listed[page.offset : page.offset + page.limit]
+            return JobsAnswer(jobs=[job_answer(each, key) for each in selected], total=len(listed))
 
         return await self._executor.answer("library.jobs", look)
 
