@@ -145,6 +145,37 @@ def test_a_failed_job_has_the_error_that_a_request_would_have_had(
     assert (line.levelname, vars(line)[EVENT_FIELDS]["reason"]) == ("ERROR", failure.message)
 
 
+def test_the_end_of_a_job_that_could_not_be_written_is_written_later(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = threading.Event()
+    write = StoreJournal.write
+
+    def fail(journal: StoreJournal, job: Job) -> None:
+        if away.is_set():
+            raise ConnectionFailedError("The store does not answer.")
+        write(journal, job)
+
+    monkeypatch.setattr(StoreJournal, "write", fail)
+    embedder = Held()
+    service, other = shelf.open(embedder), shelf.open()
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
+    assert embedder.reached.wait(DEADLINE)
+    away.set()
+    embedder.let.set()
+    assert ended(service, accepted.id).state == "done"
+    assert [job.state for job in service.jobs()] == ["done"]
+    assert other.job(accepted.id).state == "running"
+    away.clear()
+
+    def looked() -> bool:
+        service._jobs.recover()  # pyright: ignore[reportPrivateUsage] - nobody waits half a minute in a test
+        return other.job(accepted.id).state == "done"
+
+    wait_until(looked)
+    assert service.job(accepted.id).state == "done"
+
+
 def test_a_job_is_stopped_by_another_process(shelf: Shelf) -> None:
     embedder = Held()
     service, other = shelf.open(embedder), shelf.open()

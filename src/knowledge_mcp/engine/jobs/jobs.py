@@ -64,6 +64,7 @@ class RunningJob:
         taken_up: another process had begun it.
         is_abandoned: whether who waited for it has gone.
         is_cancelled: somebody cancelled it; `stop` is set too where only this process ends.
+        is_unwritten: its present state could not be written down.
     """
 
     job: Job
@@ -71,6 +72,7 @@ class RunningJob:
     taken_up: bool = False
     is_abandoned: Callable[[], bool] = bool
     is_cancelled: bool = False
+    is_unwritten: bool = False
     future: Future[None] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
@@ -136,7 +138,8 @@ class Jobs:
                 self.recover()
             with self._lock:
                 for running in self._running.values():
-                    if running.journaled and running.job.request == request and not running.stop.is_set():
+                    has_ended = running.stop.is_set() or running.finished.is_set()
+                    if running.journaled and running.job.request == request and not has_ended:
                         return running
         now = _now()
         job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
@@ -247,8 +250,12 @@ class Jobs:
         return job
 
     def recover(self) -> int:
-        """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead."""
+        """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead.
+
+        What could not be written when it ended is written now: its process lives, so nobody else takes it up.
+        """
         self._looked = time.monotonic()
+        self._write_left()
         taken_up = 0
         with self._journal.recovering() as may:
             for job in self._journal.open() if may else ():
@@ -288,6 +295,8 @@ class Jobs:
             for running in self._running.values():
                 running.stop.set()
             self._idle.wait_for(lambda: not self._busy(), timeout=_STOPPING)
+        self._write_left()
+        with self._lock:
             left = list(self._running.values())
             free, self._free = self._free, None
         for running in left:
@@ -331,16 +340,29 @@ class Jobs:
         self._end(running)
 
     def _end(self, running: RunningJob) -> None:
-        if running.journaled and running.job.state.is_final:
-            with contextlib.suppress(KnowledgeError):
-                self._journal.settled(running.job.id)
-        with self._idle:
-            self._running.pop(running.job.id, None)
-            self._idle.notify_all()
+        self._let_go(running)
         running.finished.set()
         job = running.job
         level, reason = (logging.ERROR, {"reason": job.message}) if job.state is JobState.FAILED else (logging.INFO, {})
         log_event(_logger, level, "job_end", job_id=job.id, state=job.state.value, **reason)
+
+    def _let_go(self, running: RunningJob) -> None:
+        """Forget a job that is done with here, but for one whose end is not written down: the journal calls it open."""
+        is_final = running.job.state.is_final
+        if running.journaled and is_final and not running.is_unwritten:
+            with contextlib.suppress(KnowledgeError):
+                self._journal.settled(running.job.id)
+        with self._idle:
+            if not (is_final and running.is_unwritten):
+                self._running.pop(running.job.id, None)
+            self._idle.notify_all()
+
+    def _write_left(self) -> None:
+        with self._lock:
+            left = [each for each in self._running.values() if each.is_unwritten and each.finished.is_set()]
+        for running in left:
+            self._change(running)
+            self._let_go(running)
 
     def _ended_elsewhere(self, running: RunningJob) -> Job | None:
         """Return a job that was taken up as the process ended it that had begun it: it was slow, not gone."""
@@ -403,7 +425,9 @@ class Jobs:
         if running.journaled:
             try:
                 self._journal.write(running.job)
+                running.is_unwritten = False
             except KnowledgeError:
+                running.is_unwritten = True
                 _logger.exception("the job's state could not be written down")
 
     # ---- the journal
