@@ -255,6 +255,12 @@ async def test_a_search_that_finds_nothing_is_an_empty_list() -> None:
         assert unknown.status_code == 404
 
 
+async def test_a_search_that_could_not_look_everywhere_does_not_say_that_there_is_nothing() -> None:
+    async with make_world(degraded=("ops could not be searched.",)) as world:
+        answer = (await world.client.post("/search", json={"query": "anything", "everywhere": True})).json()
+        assert (answer["results"], answer["degraded"], "note" in answer) == ([], ["ops could not be searched."], False)
+
+
 @pytest.mark.requirement("D-REQ-3.4")
 async def test_a_search_gives_five_results_unless_told_and_never_more_than_fifty() -> None:
     async with make_world() as world:

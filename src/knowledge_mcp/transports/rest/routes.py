@@ -373,7 +373,7 @@ def _count_and_encode(body: SearchRequest, answer: SearchAnswer) -> tuple[int, b
     """Count the results, and write them down; those below the score asked for are counted, too."""
     hits = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
     note = answer.note
-    if not note and not answer.searched_documents:
+    if not note and not answer.searched_documents and not answer.degraded:  # what failed may hold some
         note = f"{'What you may read' if body.everywhere else body.collection} holds no document."
     content = SearchAnswerBody.of(
         answer,
