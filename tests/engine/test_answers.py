@@ -248,6 +248,7 @@ def test_health_is_unhealthy_when_anything_is_down(world: World, tmp_path: Path)
     assert without_store.health().status == "unhealthy"
     assert without_store.health().vector_store.message == "nobody there"
     assert without_store.stats().status == "unavailable"
+    assert without_store.health().embedding_service.up, "it is the store that does not answer"
     broken = World(world.folder, store=world.store, embedder=HashingEmbedder(failure=ConnectionFailedError("no route")))
     report = broken.knowledge.health()
     assert (report.status, report.vector_store.up, report.embedding_service.up) == ("unhealthy", True, False)

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine import knowledge
-from knowledge_mcp.engine.core.health import PAID_PROBE_SECONDS, EmbeddingProbe
-from knowledge_mcp.model.collection import DocumentStatus
-from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
+from knowledge_mcp.engine.core.health import PAID_PROBE_SECONDS, EmbeddingProbe, health
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import CollectionInfo, DocumentStatus
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, QuotaExceededError
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import PUMPS, VALVES, World
 
 
@@ -108,6 +110,27 @@ def test_a_paid_service_is_asked_for_its_health_once_a_minute_at_most(tmp_path: 
     now[0] += 2
     probe.check(500)
     assert len(set(embedder.queries)) == 2, "asked again, with a text that no cache has seen"
+
+
+class AwayStore(OverriddenStore):
+    """A store that answers when it is let."""
+
+    away = True
+
+    def info(self, collection: str, *, counted: bool = False) -> CollectionInfo | None:
+        if self.away:
+            raise ConnectionFailedError("nobody there")
+        return super().info(collection, counted=counted)
+
+
+def test_a_store_that_was_away_is_not_told_of_a_paid_service_for_a_minute(tmp_path: Path) -> None:
+    store = AwayStore(EnglishAnalyser())
+    base = World(tmp_path, store=store, embedder=HashingEmbedder(price=0.02)).base
+    probe = EmbeddingProbe(base, lambda: 1000.0)
+    assert not health(base, probe, threshold_ms=60_000).vector_store.up
+    store.away = False
+    report = health(base, probe, threshold_ms=60_000)
+    assert (report.status, report.embedding_service.up) == ("healthy", True)
 
 
 def test_warming_up_pays_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 from knowledge_mcp.engine.core.base import Base, counts_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import StoreStatistics
-from knowledge_mcp.model.errors import DamagedError, KnowledgeError, noticing
+from knowledge_mcp.model.errors import DamagedError, KnowledgeError, SpaceMismatchError, noticing
 from knowledge_mcp.model.evidence import QuoteAnswer, ReferenceAnswer
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Check, Equals, HealthReport, LookupAnswer, RequirementAnswer, SearchAnswer, Stats
@@ -158,7 +158,17 @@ class EmbeddingProbe:
         self._last: Check | None = None
 
     def check(self, threshold_ms: int) -> Check:
-        """Embed one short text and time it, or report the last answer of a paid service."""
+        """Embed one short text and time it, or report the last answer of a paid service.
+
+        A store that does not answer is not the service's failure; `health` tells it of the store.
+        """
+        try:
+            with without_retries():
+                self._base.check_space()
+        except SpaceMismatchError as exc:
+            return Check(up=False, latency_ms=0, message=exc.message)
+        except KnowledgeError as exc:
+            _logger.debug("the collection's space could not be read: %s", exc.message)
         if self._base.embedder.price == 0.0:
             return self._ask(threshold_ms, "health")
         with self._lock:
@@ -171,11 +181,8 @@ class EmbeddingProbe:
             return self._last
 
     def _ask(self, threshold_ms: int, text: str) -> Check:
-        def embed() -> None:
-            self._base.check_space()
-            self._base.embedder.embed_query(text)
-
-        return _check(embed, threshold_ms, self._clock, prepare=self._base.embedder.warm_up)
+        embedder = self._base.embedder
+        return _check(lambda: embedder.embed_query(text), threshold_ms, self._clock, prepare=embedder.warm_up)
 
 
 def health(
