@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
+import anyio
 from fastapi import Depends
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -19,7 +20,15 @@ from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
-from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, log_crash, send_failure
+from knowledge_mcp.transports.rest.errors import (
+    FAILURE,
+    REQUEST_ID,
+    RETRY_SECONDS,
+    Failure,
+    RefusedRequest,
+    log_crash,
+    send_failure,
+)
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.admission import ROUTE, Rejection
 from knowledge_mcp.transports.shared.guards import AllowedNames
@@ -32,6 +41,9 @@ UNMATCHED = "unmatched"
 CLIENT_LEFT = 499
 """Logged in place of a status where the client left before it was answered."""
 
+_STOPPING = Failure(
+    503, "The server stopped before this was done.", "Try again in a moment.", {"Retry-After": str(RETRY_SECONDS)}
+)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _SAFE = {
     "x-content-type-options": "nosniff",
@@ -73,6 +85,12 @@ class AccessLayer:
         with self._metrics.in_flight(), self._tracing.request(scope, method) as span:
             try:
                 await self._app(scope, receive, answer)
+            except anyio.get_cancelled_exc_class():
+                if answer.status is not None:
+                    raise
+                # the server stops, and would answer with a 500 of its own
+                with anyio.CancelScope(shield=True):
+                    await send_failure(scope, answer, _STOPPING)
             except Exception as exc:  # noqa: BLE001 - logged by log_crash(); the client must get an answer
                 failure = log_crash(exc, ident, f"{method} {self._route(scope)}")
                 scope[FAILURE] = failure
