@@ -105,6 +105,23 @@ def test_a_job_that_was_cancelled_is_not_taken_up_again_where_its_process_ends_f
     assert service.collections()[0].documents == 0
 
 
+def test_a_job_whose_process_was_told_to_end_waits_for_the_next_and_says_so(shelf: Shelf) -> None:
+    embedder = Held()
+    service = shelf.open(embedder)
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
+    assert embedder.reached.wait(DEADLINE)
+    jobs = service._jobs  # pyright: ignore[reportPrivateUsage] - the service itself closes the store, which is shared
+    closing = threading.Thread(target=jobs.close, args=(0.0,))
+    closing.start()
+    wait_until(lambda: all(each.stop.is_set() for each in jobs._running.values()))  # pyright: ignore[reportPrivateUsage]
+    embedder.let.set()
+    closing.join(DEADLINE)
+    left = shelf.journal().read(accepted.id)
+    assert left is not None
+    assert (left.state, left.attempts, "cancel" in left.message) == (JobState.QUEUED, 0, False)
+    assert ended(shelf.open(), accepted.id).state == "done"
+
+
 def test_a_job_that_was_cancelled_as_its_process_was_told_to_end_is_cancelled(shelf: Shelf) -> None:
     embedder = Held()
     service = shelf.open(embedder)

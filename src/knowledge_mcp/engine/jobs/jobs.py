@@ -396,7 +396,8 @@ class Jobs:
             interrupted = self._closing and running.journaled and not running.is_cancelled
             if interrupted:
                 attempts = max(running.job.attempts - 1, 0)
-                return {"state": JobState.QUEUED, "message": exc.message, "attempts": attempts}
+                message = "The server stopped; this goes on when it is back."
+                return {"state": JobState.QUEUED, "message": message, "attempts": attempts}
             return {"state": JobState.CANCELLED, "message": exc.message}
         except KnowledgeError as exc:
             running.error = exc
