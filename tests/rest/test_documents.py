@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError, NotFoundError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.query import And, Equals, Hit, In, Prefix, SearchMode
 from knowledge_mcp.transports.rest.answers import passage, result
-from tests.rest.world import DEPLOYING, World, make_world
+from tests.rest.world import DEPLOYING, World, events, make_world
 
 pytestmark = pytest.mark.anyio
 
@@ -179,7 +180,8 @@ async def test_jobs_are_listed_in_parts_and_counted_whole() -> None:
         assert (await world.client.get("/jobs", params={"limit": 0})).status_code == 422
 
 
-async def test_an_ingestion_that_nobody_waits_for_is_a_job_to_ask_after() -> None:
+async def test_an_ingestion_that_nobody_waits_for_is_a_job_to_ask_after(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     go = threading.Event()
 
     def before(method: str) -> None:
@@ -204,6 +206,8 @@ async def test_an_ingestion_that_nobody_waits_for_is_a_job_to_ask_after() -> Non
         done = await settled(world, job_id)
         assert done["state"] == "done"
         assert set(done["result"]) == INGESTED
+        assert (await world.client.delete(f"/jobs/{job_id}")).json()["state"] == "done"
+        assert [each["job_id"] for each in events(caplog, "job_cancelled")] == [third], "not what had ended"
         failed = await settled(world, other)
         assert (failed["state"], failed["error"]["detail"]) == ("failed", "The page is gone.")
         assert (await world.client.get("/jobs/0000000000000000")).status_code == 404

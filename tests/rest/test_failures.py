@@ -130,6 +130,7 @@ def test_the_seconds_that_a_service_asked_for_are_passed_on_and_details_only_of_
     assert failure_of(RateLimitedError("x", retry_after=2.1)).headers == {"Retry-After": "3"}
     assert failure_of(InvalidInputError("Wrong.", details="line 3")).detail == "Wrong. (line 3)"
     assert failure_of(ConnectionFailedError("Down.", details="10.0.0.5:6333")).detail == "Down."
+    assert failure_of(SpaceMismatchError("Another model.", details="EmbeddingSpace(…)")).detail == "Another model."
 
 
 @pytest.mark.anyio

@@ -100,7 +100,7 @@ def failure_of(error: KnowledgeError) -> Failure:
     """
     status = _status_of(error)
     detail = error.message
-    if error.details and error.details not in detail and status in {404, 409, 413, 415, 422}:
+    if error.details and error.details not in detail and status in {404, 413, 415, 422}:
         detail = f"{detail} ({error.details})"
     headers: dict[str, str] = {}
     if isinstance(error, RateLimitedError):

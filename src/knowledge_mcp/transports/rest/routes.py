@@ -136,7 +136,8 @@ class _Ingesting:
             return visible.cancel_job(job_id)
 
         job = await self._executor.read("library.cancel_job", stop)
-        log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
+        if job.state not in {"done", "failed"}:
+            log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
         return json_response(job_answer(job, key))
 
     async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
