@@ -185,6 +185,16 @@ async def test_metadata_that_cannot_be_kept_is_refused(metadata: Any) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_value_that_may_be_of_several_kinds_is_named_as_its_field() -> None:
+    async with make_world() as world:
+        answer = await world.client.post("/ingest", json={"text": "x", "metadata": {"int": {"b": 1}}})
+        told = is_failure(answer, 422)["detail"].split("; ")
+        assert {each.partition(":")[0] for each in told} == {"metadata.int"}
+        unknown = await world.client.get("/documents", params={"int": 1})
+        assert is_failure(unknown, 422)["detail"] == "int: there is no such field"
+
+
+@pytest.mark.anyio
 async def test_text_of_any_language_comes_through_unharmed() -> None:
     text = "Überprüfung 安全 🛡\u200d \u202e ﷽ e\u0301"
     async with make_world() as world:

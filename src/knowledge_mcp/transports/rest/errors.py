@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -38,6 +39,9 @@ RETRY_SECONDS = 5
 
 MAX_DETAIL = 2000
 MAX_PROBLEMS = 8
+
+_MEMBER = re.compile(r"constrained-\w+|bool|int|float|list\[.*\]")
+"""What pydantic calls a member of a union; no field of a request has such a name."""
 
 _PLACES = (["body"], ["query"], ["path"])
 _OF_READING = {UnreadableReason.UNSUPPORTED: 415, UnreadableReason.TOO_LARGE: 413}
@@ -131,8 +135,11 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
     problems: list[str] = []
     for each in errors:
         place = [str(part) for part in each.get("loc", ())]
+        unknown = each.get("type") == "extra_forbidden"
+        if place and not unknown and _MEMBER.fullmatch(place[-1]):  # which kind of value it would have been
+            place.pop()
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
-        words = "there is no such field" if each.get("type") == "extra_forbidden" else each.get("msg", "is not valid")
+        words = "there is no such field" if unknown else each.get("msg", "is not valid")
         problems.append(f"{name}: {words}" if name else words)
     distinct = list(dict.fromkeys(problems))
     more = f" (and {len(distinct) - MAX_PROBLEMS} more)" if len(distinct) > MAX_PROBLEMS else ""
