@@ -62,6 +62,21 @@ def test_a_small_file_is_one_chunk(reader: CodeReader) -> None:
     assert uuid.UUID(chunk.id).version == 5
 
 
+def test_what_a_symbol_is_generic_over_or_implements_is_not_part_of_how_it_is_called(reader: CodeReader) -> None:
+    content = "impl<T> Stack<Vec<T>> {\n  fn push() {\n  }\n}\nimpl<T> Display for Stack<T> {\n  fn fmt() {\n  }\n}\n"
+    (chunk,) = chunks_of(reader, "a.rs", content)
+    assert [(one.term, one.aliases) for one in chunk.definitions] == [
+        ("Stack<Vec<T>>", ("Stack",)),
+        ("push", ("Stack.push",)),
+        ("Display for Stack<T>", ("Stack",)),
+        ("fmt", ("Stack.fmt",)),
+    ]
+    (other,) = chunks_of(reader, "a.cpp", "template <class T>\nT Stack<T>::pop() {\n  return 1;\n}\n")
+    assert [one.aliases for one in other.definitions] == [("pop", "Stack::pop")]
+    (prose,) = chunks_of(reader, "a.md", "# Settings for production\n\ntext\n")
+    assert [one.aliases for one in prose.definitions] == [()]
+
+
 @pytest.mark.requirement("C-6.6-structure")
 @pytest.mark.requirement("C-5.3-file_chunk")
 def test_symbols_that_fit_are_chunks_of_their_own_and_small_ones_go_together(reader: CodeReader) -> None:
@@ -233,5 +248,5 @@ def test_sizes_that_do_not_fit_are_a_matter_of_configuration(sizes: tuple[int, i
 
 
 def test_the_version_names_the_sizes() -> None:
-    assert CodeChunker().version == "code/1 max=500 overlap=50 chunks=100"
+    assert CodeChunker().version == "code/2 max=500 overlap=50 chunks=100"
     assert CodeChunker(400).version != CodeChunker().version

@@ -145,8 +145,47 @@ def test_the_symbols_of_each_language_are_found_in_its_own_text(reader: CodeRead
     check_whole(document, content)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "symbols"),
+    [
+        (
+            "a.ts",
+            "export type Id = string;\nexport class E extends Error {}\nexport const add = (a: number) => a + 1;\n"
+            "export function one() { return 1 }\n",
+            ["type Id", "class E", "function add", "function one"],
+        ),
+        (
+            "b.ts",
+            "class C {\n  onClick = async () => {\n  };\n  count = 1;\n}\n",
+            ["class C", "method C.onClick"],
+        ),
+        (
+            "a.js",
+            "class C {\n  go = () => 1;\n}\nexport default {\n  close: function () {\n  },\n  n: 1,\n};\n",
+            ["class C", "method C.go", "method close"],
+        ),
+        ("a.go", "package p\n\ntype ID string\n", ["type ID"]),
+        ("a.cpp", "template <typename T> T most(T a, T b) { return a; }\n", ["function most"]),
+    ],
+)
+def test_definitions_of_one_line_and_functions_held_by_fields_are_symbols(
+    reader: CodeReader, name: str, content: str, symbols: list[str]
+) -> None:
+    assert outline_of(read_text(reader, name, content)) == symbols
+
+
+def test_a_header_is_read_in_the_language_that_it_is_written_in(reader: CodeReader) -> None:
+    content = "namespace n {\nclass Shape\n{\npublic:\n  virtual ~Shape() = default;\n  void f() {\n  }\n};\n}\n"
+    document = read_text(reader, "a.h", content)
+    assert dict(document.metadata)["language"] == "cpp"
+    assert outline_of(document) == ["namespace n", "class n.Shape", "method n.Shape.~Shape", "method n.Shape.f"]
+    assert document.warnings == ()
+    plain = "/* The\n   class of what using it is\n   public */\nstruct s {\n  int class;\n};\n"
+    assert dict(read_text(reader, "b.h", plain).metadata)["language"] == "c"
+
+
 def test_every_grammar_is_installed_and_shown_by_a_sample(reader: CodeReader) -> None:
-    assert reader.version == f"code-1 grammars={len(GRAMMARS)}"
+    assert reader.version == f"code-2 grammars={len(GRAMMARS)}"
     read = {dict(read_text(reader, name, content).metadata)["language"] for name, (content, _) in SAMPLES.items()}
     assert GRAMMARS.keys() <= read
     assert "text/x-python" in CODE_MEDIA_TYPES
@@ -269,7 +308,7 @@ def test_a_language_whose_grammar_is_missing_is_read_by_its_lines(monkeypatch: p
     document = read_text(reader, "a.py", content)
     reader.close()
     assert any("clausewise[code]" in warning for warning in document.warnings)
-    assert reader.version == "code-1 grammars=0"
+    assert reader.version == "code-2 grammars=0"
     check_whole(document, content)
 
 

@@ -329,6 +329,9 @@ _LOOKS_LIKE_SYMBOL = re.compile(
     r"[a-z0-9][A-Z]|[A-Z][a-z]+[A-Z]|\w_\w|^_\w|::|->|\w\.\w|#\w|\(\)$|^[A-Z][A-Z0-9_]{2,}$"
 )
 _SYMBOL_SEPARATORS = re.compile(r"::|->|#")
+_GENERICS = re.compile(r"(?<!operator)(?<=[\w$>])<[^<>]*>")
+_MOST_NESTED = 4
+"""Generics inside each other that are taken off a name."""
 _PATH = re.compile(
     r"(?<![\w.-])[\w.-]++/[\w./-]"
     r"|(?<![\w-])-*+\w[\w-]*+\.(?:py|js|ts|tsx|go|rs|java|c|h|cpp|cs|rb|md|json|ya?ml|toml)\b"
@@ -411,7 +414,7 @@ def defines(chunk: Chunk, name: str) -> bool:
     plain = _plain(name)
     for each in chunk.definitions:
         for known in (each.term, *each.aliases):
-            dotted = _SYMBOL_SEPARATORS.sub(".", known)
+            dotted = _plain(known)
             if dotted == plain or dotted.endswith(f".{plain}"):
                 return True
     return False
@@ -422,9 +425,16 @@ def stands_in(chunk: Chunk, name: str) -> bool:
     if defines(chunk, name):
         return True
     plain = _plain(name)
-    path = ".".join(_SYMBOL_SEPARATORS.sub(".", each) for each in chunk.section_hierarchy)
-    return f".{path}.".find(f".{plain}.") >= 0
+    path = f".{'.'.join(map(_plain, chunk.section_hierarchy))}."
+    return f".{plain}." in path or f" for {plain}." in path
+
+
+def without_generics(name: str) -> str:
+    """Take what a name is generic over, or specialised to, off it: `Stack<T>::push` is `Stack::push`."""
+    for _ in range(_MOST_NESTED):
+        name = _GENERICS.sub("", name)
+    return name
 
 
 def _plain(name: str) -> str:
-    return _SYMBOL_SEPARATORS.sub(".", name.strip().removesuffix("()"))
+    return without_generics(_SYMBOL_SEPARATORS.sub(".", name.strip().removesuffix("()")))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from knowledge_mcp.chunking.code.packing import CodePiece, Packer, SourceFile
 from knowledge_mcp.chunking.prose.passages import ChunkIds
+from knowledge_mcp.language.names import without_generics
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.model.errors import ConfigError
@@ -75,7 +76,7 @@ class CodeChunker:
         self._max_tokens = max_tokens
         self._overlap = overlap_tokens
         self._max_chunks = max_chunks
-        self.version = f"code/1 max={max_tokens} overlap={overlap_tokens} chunks={max_chunks}"
+        self.version = f"code/2 max={max_tokens} overlap={overlap_tokens} chunks={max_chunks}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut and describe every passage, in order."""
@@ -179,11 +180,18 @@ class _Writer:
             return sections[piece.section].title if piece.section is not None else ""
         return ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
 
+    def _called(self, row: int) -> str:
+        """Name a symbol as code that uses it does: without generics, and an implementation by its type."""
+        title, kind = self._document.sections[row].title, self._contexts.kind(row)
+        if kind == "heading":
+            return title
+        return without_generics(title.rpartition(" for ")[2] if kind == "impl" else title)
+
     def _definition(self, row: int) -> Definition:
         document = self._document
         section = document.sections[row]
-        qualified = ".".join(one.title for one in document.ancestors(row))
-        plain = section.title.replace("::", ".").rpartition(".")[2]
+        qualified = ".".join(self._called(one.index) for one in document.ancestors(row))
+        plain = self._called(row).replace("::", ".").rpartition(".")[2]
         others = dict.fromkeys(name for name in (plain, qualified) if name != section.title)
         return Definition(
             term=section.title,

@@ -49,9 +49,11 @@ class Grammar:
 
 _JAVASCRIPT = (
     "function_declaration:function generator_function_declaration:function class_declaration:class "
-    "method_definition:method variable_declarator:function assignment_expression:function "
+    "method_definition:method variable_declarator:function assignment_expression:function pair:method "
+    "field_definition:method "
 )
 _TYPESCRIPT = _JAVASCRIPT + (
+    "public_field_definition:method "
     "interface_declaration:interface type_alias_declaration:type enum_declaration:enum function_signature:function "
     "abstract_class_declaration:class internal_module:namespace module:namespace abstract_method_signature:method "
 )
@@ -176,6 +178,10 @@ _BODIES = frozenset(
     "template_body protocol_body body_statement do_block".split()
 )
 _FUNCTIONS = frozenset("arrow_function function_expression generator_function class function".split())
+_VALUED = {
+    "variable_declarator": "name", "field_definition": "property", "public_field_definition": "name", "pair": "key",
+}  # fmt: skip
+"""What is a definition where its value is a function or class, with the field of its name."""
 _C_TYPES = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
 """What names a type, and defines it only where a body follows."""
 
@@ -266,8 +272,8 @@ class _Walk:
         while waiting:
             node, depth, parent = waiting.pop()
             inner = self._visit(node, depth, parent)
-            several = node.end_point.row > node.start_point.row
-            if several and depth < _DEEPEST and node.type not in _NO_INSIDE:
+            holds = node.end_point.row > node.start_point.row or node.type in self._grammar.wrappers
+            if holds and depth < _DEEPEST and node.type not in _NO_INSIDE:
                 waiting.extend((child, depth + 1, inner) for child in reversed(node.named_children))
         for line in self._glued:
             self._cuts.pop(line, None)
@@ -361,10 +367,11 @@ class _Walk:
             first = above
 
     def _name(self, node: Node) -> str:
-        if node.type == "variable_declarator":
+        if node.type in _VALUED:
             value = node.child_by_field_name("value")
             if value is None or value.type not in _FUNCTIONS:
                 return ""
+            return self._words(node.child_by_field_name(_VALUED[node.type])).strip("'\"")
         if node.type == "assignment_expression":
             right = node.child_by_field_name("right")
             if right is None or right.type not in _FUNCTIONS:
@@ -398,6 +405,9 @@ def _last_row(node: Node) -> int:
     return max(node.start_point.row, end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row)
 
 
+_WHOLE_NAMES = frozenset({"qualified_identifier", "identifier", "destructor_name"})
+
+
 def _declared(node: Node) -> Node | None:
     """Follow C's declarators down to the name."""
     found = node.child_by_field_name("declarator")
@@ -405,7 +415,7 @@ def _declared(node: Node) -> Node | None:
         inner = found.child_by_field_name("declarator")
         if inner is None:
             named = [child for child in found.named_children if child.type.endswith("identifier")]
-            return named[0] if named and found.type not in {"qualified_identifier", "identifier"} else found
+            return named[0] if named and found.type not in _WHOLE_NAMES else found
         found = inner
     return None
 

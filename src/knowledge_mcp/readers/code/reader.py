@@ -9,6 +9,7 @@ what it is: a symbol's kind on its first lines, else `import`, `doc`, `comment` 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -38,6 +39,12 @@ CODE_MEDIA_TYPES = tuple(LANGUAGES)
 
 _MAX_BYTES = 16 * 1024 * 1024
 _LIMITS = Limits(memory=768 * 1024 * 1024, seconds=20.0, silence=20.0)
+_CPP = re.compile(
+    r"^[ \t]*(?:(?:class[ \t]+\w|(?:inline )?namespace\b)[^;{\n]*+\n?[ \t]*+\{|template[ \t]*<"
+    r"|(?:public|private|protected)[ \t]*:|using[ \t]+(?:namespace\b|\w+[ \t]*=))",
+    re.MULTILINE,
+)
+"""What stands in no file of C."""
 _MARKUP = frozenset({"markdown", "rst"})
 _FAILURES = {
     FailureKind.TOO_SLOW: "its parser took too long",
@@ -63,7 +70,7 @@ class CodeReader(SandboxedReader):
 
     @property
     def version(self) -> str:
-        return f"code-1 grammars={len(self._installed)}"
+        return f"code-2 grammars={len(self._installed)}"
 
     def check(self, item: SourceItem) -> Inspection:
         if not _decode(item).text.strip():
@@ -76,6 +83,8 @@ class CodeReader(SandboxedReader):
         if not text.strip():
             raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
         language = language_of(item.media_type)
+        if language == "c" and _CPP.search(text):  # headers of both languages have the same extension
+            language = "cpp"
         outline, warning = self._outline(text, language)
         sections = _sections(text, outline)
         blocks = _blocks(text, outline, sections)
