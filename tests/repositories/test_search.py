@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,50 @@ def test_language_path_and_symbol_narrow_a_search(indexed: World) -> None:
     assert unknown["results"] == []
     assert "python" in unknown["message"]
     assert "No file" in indexed.search("token", path="nowhere/*.py")["message"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("app/[id]/page.tsx", True),
+        ("app/**/page.*", True),
+        ("**.tsx", True),
+        ("app/**.tsx", True),
+        ("app/**/**/page.tsx", True),
+        ("*/[id]/*", True),
+        ("app/*", False),
+        ("app/**/x/*", False),
+        ("pa?e.tsx", True),
+        ("[id]", False),
+        ("app/[id]/", True),
+        ("*/page.tsx", False),
+    ],
+)
+def test_globs_go_over_folders_and_take_brackets_as_they_are(pattern: str, fits: bool) -> None:
+    assert glob_matches("app/[id]/page.tsx", pattern) is fits
+
+
+def test_no_glob_is_slow() -> None:
+    deep = "/".join(["d"] * 60 + ["a" * 200])
+    started = time.perf_counter()
+    assert not glob_matches(deep, "**/" * 100 + "*a" * 50 + "*b")
+    assert not glob_matches(deep, "**/" + "*a*" * 60 + "b")
+    assert time.perf_counter() - started < 2.0
+
+
+def test_a_method_of_a_generic_type_is_found_by_its_name(world: World) -> None:
+    files = {
+        "src/stack.rs": "impl<T> Stack<T> {\n    fn push(&mut self, item: T) {}\n}\n",
+        "src/show.rs": "impl<T> fmt::Display for Stack<T> {\n    fn fmt(&self) {}\n}\n",
+    }
+    world.index(world.repository("team/gen", files).folder)
+
+    def paths(symbol: str) -> list[str]:
+        return [each["file_path"] for each in world.search("anything", symbol=symbol)["results"]]
+
+    assert paths("Stack::push") == paths("Stack<T>::push") == paths("push") == ["src/stack.rs"]
+    assert paths("Stack.fmt") == ["src/show.rs"]
+    assert sorted(paths("Stack")) == ["src/show.rs", "src/stack.rs"]
 
 
 @pytest.mark.requirement("C-3.2-threshold", "C-11.2-threshold")

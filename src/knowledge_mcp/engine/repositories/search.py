@@ -12,7 +12,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from typing import Self
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of, snapshot
@@ -55,35 +55,39 @@ def has_language(record: DocumentRecord, name: str) -> bool:
 def glob_matches(path: str, pattern: str) -> bool:
     """Tell whether a path fits a glob: `*` within a folder, `**` across folders; without a slash the name is matched.
 
-    A pattern that names a folder fits all below it.
+    A pattern that names a folder fits all below it. Brackets are part of a name, as in `app/[id]/page.tsx`.
     """
-    pattern = pattern.strip().removeprefix("./").removeprefix("/")
+    pattern = pattern.strip().removeprefix("./").removeprefix("/").replace("[", "[[]")
     if pattern.endswith("/"):
         pattern += "**"
-    if "/" not in pattern and "**" not in pattern:
-        return re.match(translate(pattern), path.rpartition("/")[2]) is not None or path.startswith(f"{pattern}/")
-    if not any(sign in pattern for sign in "*?["):
-        return path == pattern or path.startswith(f"{pattern}/")
-    return re.fullmatch(_expression(pattern), path) is not None
+    below = path.startswith(pattern.replace("[[]", "[") + "/")
+    if "/" not in pattern:
+        return below or fnmatchcase(path.rpartition("/")[2], pattern)
+    if not any(sign in pattern for sign in "*?"):
+        return below or path == pattern.replace("[[]", "[")
+    return _fits(path.split("/"), _GLUED.sub("**/*", pattern).split("/"))
 
 
-def _expression(pattern: str) -> str:
-    parts: list[str] = []
-    place = 0
-    while place < len(pattern):
-        if pattern.startswith("**/", place):
-            parts.append("(?:.*/)?")
-            place += 3
-        elif pattern.startswith("**", place):
-            parts.append(".*")
-            place += 2
-        elif pattern[place] == "*":
-            parts.append("[^/]*")
-            place += 1
+_GLUED = re.compile(r"(?<![^/])\*\*+(?=[^/*])")
+"""`**` at the beginning of a name: `src/**.py` is `src/**/*.py`."""
+
+
+def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Match the names of a path; each `**` takes as few as the next parts allow, so that no pattern is slow."""
+    place = part = 0
+    resume: tuple[int, int] | None = None
+    while place < len(names):
+        if part < len(parts) and parts[part] == "**":
+            part += 1
+            resume = (place, part)
+        elif part < len(parts) and fnmatchcase(names[place], parts[part]):
+            place, part = place + 1, part + 1
+        elif resume is not None:
+            resume = (resume[0] + 1, resume[1])
+            place, part = resume
         else:
-            parts.append("[^/]" if pattern[place] == "?" else re.escape(pattern[place]))
-            place += 1
-    return "".join(parts)
+            return False
+    return all(each == "**" for each in parts[part:])
 
 
 HALF_ALONE = 0.5
