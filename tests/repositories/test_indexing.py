@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,53 @@ def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World, mo
     (made.folder / "src/draft.py").unlink()
     assert world.service.refresh("my-api").files_removed == 1
     assert not any(each["file_path"] == "src/draft.py" for each in world.search("half_done_idea")["results"])
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_files_of_repositories_inside_a_folder_do_not_grow_stale(
+    world: World, monkeypatch: pytest.MonkeyPatch, tracked: bool
+) -> None:
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.state._REMEMBERED", 0.0)
+    outer = world.repository("team/outer")
+    outer.git("remote", "add", "origin", "https://github.com/team/outer.git")
+    inner = outer.folder / "inner"
+    if tracked:
+        outer.git(
+            "submodule", "add", "--quiet", str(world.repository("team/lib", {"i.py": "one = 1\n"}).folder), "inner"
+        )
+        outer.commit()
+    made = MadeRepository(inner)
+    made.commit({"i.py": "def first_version():\n    return 1\n"})
+    world.index(outer.folder)
+    assert world.listed()["outer"]["stale"] is False
+    made.commit({"i.py": "def second_version():\n    return 2\n"})
+    assert world.listed()["outer"]["stale"] is True
+    assert world.call("refresh_repository", repository="outer", check_only=True)["status"] == "stale"
+    assert world.call("refresh_repository", repository="outer")["files_processed"] == 1
+    assert world.listed()["outer"]["stale"] is False
+    (found,) = world.search("second_version", symbol="second_version")["results"]
+    assert "commit" not in found, "no commit of the outer repository has these lines"
+    assert "permalink" not in found
+    assert "permalink" in world.search("validate_token")["results"][0]
+    shutil.rmtree(inner)
+    assert world.call("refresh_repository", repository="outer")["files_removed"] == 1
+
+
+def test_a_folder_with_very_many_uncommitted_files_is_not_stale_once_it_is_indexed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.index._MOST_DIRTY", 3)
+    made = world.repository()
+    commit = made.git("rev-parse", "HEAD")
+    made.write({f"new/f{number}.py": f"def draft_{number}(): pass\n" for number in range(5)})
+    world.index(made.folder)
+    entry = world.listed()["my-api"]
+    assert (entry["stale"], entry["indexed_commit"], entry["dirty_files"]) == (False, commit, 5)
+    found = world.search("draft_3")["results"][0]
+    assert (found.get("commit"), found.get("uncommitted")) == (None, True)
+    assert world.search("validate_token")["results"][0]["commit"] == commit
+    (made.folder / "new/f3.py").unlink()
+    assert world.call("refresh_repository", repository="my-api")["files_removed"] == 1
 
 
 @pytest.mark.requirement("C-6.4-branch", "C-4.4-options", "C-5.2-settings")

@@ -185,6 +185,7 @@ class Checkout:
         shallow: whether older commits are missing.
         local: a working tree that is not ours, and is only read.
         dirty: what differs from the commit; empty for a clone of ours.
+        nested: repositories of their own inside a local one, submodules too; no commit of it says what is in them.
     """
 
     name: str
@@ -195,3 +196,4 @@ class Checkout:
     shallow: bool = False
     local: bool = False
     dirty: tuple[FileChange, ...] = ()
+    nested: tuple[Checkout, ...] = ()

@@ -42,6 +42,7 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.ports import Source
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.files import printable_path
 from knowledge_mcp.support.wording import how_many
 
 
@@ -67,7 +68,7 @@ class RepositoryFiles:
         self._scan = scan
         self._copy = copy
         self._only = only
-        self._dirty = frozenset(change.path for change in copy.dirty)
+        self._dirty = frozenset(printable_path(change.path) for change in copy.dirty)
         self.hashes: dict[str, str] = {}
         self.skipped: list[SkippedFile] = []
 
@@ -102,11 +103,14 @@ def uncommitted_fingerprint(copy: Checkout) -> str:
     """Hash what differs from the commit, with sizes and times, so that a later change shows; empty where nothing does.
 
     Args:
-        copy: the files.
+        copy: the files; of repositories in it the commit counts, and what differs from that.
     """
-    if not copy.dirty:
+    if not copy.dirty and not copy.nested:
         return ""
     digest = hashlib.sha256()
+    for inner in copy.nested:
+        state = f"{inner.commit}\0{uncommitted_fingerprint(inner)}\n"
+        digest.update(os.fsencode(inner.folder.relative_to(copy.folder)) + f"\0{state}".encode())
     for change in copy.dirty:
         digest.update(os.fsencode(f"{change.kind}\0{change.path}\0"))
         try:
@@ -283,6 +287,7 @@ class IndexRun:
             return _Scope(None, {}, "full")
         every = _Scope(None, {}, "content_hash")
         whole = known.state == "ready" and known.pipeline == pipeline and not known.problems
+        whole = whole and not known.nested and not copy.nested
         if not whole or not known.commit or not copy.commit or not (copy.folder / ".git").exists():
             return every
         changes = self._parts.copies.changes(copy.folder, known.commit, copy.commit)
@@ -290,7 +295,7 @@ class IndexRun:
             return every
         touched = [*changes, *copy.dirty]
         paths = {path for change in touched for path in (change.path, change.old_path) if path}
-        paths.update(known.dirty_paths)
+        paths.update(known.dirty_paths or ())
         if any(Path(path).name == ".gitignore" for path in paths) or not all(map(is_plain, paths)):
             return every
         former = {change.path: change.old_path for change in changes if change.old_path}
@@ -383,10 +388,11 @@ class IndexRun:
         self._write(
             state="ready",
             error="",
-            commit="" if many else copy.commit,
+            commit=copy.commit,
             dirty=uncommitted_fingerprint(copy),
-            dirty_paths=() if many else tuple(path for path in dirty if is_plain(path)),
-            pipeline=pipeline if all(map(is_plain, dirty)) else "",
+            dirty_paths=None if many else tuple(map(printable_path, dirty)),
+            nested=tuple(printable_path(each.folder.relative_to(copy.folder)) for each in copy.nested),
+            pipeline=pipeline if all(map(is_plain, dirty)) and not many else "",
             indexed_at=now(),
             duration_ms=duration,
             skipped=len(files.skipped),

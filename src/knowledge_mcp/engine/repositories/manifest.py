@@ -41,7 +41,9 @@ class RepositoryManifest:
         follow: the branch that was asked for, empty for the remote's default.
         include_extensions, exclude_patterns, shallow: what it is indexed with.
         state: `indexing` from before the first change until all is done; `error` where it ended in between.
-        commit, dirty, dirty_paths: what was wholly indexed: commit, fingerprint and paths of uncommitted changes.
+        commit, dirty, dirty_paths: what was wholly indexed: commit, fingerprint and paths of uncommitted changes; no
+            paths (None) where these are too many.
+        nested: folders in it that were repositories of their own.
         pipeline: fingerprint of readers, chunker and scan settings of that.
         files_done, files_total: how far an indexing is; host, heartbeat: who does it, and when it last said so.
         indexed_at, duration_ms: of the last whole indexing.
@@ -62,7 +64,8 @@ class RepositoryManifest:
     error: str = ""
     commit: str = ""
     dirty: str = ""
-    dirty_paths: tuple[str, ...] = ()
+    dirty_paths: tuple[str, ...] | None = ()
+    nested: tuple[str, ...] = ()
     pipeline: str = ""
     files_done: int = 0
     files_total: int = 0
@@ -77,7 +80,7 @@ class RepositoryManifest:
 
 
 _FIELDS = {field.name for field in dataclasses.fields(RepositoryManifest)}
-_LISTS = ("include_extensions", "exclude_patterns", "dirty_paths", "problems")
+_LISTS = ("include_extensions", "exclude_patterns", "dirty_paths", "nested", "problems")
 
 
 def now() -> str:

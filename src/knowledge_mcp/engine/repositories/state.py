@@ -208,7 +208,8 @@ class RepositoryStates:
             progress=progress,
             problems=manifest.problems,
             skipped=manifest.skipped,
-            uncommitted=frozenset(manifest.dirty_paths),
+            uncommitted=None if manifest.dirty_paths is None else frozenset(manifest.dirty_paths),
+            nested=manifest.nested,
             partial_tree=manifest.local and not (Path(manifest.local_path) / ".git").exists(),
         )
 

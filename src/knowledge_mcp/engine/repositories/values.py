@@ -198,7 +198,8 @@ class RepositoryInfo:
 
     Attributes:
         progress: files done and in all while it is indexed.
-        uncommitted: paths that were indexed with changes that no commit has.
+        uncommitted: paths that were indexed with changes that no commit has; None where they are too many to list.
+        nested: folders in it that are repositories of their own, of which no commit of it speaks.
         partial_tree: it is a folder inside a repository, whose paths are not the repository's.
     """
 
@@ -220,7 +221,8 @@ class RepositoryInfo:
     progress: tuple[int, int] | None = None
     problems: tuple[str, ...] = ()
     skipped: int = 0
-    uncommitted: frozenset[str] = frozenset()
+    uncommitted: frozenset[str] | None = frozenset()
+    nested: tuple[str, ...] = ()
     partial_tree: bool = False
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "GitProgram",
     "changes_between",
     "git_error",
+    "gitlinks",
     "has_commit",
     "is_damage",
     "quoted",
@@ -419,8 +420,18 @@ def _parse_changes(output: bytes) -> Iterator[FileChange]:
             yield FileChange(kind, path)
 
 
+def gitlinks(git: GitProgram, folder: Path, call: GitCall) -> list[str]:
+    """List the folders in which other repositories belong, by path; nothing of them is looked at."""
+    _, listed = git.run(["ls-files", "--stage", "-z"], call, folder=folder)
+    entries = (each.partition(b"\t") for each in listed.split(b"\0") if each.startswith(b"160000 "))
+    return [os.fsdecode(path) for _, _, path in entries]
+
+
 def uncommitted(git: GitProgram, folder: Path, call: GitCall) -> tuple[FileChange, ...]:
-    """List what a working tree has that its commit has not, ignored files aside; nothing of it is touched."""
+    """List what a working tree has that its commit has not, ignored files aside; nothing of it is touched.
+
+    The path of a folder that is a repository of its own ends with `/`.
+    """
     arguments = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"]
     _, prefix = git.run(["rev-parse", "--show-prefix"], call, folder=folder)
     _, output = git.run([*arguments, "--", "."], call, folder=folder)

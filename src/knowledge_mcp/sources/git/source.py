@@ -18,6 +18,7 @@ from knowledge_mcp.sources.git.process import (
     GitCall,
     GitProgram,
     changes_between,
+    gitlinks,
     is_damage,
     uncommitted,
 )
@@ -189,9 +190,7 @@ class GitClones:
     def submodules(self, name: str) -> tuple[str, ...]:
         """List the folders of a clone that are repositories of their own, by path; nothing of them is fetched."""
         place = self.place(name)
-        _, listed = self._git.run(["ls-files", "--stage", "-z"], GitCall(name, trusted=place), folder=place)
-        entries = (each.partition(b"\t") for each in listed.split(b"\0") if each.startswith(b"160000 "))
-        return tuple(path_text(os.fsdecode(path)) for _, _, path in entries)
+        return tuple(map(path_text, gitlinks(self._git, place, GitCall(name, trusted=place))))
 
     def remove(self, name: str) -> bool:
         """Remove a clone; tells whether there was one."""
@@ -219,6 +218,9 @@ class GitClones:
             head, short = ["rev-parse", "--verify", "--quiet", "HEAD"], ["symbolic-ref", "--quiet", "--short", "HEAD"]
             _, commit = self._git.run(head, view.call, folder=folder, allowed=(0, 1))
             _, branch = self._git.run(short, view.call, folder=folder, allowed=(0, 1))
+            changes = uncommitted(self._git, folder, view.call)
+            inside = [each.path for each in changes if each.path.endswith("/")]
+            inside += gitlinks(self._git, folder, view.call)
             return Checkout(
                 name=name,
                 url=without_credentials(view.remote),
@@ -226,7 +228,8 @@ class GitClones:
                 branch=_line(branch),
                 commit=_line(commit),
                 local=True,
-                dirty=uncommitted(self._git, folder, view.call),
+                dirty=tuple(each for each in changes if not each.path.endswith("/")),
+                nested=tuple(self.worktree(each) for path in inside if _is_repository(each := folder / path, folder)),
             )
 
     # ---- parts
@@ -357,6 +360,11 @@ class GitClones:
         _, branch = self._git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], inside, folder=place, allowed=(0, 1))
         shallow = (place / ".git" / "shallow").exists()
         return Checkout(name, remote.text, place, _line(branch), _line(commit), shallow)
+
+
+def _is_repository(inner: Path, folder: Path) -> bool:
+    """Tell whether a folder really lies in another one, and is a repository by itself."""
+    return inner != folder and Path(os.path.realpath(inner)) == inner and (inner / ".git").exists()
 
 
 def _line(output: bytes) -> str:

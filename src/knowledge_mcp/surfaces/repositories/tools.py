@@ -26,10 +26,14 @@ def commit_of(info: RepositoryInfo, record: DocumentRecord | None) -> tuple[str,
     """Return the commit at which a file's lines stand as indexed, and whether it had changes not committed.
 
     In an index that is whole every file is as at the indexed commit; in one that is not, as when it was read itself.
+    Of a file in a repository of its own inside this one, no commit is told.
     """
     labels = dict(record.metadata) if record is not None else {}
-    if info.status == "ready":
-        uncommitted = record is not None and path_of(record.id) in info.uncommitted
+    path = path_of(record.id) if record is not None else ""
+    if any(path.startswith(f"{folder}/") for folder in info.nested):
+        return "", False
+    if info.status == "ready" and info.uncommitted is not None:
+        uncommitted = path in info.uncommitted
         return ("" if uncommitted else info.freshness.indexed_commit), uncommitted
     uncommitted = labels.get("uncommitted") == "true"
     return ("" if uncommitted else labels.get("commit", "")), uncommitted
