@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,7 +103,10 @@ def test_failures_are_told_with_their_category_and_exit_code(tmp_path: Path) -> 
     assert "Next:" in missing.err
 
 
-def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def runner(world: World, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """Run the commands in this process, over the world's store."""
+
     def build(*_: object, **__: object) -> object:
         return make_service(world.folder, store=world.store)
 
@@ -111,7 +115,41 @@ def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(wiring, "build_repositories", build)
     monkeypatch.setattr("knowledge_mcp.cli.shared.session.set_up_logging", set_up)
     monkeypatch.setattr(type(world.store), "close", set_up)
-    runner = CliRunner()
+    return CliRunner()
+
+
+def test_one_repository_that_cannot_be_reached_keeps_no_other_from_being_refreshed(
+    world: World, server: GitServer, runner: CliRunner
+) -> None:
+    world.index(server.url(f"team/{world.repository('team/aa-gone').folder.name}"))
+    world.index(world.repository("team/bb-gone").folder)
+    alive = world.repository("team/zz-alive")
+    world.index(alive.folder)
+    shutil.rmtree(world.served / "team/aa-gone")
+    shutil.rmtree(world.served / "team/bb-gone")
+    commit = alive.commit({"new.py": "def newly_made(): pass\n"})
+    done = runner.invoke(app, ["refresh", "--json"])
+    results = {each["repository"]: each for each in json.loads(done.stdout)}
+    assert done.exit_code == 1
+    assert [results[name]["status"] for name in sorted(results)] == ["failed", "failed", "success"]
+    assert results["zz-alive"]["commit"] == commit
+    assert "There is no repository" in results["aa-gone"]["errors"][0]
+    assert "There is no folder" in results["bb-gone"]["errors"][0]
+    shown = runner.invoke(app, ["refresh"])
+    assert "zz-alive: success" in shown.output
+    assert "bb-gone was not brought up to date." in shown.output
+    assert json.loads(runner.invoke(app, ["refresh", "zz-alive", "--json"]).stdout)["status"] == "success"
+    checked = runner.invoke(app, ["status", "--check", "--json"])
+    assert checked.exit_code == 1
+    entries = {each["name"]: each for each in json.loads(checked.stdout)["repositories"]}
+    assert ("There is no repository" in entries["aa-gone"]["problems"][0], "problems" in entries["zz-alive"]) == (
+        True,
+        False,
+    )
+    assert "bb-gone: There is no folder" in runner.invoke(app, ["status"]).output
+
+
+def test_the_tables_show_what_there_is(world: World, runner: CliRunner) -> None:
     assert "pk-mcp index" in runner.invoke(app, ["status"]).output
     assert "nothing" in runner.invoke(app, ["search", "x"]).output
     world.index(world.repository(files={**FILES, "big.json": "[" + "1, " * 600_000 + "1]"}).folder)

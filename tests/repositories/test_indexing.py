@@ -107,6 +107,11 @@ def test_a_folder_that_is_no_repository_is_compared_by_hashes(world: World) -> N
     assert (done.method, done.files_processed, done.files_removed) == ("content_hash", 1, 1)
     assert len(world.embedder.documents) == embedded
     assert "stale" not in world.listed()["plain"]
+    checked = world.call("refresh_repository", repository="plain", check_only=True)
+    assert (checked["status"], "stale" in checked) == ("unknown", False)
+    shutil.rmtree(folder)
+    with pytest.raises(NotFoundError, match="There is no folder"):
+        world.call("refresh_repository", repository="plain", check_only=True)
 
 
 def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

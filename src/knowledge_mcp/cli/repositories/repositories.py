@@ -11,11 +11,11 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, exit_code_of, notify, print_failure
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
@@ -210,13 +210,32 @@ def reindex(options: StoreOptions, name: Name) -> None:
 
 
 def _update(options: StoreOptions, names: list[str], *, fresh: bool) -> None:
+    """Bring repositories up to date, each whatever becomes of the others; several give one JSON list."""
     code = ExitCode.SUCCESS
     with _open_service(options) as service:
+        from knowledge_mcp.engine.repositories.values import IndexResult
+        from knowledge_mcp.model.errors import CancelledError, KnowledgeError
+
+        results: list[IndexResult] = []
         for name in names or [each.name for each in service.repositories()]:
-            with follow_progress() as line:
-                done = service.refresh(name, line, fresh=fresh)
-            index_result(done, as_json=options.as_json)
-            code = max(code, index_code(done))
+            try:
+                with follow_progress() as line:
+                    done = service.refresh(name, line, fresh=fresh)
+                code = max(code, index_code(done))
+                if len(names) == 1 or not options.as_json:
+                    index_result(done, as_json=options.as_json)
+            except KnowledgeError as error:
+                if len(names) == 1 or isinstance(error, CancelledError):
+                    raise
+                notify(f"{name} was not brought up to date.")
+                print_failure(error, verbose=options.verbose)
+                code = max(code, exit_code_of(error))
+                done = IndexResult(name, "failed", 0, 0, 0, errors=(error.message,), method="")
+            results.append(done)
+        if len(names) != 1 and options.as_json:
+            write_json([dataclasses.asdict(each) for each in results])
+        elif not results:
+            say("No repository is indexed. `pk-mcp index URL` indexes one.")
     raise typer.Exit(code)
 
 
@@ -277,12 +296,21 @@ def status(
 
     Example: pk-mcp status --check
     """
+    code = ExitCode.SUCCESS
     with _open_service(options) as service:
         from knowledge_mcp.cli.repositories.report import print_status
+        from knowledge_mcp.model.errors import KnowledgeError
         from knowledge_mcp.surfaces.repositories.tools import entry
 
         found = [service.repository(name)] if name else service.repositories()
-        entries = [entry(info, service.freshness(info, ask=check)).sent() for info in found]
+        entries: list[dict[str, Any]] = []
+        for info in found:
+            try:
+                freshness = service.freshness(info, ask=check)
+            except KnowledgeError as error:
+                freshness = dataclasses.replace(info.freshness, problem=error.message)
+                code = max(code, exit_code_of(error))
+            entries.append(entry(info, freshness).sent())
         if options.as_json:
             write_json(
                 {
@@ -296,6 +324,7 @@ def status(
             )
         else:
             print_status(entries)
+    raise typer.Exit(code)
 
 
 @app.command(short_help="Remove a repository from the index.")

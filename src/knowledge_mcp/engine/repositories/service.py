@@ -139,10 +139,12 @@ class RepositoryService:
         """Tell how an index stands to its repository; with `ask` the remote is asked, else what was last heard counts.
 
         Raises:
-            KnowledgeError: the remote cannot be asked.
+            KnowledgeError: with `ask`, the remote or the folder cannot be asked.
         """
-        if not ask or info.local:
+        if not ask:
             return self._states.freshness(info)
+        if info.local:
+            return self._states.look_at(info)
         manifest = read_manifest(self._base.store, info.collection)
         if manifest is None:
             return info.freshness

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import threading
 import time
@@ -141,7 +142,10 @@ class RepositoryStates:
             at, known = self._looked.get(info.collection, (0.0, info.freshness))
         if at and time.monotonic() - at < _REMEMBERED:
             return known
-        freshness = self._look_at(info)
+        try:
+            freshness = self.look_at(info)
+        except KnowledgeError as exc:
+            freshness = dataclasses.replace(info.freshness, head_commit="", stale=None, problem=exc.message)
         with self._lock:
             self._looked[info.collection] = (time.monotonic(), freshness)
         return freshness
@@ -155,13 +159,15 @@ class RepositoryStates:
         self._lanes.close()
         self._looking.close()
 
-    def _look_at(self, info: RepositoryInfo) -> Freshness:
+    def look_at(self, info: RepositoryInfo) -> Freshness:
+        """Look at a folder of this machine now.
+
+        Raises:
+            KnowledgeError: it is gone, or git cannot tell of it.
+        """
         indexed = info.freshness.indexed_commit
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        try:
-            copy = self._parts.copies.worktree(Path(info.local_path), name=info.name)
-        except KnowledgeError:
-            return Freshness(indexed, "", None, 0, at)
+        copy = self._parts.copies.worktree(Path(info.local_path), name=info.name)
         if not copy.commit:
             return Freshness(indexed, "", None, len(copy.dirty), at)
         manifest = read_manifest(self._base.store, info.collection)

@@ -183,6 +183,7 @@ class Freshness:
         stale: whether they differ, or uncommitted files changed; None where nothing is known.
         dirty_files: files with changes that are not committed, of a folder of this machine.
         checked_at: when the head was asked for, ISO 8601.
+        problem: why that is not known, such as a folder that is gone.
     """
 
     indexed_commit: str = ""
@@ -190,6 +191,7 @@ class Freshness:
     stale: bool | None = None
     dirty_files: int = 0
     checked_at: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

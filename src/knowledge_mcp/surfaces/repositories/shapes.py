@@ -173,7 +173,9 @@ class RepositoryEntry(Response):
     dirty_files: int = 0
     files_done: int = 0
     files_total: int = 0
-    problems: list[str] = Field(default=[], description="Files that could not be indexed.")
+    problems: list[str] = Field(
+        default=[], description="Files that could not be indexed, and why the repository cannot be looked at."
+    )
 
 
 class Summary(Response):
@@ -212,11 +214,13 @@ class RefreshResponse(Response):
     """Answer of `refresh_repository`."""
 
     repository: str
-    status: Literal["success", "partial", "failed", "unchanged", "stale"]
+    status: Literal["success", "partial", "failed", "unchanged", "stale", "unknown"] = Field(
+        description="unknown: only a refresh can tell, for the folder has no commit to compare."
+    )
     indexed_commit: str = ""
     previous_commit: str = ""
     head_commit: str = ""
-    stale: bool = False
+    stale: bool = Field(default=False, description="Left out where it is not known.")
     method: str = Field(default="", description="commit_diff, content_hash, full or unchanged.")
     files_processed: int = 0
     files_unchanged: int = 0

@@ -100,6 +100,7 @@ def entry(info: RepositoryInfo, freshness: Freshness) -> shapes.RepositoryEntry:
         dirty_files=freshness.dirty_files,
         files_done=done,
         files_total=total,
+        problems=[*filter(None, [freshness.problem]), *info.problems],
         keep=["stale", "files_done", "files_total"],
     )
 
@@ -216,8 +217,7 @@ def refresh_repository(
         return shapes.RefreshResponse.of(
             fresh,
             repository=info.name,
-            status="stale" if fresh.stale else "unchanged",
-            stale=bool(fresh.stale),
+            status="unknown" if fresh.stale is None else "stale" if fresh.stale else "unchanged",
             keep=["indexed_commit", "stale"],
         )
     call = call or Call()
