@@ -132,6 +132,20 @@ def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World, mo
     assert not any(each["file_path"] == "src/draft.py" for each in world.search("half_done_idea")["results"])
 
 
+def test_a_repository_never_takes_the_place_of_another_of_its_name(world: World, server: GitServer) -> None:
+    for owner in ("one", "two"):
+        world.repository(f"{owner}/utils", {f"{owner}.py": f"def of_{owner}(): pass\n"})
+    world.index(server.url("one/utils"))
+    with pytest.raises(InvalidInputError, match="already called utils"):
+        world.index(server.url("two/utils"), fresh=True)
+    shutil.rmtree(world.folder / "repos" / "utils")
+    with pytest.raises(InvalidInputError, match="already called utils"):
+        world.index(server.url("two/utils"))
+    assert world.service.refresh("utils").files_unchanged == 1
+    assert world.listed()["utils"]["url"] == server.url("one/utils")
+    assert world.index(server.url("one/utils.git"), fresh=True).files_processed == 1
+
+
 @pytest.mark.parametrize("tracked", [True, False])
 def test_files_of_repositories_inside_a_folder_do_not_grow_stale(
     world: World, monkeypatch: pytest.MonkeyPatch, tracked: bool

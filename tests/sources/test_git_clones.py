@@ -222,6 +222,51 @@ def test_a_repository_without_a_commit_is_told(tmp_path: Path, server: GitServer
     assert visible(clones) == []
 
 
+def test_a_default_branch_that_is_not_there_is_not_told_as_an_empty_repository(
+    made: MadeRepository, server: GitServer, clones: GitClones
+) -> None:
+    clones.clone(server.url(PATH))
+    made.git("branch", "--move", "main", "trunk")
+    made.git("symbolic-ref", "HEAD", "refs/heads/main")
+    for ask in (
+        lambda: clones.update("project"),
+        lambda: clones.remote_head(server.url(PATH)),
+        lambda: clones.clone(server.url(PATH), name="new"),
+    ):
+        with pytest.raises(NotFoundError, match="default branch that is not there") as raised:
+            ask()
+        assert "--branch" in raised.value.suggestion
+        assert "trunk" in raised.value.suggestion
+    assert clones.update("project", branch="trunk").branch == "trunk"
+
+
+def test_a_tag_and_a_remote_without_a_branch_are_followed(
+    made: MadeRepository, server: GitServer, clones: GitClones
+) -> None:
+    old = made.git("rev-parse", "HEAD")
+    made.git("tag", "--annotate", "--message=x", "v1")
+    assert clones.clone(server.url(PATH), branch="v1").commit == old
+    new = made.commit({"a.py": "tagged = 1\n"})
+    assert clones.update("project", branch="v1").commit == old
+    made.git("tag", "--annotate", "--force", "--message=x", "v1")
+    assert clones.remote_head(server.url(PATH), branch="v1").commit == new
+    assert (clones.update("project", branch="v1").commit, clones.open("project").branch) == (new, "")
+    made.git("checkout", "--quiet", "--detach")
+    detached = made.commit({"a.py": "detached = 1\n"})
+    assert clones.update("project").commit == detached
+    made.git("checkout", "--quiet", "main")
+    assert (clones.update("project").commit, clones.open("project").branch) == (new, "main")
+
+
+def test_a_branch_below_the_name_of_the_one_before_is_followed(
+    made: MadeRepository, server: GitServer, clones: GitClones
+) -> None:
+    clones.clone(server.url(PATH))
+    made.git("branch", "--move", "main", "tmp")
+    made.git("branch", "--move", "tmp", "main/new")
+    assert clones.update("project").branch == "main/new"
+
+
 def test_hooks_filters_and_submodules_of_a_repository_are_not_run(
     made: MadeRepository, server: GitServer, clones: GitClones, tmp_path: Path
 ) -> None:
@@ -276,7 +321,7 @@ def test_a_working_tree_is_described_with_what_is_not_committed_and_never_altere
 ) -> None:
     made.write({".gitignore": "*.log\n"})
     commit = made.commit()
-    made.git("remote", "add", "origin", "https://someone:secret@github.com/someone/project.git")
+    made.git("remote", "add", "origin", "https://someone:sec@ret@github.com/someone/project.git?token=secret")
     made.write({"a.py": "edited = 1\n", "new folder/ü.py": "new = 1\n", "noise.log": "x"})
     (made.folder / "b.py").unlink()
     before = {path: path.stat().st_mtime_ns for path in made.folder.rglob("*")}

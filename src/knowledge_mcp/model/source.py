@@ -166,10 +166,14 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class RemoteHead:
-    """Tell where a remote branch stands: its name and its commit."""
+    """Tell where a remote branch or tag stands: its name, its commit, and its reference.
+
+    The name is empty, and the reference `HEAD`, where a remote follows no branch.
+    """
 
     branch: str
     commit: str
+    reference: str
 
 
 @dataclass(frozen=True, slots=True)

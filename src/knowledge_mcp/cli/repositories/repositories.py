@@ -144,7 +144,9 @@ def index(
         str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder of this machine.")
     ],
     name: Annotated[str, typer.Option("--name", help="Name of the repository, instead of its last part.")] = "",
-    branch: Annotated[str, typer.Option("--branch", help="Branch to clone, instead of the default one.")] = "",
+    branch: Annotated[
+        str, typer.Option("--branch", help="Branch or tag to clone, instead of the default branch.")
+    ] = "",
     shallow: Annotated[
         bool, typer.Option("--shallow/--full-history", help="Clone the newest commit only, or all of them.")
     ] = True,

@@ -52,6 +52,10 @@ _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
 _SILENT = Call()
 
 
+def _plain_address(url: str) -> str:
+    return url.removesuffix(".git").casefold()
+
+
 class RepositoryService:
     """Index, search and look after repositories. Thread-safe; several processes may share store and folder.
 
@@ -184,7 +188,12 @@ class RepositoryService:
                     cancelled=running.cancelled,
                 )
             collection, known = self._states.place_of(copy.name)
-            self._check_same(copy, known)
+            try:
+                self._check_same(copy, known)
+            except InvalidInputError:
+                if not local:  # the clone was just made: that of the known repository had been lost
+                    self.parts.copies.remove(copy.name)
+                raise
             if not local and known is not None and not request.fresh:
                 copy = self.parts.copies.update(
                     copy.name, branch=request.branch or known.follow, cancelled=running.cancelled
@@ -296,7 +305,10 @@ class RepositoryService:
     def _check_same(self, copy: Checkout, known: RepositoryManifest | None) -> None:
         if known is None:
             return
-        same = known.local == copy.local and (not copy.local or known.local_path == str(copy.folder))
+        if known.local or copy.local:
+            same = known.local and copy.local and known.local_path == str(copy.folder)
+        else:
+            same = _plain_address(known.url) == _plain_address(copy.url)
         if not same:
             raise InvalidInputError(
                 f"Another repository is already called {copy.name}.",

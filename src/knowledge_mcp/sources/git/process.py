@@ -84,7 +84,8 @@ _DAMAGE = re.compile(
     r"|unable to read (?:tree|sha1)|bad signature"
     r"|index file (?:corrupt|smaller)|not a git repository|packfile .{0,300} cannot be accessed|reference broken"
     r"|did not receive expected object|missing (?:blob|tree)|bad index file|unknown index entry|invalid sha1"
-    r"|shallow file has changed|unable to resolve reference|needed a single revision|not a valid ref",
+    r"|shallow file has changed|unable to resolve reference|needed a single revision|not a valid ref"
+    r"|cannot lock ref",
     re.IGNORECASE,
 )
 

@@ -109,13 +109,14 @@ class GitClones:
         Args:
             url: `https://…`; see `parse_url`.
             name: instead of the address's last part.
-            branch: instead of the remote's default branch.
+            branch: or tag, instead of the remote's default branch.
             shallow: one commit only.
             fresh: replace a clone that is there.
             cancelled: asked now and then whether to stop.
 
         Raises:
-            InvalidInputError: a bad address, branch or name; the name is another repository's; there is no commit.
+            InvalidInputError: a bad address, branch or name; the name is another repository's, also where a fresh
+                clone is asked for; there is no commit.
             NotFoundError, AuthError, ConnectionFailedError, TimedOutError, RateLimitedError, ConfigError,
             InternalError: as `git_error` says.
         """
@@ -124,9 +125,9 @@ class GitClones:
         place = self.place(name)
         call = self._call(remote, branch=check_branch(branch) if branch else "", cancelled=cancelled)
         with self._folder.locked(name):
-            if place.is_dir() and not fresh:
+            if place.is_dir():
                 existing = self._find_existing(name, place, remote, branch)
-                if existing is not None:
+                if existing is not None and not fresh:
                     return existing
             return self._clone(name, place, remote, branch, call, shallow=shallow)
 
@@ -135,7 +136,7 @@ class GitClones:
 
         Args:
             name: of the clone.
-            branch: to follow; else the remote's default branch as it is now.
+            branch: or tag, to follow; else the remote's default branch as it is now.
             cancelled: asked now and then whether to stop.
 
         Raises:
@@ -150,7 +151,7 @@ class GitClones:
             head = self._head(remote, call)
             shallow = (place / ".git" / "shallow").exists()
             try:
-                self._fetch(place, head.branch, call, shallow=shallow)
+                self._fetch(place, head, call, shallow=shallow)
                 return self._describe(name, place, remote, call)
             except KnowledgeError as error:
                 if not is_damage(error):
@@ -223,7 +224,7 @@ class GitClones:
             inside += gitlinks(self._git, folder, view.call)
             return Checkout(
                 name=name,
-                url=without_credentials(view.remote),
+                url=without_credentials(view.remote.partition("?")[0]),
                 folder=folder,
                 branch=_line(branch),
                 commit=_line(commit),
@@ -272,7 +273,7 @@ class GitClones:
                 ["rev-parse", "--verify", "--quiet", "HEAD"], inside, folder=partial, allowed=(0, 1, 128)
             )
             if code != 0:
-                raise _empty(remote)
+                raise self._without_head(remote, call)
             if place.exists():
                 self._folder.discard(place)
             partial.rename(place)
@@ -321,36 +322,61 @@ class GitClones:
         return parse_url(_line(url), loopback_http=self._loopback_http)
 
     def _head(self, remote: RepositoryUrl, call: GitCall) -> RemoteHead:
-        ref = f"refs/heads/{call.branch}" if call.branch else "HEAD"
-        arguments = ["ls-remote", "--symref", "--exit-code", "--", remote.text, ref]
-        code, output = self._git.run(arguments, call, allowed=(0, 2))
-        branch, commit = call.branch, ""
-        for line in output.decode("utf-8", "replace").splitlines():
-            value, _, name = line.partition("\t")
-            if value.startswith("ref: refs/heads/") and name == "HEAD":
-                branch = value.removeprefix("ref: refs/heads/")
-            elif name == ref:
-                commit = value
-        if code != 0 or not commit:
-            if call.branch:
-                raise NotFoundError(
-                    f"{call.what} has no branch {call.branch}.",
-                    suggestion="Check the branch's name, or leave it out for the default branch.",
-                )
-            raise _empty(remote)
-        return RemoteHead(branch, commit)
+        prefixes = ("refs/heads/", "refs/tags/") if call.branch else ("",)
+        wanted = [prefix + (call.branch or "HEAD") for prefix in prefixes]
+        branch, found = (
+            call.branch,
+            self._listed(remote, call, "--symref", *wanted, *(f"{each}^{{}}" for each in wanted)),
+        )
+        if (default := found.pop("ref: HEAD", "")).startswith("refs/heads/"):
+            branch = default.removeprefix("refs/heads/")
+        for reference in wanted:
+            if reference in found:  # what an annotated tag stands for is listed behind it
+                followed = f"refs/heads/{branch}" if branch and reference == "HEAD" else reference
+                return RemoteHead(branch, found.get(f"{reference}^{{}}", found[reference]), followed)
+        if call.branch:
+            raise NotFoundError(
+                f"{call.what} has no branch {call.branch}.",
+                suggestion="Check the branch's name, or leave it out for the default branch.",
+            )
+        raise self._without_head(remote, call)
 
-    def _fetch(self, place: Path, branch: str, call: GitCall, *, shallow: bool) -> None:
-        """Fetch a branch and make the files those of its commit."""
+    def _listed(self, remote: RepositoryUrl, call: GitCall, *arguments: str) -> dict[str, str]:
+        """List references of a remote with their commits; under `ref: HEAD` the branch that HEAD names."""
+        options = [each for each in arguments if each.startswith("-")]
+        patterns = arguments[len(options) :]
+        _, output = self._git.run(["ls-remote", *options, "--", remote.text, *patterns], call)
+        rows = (line.partition("\t") for line in output.decode("utf-8", "replace").splitlines())
+        return dict(
+            (f"ref: {name}", value.removeprefix("ref: ")) if value.startswith("ref: ") else (name, value)
+            for value, _, name in rows
+        )
+
+    def _without_head(self, remote: RepositoryUrl, call: GitCall) -> KnowledgeError:
+        """Tell an empty repository from one whose default branch is not there, as after it was renamed."""
+        names = [each.removeprefix("refs/heads/") for each in self._listed(remote, call, "--heads")]
+        if not names:
+            return InvalidInputError(
+                f"{remote.text} has no commit yet.", suggestion="Index it when there is something in it."
+            )
+        return NotFoundError(
+            f"{remote.text} names a default branch that is not there.",
+            details=f"Its branches: {', '.join(names[:20])}.",
+            suggestion=f"Index it with one of its branches (--branch), such as {names[0]}.",
+        )
+
+    def _fetch(self, place: Path, head: RemoteHead, call: GitCall, *, shallow: bool) -> None:
+        """Fetch a branch or tag and make the files those of its commit."""
         for stale in (place / ".git").glob("*.lock"):  # a run that was killed left it; ours is the only one now
             stale.unlink(missing_ok=True)
-        check_branch(branch)
-        target = f"refs/remotes/origin/{branch}"
+        branch = check_branch(head.branch) if head.reference.startswith("refs/heads/") else ""
+        target = f"refs/remotes/origin/{branch}" if branch else "refs/kept"
         options = ["--progress", "--force", "--no-tags", "--no-recurse-submodules"]
         options += ["--depth=1"] if shallow else []
-        self._git.run(["fetch", *options, "--", "origin", f"+refs/heads/{branch}:{target}"], call, folder=place)
+        self._git.run(["fetch", *options, "--", "origin", f"+{head.reference}:{target}"], call, folder=place)
         inside = GitCall(call.what, trusted=place, cancelled=call.cancelled)
-        self._git.run(["checkout", "--force", "--quiet", "-B", branch, target, "--"], inside, folder=place)
+        where = ["-B", branch] if branch else ["--detach"]
+        self._git.run(["checkout", "--force", "--quiet", *where, target, "--"], inside, folder=place)
         self._git.run(["reset", "--hard", "--quiet", target, "--"], inside, folder=place)
         self._git.run(["clean", "-ffdxq"], inside, folder=place)
 
@@ -373,10 +399,6 @@ def _line(output: bytes) -> str:
 
 def _plain(url: str) -> str:
     return url.removesuffix("/").removesuffix(".git").casefold()
-
-
-def _empty(remote: RepositoryUrl) -> InvalidInputError:
-    return InvalidInputError(f"{remote.text} has no commit yet.", suggestion="Index it when there is something in it.")
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from knowledge_mcp.sources.web.places import why_refused
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
 _NAMED_HOST = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9.:\]-]{0,252}")
 _SEGMENT = re.compile(r"[\w.~+-]+", re.ASCII)
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 _BAD_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|^[-/]|[/.]$|^@$")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 OWNED_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
