@@ -132,50 +132,6 @@ def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World, mo
     assert not any(each["file_path"] == "src/draft.py" for each in world.search("half_done_idea")["results"])
 
 
-def test_a_repository_never_takes_the_place_of_another_of_its_name(world: World, server: GitServer) -> None:
-    for owner in ("one", "two"):
-        world.repository(f"{owner}/utils", {f"{owner}.py": f"def of_{owner}(): pass\n"})
-    world.index(server.url("one/utils"))
-    with pytest.raises(InvalidInputError, match="already called utils"):
-        world.index(server.url("two/utils"), fresh=True)
-    shutil.rmtree(world.folder / "repos" / "utils")
-    with pytest.raises(InvalidInputError, match="already called utils"):
-        world.index(server.url("two/utils"))
-    assert world.service.refresh("utils").files_unchanged == 1
-    assert world.listed()["utils"]["url"] == server.url("one/utils")
-    assert world.index(server.url("one/utils.git"), fresh=True).files_processed == 1
-
-
-@pytest.mark.parametrize("tracked", [True, False])
-def test_files_of_repositories_inside_a_folder_do_not_grow_stale(
-    world: World, monkeypatch: pytest.MonkeyPatch, tracked: bool
-) -> None:
-    monkeypatch.setattr("knowledge_mcp.engine.repositories.state._REMEMBERED", 0.0)
-    outer = world.repository("team/outer")
-    outer.git("remote", "add", "origin", "https://github.com/team/outer.git")
-    inner = outer.folder / "inner"
-    if tracked:
-        outer.git(
-            "submodule", "add", "--quiet", str(world.repository("team/lib", {"i.py": "one = 1\n"}).folder), "inner"
-        )
-        outer.commit()
-    made = MadeRepository(inner)
-    made.commit({"i.py": "def first_version():\n    return 1\n"})
-    world.index(outer.folder)
-    assert world.listed()["outer"]["stale"] is False
-    made.commit({"i.py": "def second_version():\n    return 2\n"})
-    assert world.listed()["outer"]["stale"] is True
-    assert world.call("refresh_repository", repository="outer", check_only=True)["status"] == "stale"
-    assert world.call("refresh_repository", repository="outer")["files_processed"] == 1
-    assert world.listed()["outer"]["stale"] is False
-    (found,) = world.search("second_version", symbol="second_version")["results"]
-    assert "commit" not in found, "no commit of the outer repository has these lines"
-    assert "permalink" not in found
-    assert "permalink" in world.search("validate_token")["results"][0]
-    shutil.rmtree(inner)
-    assert world.call("refresh_repository", repository="outer")["files_removed"] == 1
-
-
 def test_a_folder_with_very_many_uncommitted_files_is_not_stale_once_it_is_indexed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +313,40 @@ def test_files_left_out_are_told_with_their_reasons(world: World) -> None:
     assert (done.status, done.files_processed, done.files_skipped) == ("success", 1, 2)
     assert any("big.json" in each for each in done.skipped)
     assert any("data.txt" in each for each in done.skipped)
+    assert {each.what: each.count for each in done.left_out} == {
+        "files of other extensions (no extension 1, .bmp 1)": 2,
+        "files and folders that a .gitignore names": 1,
+    }
+
+
+def test_what_is_not_in_the_index_is_told_with_the_file(world: World, server: GitServer) -> None:
+    broken = "def bad(:\n    ((\n"
+    made = world.repository(files={"a.py": broken, "b.py": "x = 1\n"})
+    lib = world.repository("team/lib")
+    made.git("submodule", "add", "--quiet", str(lib.folder), "libs/lib")
+    made.commit()
+    syntax = "The file has syntax errors; some symbols may be missing."
+    absent = "Submodules whose files are not there: libs/lib. Index their own repositories."
+    assert world.index(server.url("team/my-api")).warnings == (f"a.py: {syntax}", absent)
+    made.commit({"a.py": broken + "\n", "c.py": broken})
+    refreshed = world.call("refresh_repository", repository="my-api")
+    assert refreshed["warnings"] == [f"{syntax} (2 files, e.g. a.py)", absent]
+    assert refreshed["files_skipped"] == 0
+    there = world.index(made.folder, name="there")
+    assert (there.files_processed, absent in there.warnings) == (3 + len(FILES), False)
+
+
+def test_a_search_of_a_repository_without_an_indexed_file_says_so(world: World) -> None:
+    world.index(world.repository("team/blank", {"pic.bmp": b"BM"}).folder)
+    assert world.search("anything", repository="blank")["message"] == "No file of blank is indexed."
+
+
+def test_a_repository_without_its_files_is_refused(world: World, tmp_path: Path) -> None:
+    made = world.repository()
+    made.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
+    for folder in (tmp_path / "bare.git", made.folder / ".git"):
+        with pytest.raises(InvalidInputError, match="without its files"):
+            world.index(folder)
 
 
 def test_a_file_that_cannot_be_read_makes_the_indexing_partial_and_is_named(world: World) -> None:

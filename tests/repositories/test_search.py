@@ -128,6 +128,14 @@ def test_language_path_and_symbol_narrow_a_search(indexed: World) -> None:
     assert "No file" in indexed.search("token", path="nowhere/*.py")["message"]
 
 
+def test_a_very_long_line_is_shown_in_part_and_that_is_told(world: World) -> None:
+    world.index(world.repository("team/long", {"a.txt": "word " * 20_000 + "\nshort\n"}).folder)
+    answer = world.call("read_file_lines", repository="long", file_path="a.txt")
+    assert (answer["line_cut"], answer["end_line"], answer["more"]) == (True, 1, True)
+    assert len(answer["content"]) == 60_000
+    assert "line_cut" not in world.call("read_file_lines", repository="long", file_path="a.txt", start_line=2)
+
+
 @pytest.mark.parametrize(
     ("pattern", "fits"),
     [

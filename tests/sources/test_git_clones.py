@@ -338,25 +338,6 @@ def test_a_working_tree_is_described_with_what_is_not_committed_and_never_altere
     assert (inner.name, inner.dirty) == ("inner", (FileChange(ChangeKind.ADDED, "ü.py"),))
 
 
-def test_repositories_inside_a_working_tree_are_told_with_their_own_state(
-    made: MadeRepository, clones: GitClones, tmp_path: Path
-) -> None:
-    other = MadeRepository(tmp_path / "other")
-    other.commit({"o.py": "o = 1\n"})
-    made.git("submodule", "add", "--quiet", str(other.folder), "libs/other")
-    made.commit()
-    inner = MadeRepository(made.folder / "untracked")
-    commit = inner.commit({"i.py": "i = 1\n"})
-    inner.write({"i.py": "i = 2\n"})
-    (made.folder / "link").symlink_to(other.folder)
-    made.git("update-index", "--add", "--cacheinfo", f"160000,{commit},link")
-    found = clones.worktree(made.folder)
-    assert [each.folder for each in found.nested] == [made.folder / "untracked", made.folder / "libs/other"]
-    assert found.nested[0].commit == commit
-    assert found.nested[0].dirty == (FileChange(ChangeKind.MODIFIED, "i.py"),)
-    assert not any(change.path.endswith("/") for change in found.dirty)
-
-
 def test_a_folder_that_is_no_repository_is_described_too(tmp_path: Path, clones: GitClones) -> None:
     (tmp_path / "plain").mkdir()
     found = clones.worktree(tmp_path / "plain")

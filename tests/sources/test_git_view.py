@@ -13,6 +13,7 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.source import ChangeKind, FileChange
 from knowledge_mcp.sources.git.source import GitClones
 from tests.machine import needs
+from tests.servers.git_server import MadeRepository
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -118,3 +119,39 @@ def test_a_repository_of_another_user_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path / "project" / ".git", 12345, 12345)
     with pytest.raises(InvalidInputError, match="another user"):
         GitClones(tmp_path / "clones").worktree(tmp_path / "project")
+
+
+def test_what_changed_in_a_partial_clone_is_told_without_the_contents_that_it_lacks(tmp_path: Path) -> None:
+    clones = GitClones(tmp_path / "clones")
+    outer = MadeRepository(tmp_path / "outer")
+    outer.commit({"a.py": "a = 1\n"})
+    many = "".join(f"line {number}\n" for number in range(50))
+    old = outer.commit({"far/moved.txt": many, "near/a.py": "a = 1\n"})
+    outer.git("config", "uploadpack.allowFilter", "true")
+    partial = ["--quiet", "--filter=blob:none", "--sparse", "--no-local", f"file://{outer.folder}"]
+    outer.git("clone", *partial, str(tmp_path / "partial"))
+    outer.git("mv", "far/moved.txt", "far/there.txt")
+    new = outer.commit({"far/there.txt": f"{many}more\n"})
+    outer.git("-C", str(tmp_path / "partial"), "pull", "--quiet")
+    changes = clones.changes(tmp_path / "partial", old, new)
+    assert changes == (FileChange(ChangeKind.DELETED, "far/moved.txt"), FileChange(ChangeKind.ADDED, "far/there.txt"))
+
+
+def test_repositories_inside_a_working_tree_are_told_with_their_own_state(tmp_path: Path) -> None:
+    clones = GitClones(tmp_path / "clones")
+    outer = MadeRepository(tmp_path / "outer")
+    outer.commit({"a.py": "a = 1\n"})
+    other = MadeRepository(tmp_path / "other")
+    other.commit({"o.py": "o = 1\n"})
+    outer.git("submodule", "add", "--quiet", str(other.folder), "libs/other")
+    outer.commit()
+    inner = MadeRepository(outer.folder / "untracked")
+    commit = inner.commit({"i.py": "i = 1\n"})
+    inner.write({"i.py": "i = 2\n"})
+    (outer.folder / "link").symlink_to(other.folder)
+    outer.git("update-index", "--add", "--cacheinfo", f"160000,{commit},link")
+    found = clones.worktree(outer.folder)
+    assert [each.folder for each in found.nested] == [outer.folder / "untracked", outer.folder / "libs/other"]
+    assert found.nested[0].commit == commit
+    assert found.nested[0].dirty == (FileChange(ChangeKind.MODIFIED, "i.py"),)
+    assert not any(change.path.endswith("/") for change in found.dirty)

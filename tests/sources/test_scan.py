@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.ingest import SkippedFile
+from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.code.outline import LANGUAGES
 from knowledge_mcp.sources.scan.files import (
@@ -58,6 +58,8 @@ def test_source_files_are_found_to_the_bottom_in_a_stable_order(tmp_path: Path) 
     assert found(scan) == ["Dockerfile", "a.ts", "b.py", "readme.MD", "deep/y.rs", "deep/er/est/x.go"]
     assert found(scan) == found(scan)
     assert scan.left_out == {"extension": 2}
+    (others,) = scan.not_looked_at()
+    assert others == LeftOut("files of other extensions (no extension 1, .png 1)", 2, ("no_extension",))
 
 
 @pytest.mark.requirement("C-6.5-file_info")
@@ -121,6 +123,21 @@ def test_ignore_files_hold_for_their_folder_and_below_and_the_innermost_decides(
     )  # fmt: skip
     assert found(RepositoryScan(tmp_path)) == ["kept.log.py", "secret.py", "deep/b.log.py", "deep/only_here.py"]
     assert "out/x.py" in found(RepositoryScan(tmp_path, gitignore=False))
+
+
+def test_a_folder_of_a_repository_keeps_to_the_ignore_files_above_it(tmp_path: Path) -> None:
+    files = {
+        ".gitignore": "gen/\n/app/only.py\n*.tmp.py\n",
+        "app/.gitignore": "!kept.tmp.py\n",
+        "app/src/.gitignore": "/x.py",
+    }
+    paths = ("a.py", "gen/b.py", "only.py", "c.tmp.py", "kept.tmp.py", "src/x.py", "src/y.py", "src/only.py")
+    make(tmp_path, {".git/HEAD": "", **files, **dict.fromkeys((f"app/{path}" for path in paths), CODE)})
+    kept = ["a.py", "kept.tmp.py", "src/only.py", "src/y.py"]
+    assert found(RepositoryScan(tmp_path)) == [f"app/{path}" for path in kept]
+    assert found(RepositoryScan(tmp_path / "app")) == kept
+    make(tmp_path, {".gitignore": "/app\n"})
+    assert len(found(RepositoryScan(tmp_path / "app"))) == len(paths) - 1, "a folder asked for by name is not ignored"
 
 
 NAMES = st.sampled_from(["a", "b", "ab", "x.py", "y.py", "build", "b.py"])

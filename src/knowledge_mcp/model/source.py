@@ -189,6 +189,7 @@ class Checkout:
         shallow: whether older commits are missing.
         local: a working tree that is not ours, and is only read.
         dirty: what differs from the commit; empty for a clone of ours.
+        absent: submodules whose files are not there, by path.
         nested: repositories of their own inside a local one, submodules too; no commit of it says what is in them.
     """
 
@@ -200,4 +201,5 @@ class Checkout:
     shallow: bool = False
     local: bool = False
     dirty: tuple[FileChange, ...] = ()
+    absent: tuple[str, ...] = ()
     nested: tuple[Checkout, ...] = ()

@@ -99,6 +99,10 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
                 say(f"  {line}")
             if len(lines) > 20:
                 say(f"  … and {len(lines) - 20} more (--json lists them)")
+    if result.left_out:
+        say("Not looked at:")
+        for each in result.left_out:
+            say(f"  {each.what}: {each.count:,}, e.g. {each.examples[0]}")
 
 
 app = typer.Typer(

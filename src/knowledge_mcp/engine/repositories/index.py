@@ -38,7 +38,14 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk, text_key
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
-from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import (
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    LeftOut,
+    SkippedFile,
+)
 from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.ports import Source
 from knowledge_mcp.support.events import log_event
@@ -354,7 +361,8 @@ class IndexRun:
         if self._call.cancelled():
             raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")
         removed = self._remove(files, scope, before, report)
-        return self._finish(copy, scope, pipeline, files, report, removed, started)
+        left_out = scan.not_looked_at() if scope.only is None else ()
+        return self._finish(copy, scope, pipeline, files, report, removed, started, left_out)
 
     def _remove(
         self, files: RepositoryFiles, scope: _Scope, before: Mapping[str, DocumentRecord], report: IngestReport
@@ -378,6 +386,7 @@ class IndexRun:
         report: IngestReport,
         removed: int,
         started: float,
+        left_out: tuple[LeftOut, ...],
     ) -> IndexResult:
         done = [each for each in report.documents if not each.unchanged]
         lost = [*report.skipped, *report.failed, *(each for each in files.skipped if each.reason == "inaccessible")]
@@ -415,8 +424,9 @@ class IndexRun:
             files_skipped=len(files.skipped),
             chunks_embedded=sum(each.embedded for each in done),
             chunks_reused=sum(each.reused for each in done),
-            skipped=tuple(each.message for each in files.skipped[:_MOST_REPORTED]),
-            warnings=tuple(dict.fromkeys(said for each in done for said in each.record.warnings))[:_MOST_REPORTED],
+            skipped=tuple(each.message for each in files.skipped),
+            warnings=_warnings(copy, [each.record for each in done]),
+            left_out=left_out,
         )
         _log(result)
         return result
@@ -451,6 +461,21 @@ class IndexRun:
         self._manifest = dataclasses.replace(self._manifest, **fields)
         write_manifest(self._base.store, self._target, self._manifest, self._embedder.space)
         self._said = time.monotonic()
+
+
+def _warnings(copy: Checkout, records: Sequence[DocumentRecord]) -> tuple[str, ...]:
+    """Tell each warning once, with the file that it is of, or how many and one of them."""
+    paths: dict[str, list[str]] = {}
+    for record in records:
+        for said in record.warnings:
+            paths.setdefault(said, []).append(path_of(record.id))
+    told = [
+        f"{each[0]}: {said}" if len(each) == 1 else f"{said} ({how_many(len(each), 'file')}, e.g. {each[0]})"
+        for said, each in paths.items()
+    ]
+    if copy.absent:
+        told.append(f"Submodules whose files are not there: {', '.join(copy.absent)}. Index their own repositories.")
+    return tuple(told)
 
 
 def _log(result: IndexResult) -> None:

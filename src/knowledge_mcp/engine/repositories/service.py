@@ -283,13 +283,17 @@ class RepositoryService:
             head_at=now(),
         )
         with self._locked(self._states.lock_name(collection), call):
+            store = self._base.store
+            current = read_manifest(store, collection) if store.open(collection).info() is not None else None
+            if known is not None and current is None:
+                raise NotFoundError(f"{copy.name} was removed meanwhile.", suggestion="Index it again.")
             run = IndexRun(
                 self._base,
                 self._pipeline,
                 self.parts,
                 self.metrics,
                 collection=collection,
-                known=known,
+                known=current,
                 manifest=manifest,
                 fresh=fresh,
                 call=call,

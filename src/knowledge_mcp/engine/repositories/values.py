@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.document import Classification, Document, DocumentType
+from knowledge_mcp.model.ingest import LeftOut
 from knowledge_mcp.model.query import LegScore
 from knowledge_mcp.model.source import Checkout, FileChange, RemoteHead
 from knowledge_mcp.ports import Source
@@ -58,6 +59,14 @@ class Copies(Protocol):
         ...
 
 
+class CodeSource(Source, Protocol):
+    """Find source files, and tell what was not looked at."""
+
+    def not_looked_at(self) -> tuple[LeftOut, ...]:
+        """Tell what the last pass over the files did not look at, by why."""
+        ...
+
+
 class ScanFactory(Protocol):
     """Find the source files of a folder."""
 
@@ -69,7 +78,7 @@ class ScanFactory(Protocol):
         include_extensions: Sequence[str] | None,
         exclude_patterns: Sequence[str],
         only: Collection[str] | None,
-    ) -> Source:
+    ) -> CodeSource:
         """Make the source; uris are `repository:path`, names the paths; `only` these are opened, None for all."""
         ...
 
@@ -148,8 +157,10 @@ class IndexResult:
         files_processed, files_unchanged, files_removed, files_skipped: files read, left as they were, taken out, and
             passed over with a reason.
         chunks_created, chunks_embedded, chunks_reused: chunks of the files processed.
-        skipped: uri and reason of the first files passed over.
-        warnings: what the readers said of files, each sentence once, such as that symbols are not known.
+        skipped: path and reason of each file passed over.
+        warnings: what the readers said of files, each sentence once, such as that symbols are not known; and which
+            submodules are not there.
+        left_out: what was not even looked at, where all files were.
     """
 
     repository: str
@@ -168,6 +179,7 @@ class IndexResult:
     chunks_reused: int = 0
     skipped: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 # ---- state

@@ -398,8 +398,11 @@ def changes_between(git: GitProgram, folder: Path, old: str, new: str, call: Git
     """
     if not (has_commit(git, folder, old, call) and has_commit(git, folder, new, call)):
         return None
-    arguments = ["diff-tree", "-r", "-z", "--raw", "-M", f"-l{_MOST_RENAMES}", "--no-ext-diff", "--no-textconv"]
-    _, output = git.run([*arguments, "--ignore-submodules=all", old, new, "--"], call, folder=folder)
+    arguments = ["diff-tree", "-r", "-z", "--raw", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]
+    renames = ["-M", f"-l{_MOST_RENAMES}"]
+    code, output = git.run([*arguments, *renames, old, new, "--"], call, folder=folder, allowed=(0, 128))
+    if code:  # a partial clone lacks contents that renames are told by
+        _, output = git.run([*arguments, old, new, "--"], call, folder=folder)
     return tuple(sorted(_parse_changes(output), key=lambda change: change.path))
 
 

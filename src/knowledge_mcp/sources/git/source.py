@@ -188,11 +188,6 @@ class GitClones:
         remote = self._remote_of(name, place)
         return self._describe(name, place, remote, self._call(remote, trusted=place))
 
-    def submodules(self, name: str) -> tuple[str, ...]:
-        """List the folders of a clone that are repositories of their own, by path; nothing of them is fetched."""
-        place = self.place(name)
-        return tuple(map(path_text, gitlinks(self._git, place, GitCall(name, trusted=place))))
-
     def remove(self, name: str) -> bool:
         """Remove a clone; tells whether there was one."""
         return self._folder.remove(name)
@@ -202,7 +197,7 @@ class GitClones:
 
         Raises:
             NotFoundError: there is no such folder.
-            InvalidInputError: the repository belongs to another user.
+            InvalidInputError: the repository belongs to another user, or the folder is a bare one.
         """
         folder = Path(os.path.realpath(Path(path).expanduser()))
         if not folder.is_dir():
@@ -212,6 +207,11 @@ class GitClones:
                 else f"There is no folder {printable_path(folder)}.",
                 suggestion="Check the path; a repository elsewhere is named by its https address.",
             )
+        if all((folder / each).exists() for each in ("HEAD", "objects", "refs")):
+            raise InvalidInputError(
+                f"{printable_path(folder)} is a repository without its files: a bare one, or a .git folder.",
+                suggestion="Index the folder of its files, or a clone of it.",
+            )
         name = repository_name(name or folder.name)
         with viewed(self._git, folder, GitCall(f"the folder {name}")) as view:
             if view is None:
@@ -220,8 +220,8 @@ class GitClones:
             _, commit = self._git.run(head, view.call, folder=folder, allowed=(0, 1))
             _, branch = self._git.run(short, view.call, folder=folder, allowed=(0, 1))
             changes = uncommitted(self._git, folder, view.call)
-            inside = [each.path for each in changes if each.path.endswith("/")]
-            inside += gitlinks(self._git, folder, view.call)
+            submodules = gitlinks(self._git, folder, view.call)
+            inside = [*(each.path for each in changes if each.path.endswith("/")), *submodules]
             return Checkout(
                 name=name,
                 url=without_credentials(view.remote.partition("?")[0]),
@@ -230,6 +230,7 @@ class GitClones:
                 commit=_line(commit),
                 local=True,
                 dirty=tuple(each for each in changes if not each.path.endswith("/")),
+                absent=tuple(path_text(each) for each in submodules if not (folder / each / ".git").exists()),
                 nested=tuple(self.worktree(each) for path in inside if _is_repository(each := folder / path, folder)),
             )
 
@@ -385,7 +386,8 @@ class GitClones:
         _, commit = self._git.run(["rev-parse", "--verify", "HEAD^{commit}"], inside, folder=place)
         _, branch = self._git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], inside, folder=place, allowed=(0, 1))
         shallow = (place / ".git" / "shallow").exists()
-        return Checkout(name, remote.text, place, _line(branch), _line(commit), shallow)
+        absent = tuple(map(path_text, gitlinks(self._git, place, inside)))
+        return Checkout(name, remote.text, place, _line(branch), _line(commit), shallow, absent=absent)
 
 
 def _is_repository(inner: Path, folder: Path) -> bool:

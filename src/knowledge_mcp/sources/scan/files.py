@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
-from knowledge_mcp.model.ingest import SkippedFile
+from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.scan.ignore import IgnoreRules, Patterns
 from knowledge_mcp.support.files import open_beneath, printable_path
@@ -41,6 +41,7 @@ _GENERATED = re.compile(
 _COMMENT = re.compile(rb"\s*(?:#|//|/\*|\*|--|;|<!--|%|\"\"\"|'|\{-|\(\*)")
 _HEAD_LINES = 40
 _LONG_LINE = 500
+_MOST_EXTENSIONS = 8
 _LEAST_MINIFIED = 2000
 _MINIFIABLE = frozenset(
     "text/javascript text/css text/html application/json application/xml text/x-typescript text/x-tsx text/x-vue "
@@ -267,6 +268,8 @@ class RepositoryScan:
         self._gitignore = gitignore
         self._max_bytes = max_bytes
         self.left_out: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+        self._other_extensions: Counter[str] = Counter()
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
@@ -277,8 +280,9 @@ class RepositoryScan:
 
     def paths(self) -> Iterator[str | SkippedFile]:
         """Yield the paths of the files that are looked at, none of them opened, and folders that cannot be read."""
-        self.left_out.clear()
-        rules = IgnoreRules(self._root) if self._gitignore else None
+        for counts in (self.left_out, self._examples, self._other_extensions):
+            counts.clear()
+        rules = IgnoreRules.around(self._root) if self._gitignore else None
         waiting: list[tuple[str, IgnoreRules | None]] = [("", rules)]
         while waiting:
             folder, rules = waiting.pop()
@@ -313,18 +317,37 @@ class RepositoryScan:
             return False
         extension = lower.rpartition(".")[2] if "." in lower.lstrip(".") else ""
         if self._extensions.isdisjoint(("*", lower, extension)):
-            self.left_out["extension"] += 1
-            return False
+            self._other_extensions[f".{extension}" if extension else "no extension"] += 1
+            return self._leave("extension", path)
         return not self._is_left_out(path, rules, folder=False)
 
     def _is_left_out(self, path: str, rules: IgnoreRules | None, *, folder: bool) -> bool:
         if self._excludes.verdict(path, folder=folder):
-            self.left_out["excluded"] += 1
-            return True
+            return not self._leave("excluded", path)
         if rules is not None and rules.ignores(path, folder=folder):
-            self.left_out["ignored"] += 1
-            return True
+            return not self._leave("ignored", path)
         return False
+
+    def _leave(self, why: str, path: str) -> bool:
+        """Count what is not looked at; returns False."""
+        self.left_out[why] += 1
+        self._examples.setdefault(why, printable_path(path))
+        return False
+
+    def not_looked_at(self) -> tuple[LeftOut, ...]:
+        """Tell what the last pass over the files did not look at, by why."""
+        most = ", ".join(f"{each} {count:,}" for each, count in self._other_extensions.most_common(_MOST_EXTENSIONS))
+        names = {
+            "extension": f"files of other extensions ({most})",
+            "ignored": "files and folders that a .gitignore names",
+            "excluded": "files and folders that a pattern excludes",
+            "empty": "empty files",
+        }
+        return tuple(
+            LeftOut(what, self.left_out[why], (self._examples[why],))
+            for why, what in names.items()
+            if self.left_out[why]
+        )
 
     def _file(self, path: str) -> SourceItem | SkippedFile | None:
         """Read one file and look at its bytes; whatever goes wrong becomes a skipped file with its reason."""
@@ -347,7 +370,7 @@ class RepositoryScan:
         if len(data) > self._max_bytes:
             return self._too_large(path, len(data))
         if not data.strip():
-            self.left_out["empty"] += 1
+            self._leave("empty", path)
             return None
         media_type = media_type_of(Path(path).name)
         objection = objection_to(data, media_type)

@@ -68,8 +68,25 @@ class IgnoreRules:
     """
 
     def __init__(self, root: Path) -> None:
+        self._above = ""
         lines = [*_lines(root / ".git" / "info" / "exclude"), *_lines(root / ".gitignore")]
         self._layers: tuple[tuple[str, Patterns], ...] = (("", Patterns(lines)),) if lines else ()
+
+    @classmethod
+    def around(cls, root: Path) -> IgnoreRules:
+        """Return the rules for a folder, those of the repository that it lies in too, unless they name the folder."""
+        top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+        rules = cls(top)
+        folder = ""
+        for part in root.relative_to(top).parts:
+            folder = f"{folder}{part}"
+            if rules.ignores(folder, folder=True):
+                return cls(root)
+            rules = rules.below(top, folder)
+            folder += "/"
+        rules = copy.copy(rules)
+        rules._above = folder  # noqa: SLF001 - its own copy
+        return rules
 
     def below(self, root: Path, folder: str) -> IgnoreRules:
         """Return the rules of a folder inside this one; these themselves where it adds none."""
@@ -77,11 +94,12 @@ class IgnoreRules:
         if not lines:
             return self
         inner = copy.copy(self)
-        inner._layers = (*self._layers, (f"{folder}/", Patterns(lines)))  # noqa: SLF001 - its own copy
+        inner._layers = (*self._layers, (f"{self._above}{folder}/", Patterns(lines)))  # noqa: SLF001 - its own copy
         return inner
 
     def ignores(self, path: str, *, folder: bool) -> bool:
         """Tell whether a path below the root is ignored; the innermost file that speaks of it decides."""
+        path = self._above + path
         for prefix, patterns in reversed(self._layers):
             verdict = patterns.verdict(path.removeprefix(prefix), folder=folder)
             if verdict is not None:

@@ -182,11 +182,8 @@ class RepositorySource(FolderSource):
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        below = [
-            each
-            for each in self._clones.submodules(self._spec.name)
-            if PurePosixPath(each).is_relative_to(self._spec.below)
-        ]
+        absent = self._checkout.absent if self._checkout is not None else ()
+        below = [each for each in absent if PurePosixPath(each).is_relative_to(self._spec.below)]
         advice = "Register their repositories by themselves."
         found = [LeftOut("submodules", len(below), tuple(below[:MOST_EXAMPLES]), advice)] if below else []
         return (*super().left_out, *found)

@@ -207,6 +207,7 @@ class ReadLinesResponse(Response):
     commit: str = ""
     permalink: str = ""
     uncommitted: bool = False
+    line_cut: bool = Field(default=False, description="The line is too long to be shown whole; its end is left out.")
     more: bool = Field(default=False, description="Lines follow; go on at end_line + 1.")
 
 
@@ -225,7 +226,9 @@ class RefreshResponse(Response):
     files_processed: int = 0
     files_unchanged: int = 0
     files_removed: int = 0
+    files_skipped: int = Field(default=0, description="Files passed over: binary, generated, too large …")
     chunks_created: int = 0
     chunks_embedded: int = 0
     duration_ms: int = 0
     errors: list[str] = Field(default=[])
+    warnings: list[str] = Field(default=[], description="What is not in the index, or may be wrong in it.")

@@ -109,6 +109,8 @@ def _utc(moment: str) -> str:
     return moment.replace("+00:00", "Z")
 
 
+_MOST_WARNINGS = 20
+"""Warnings of one refresh: each sentence is told once, so that more are rare."""
 _LINES = 200
 """Lines read where no end is named: most functions are shorter."""
 _MOST_CHARACTERS = 60_000
@@ -197,7 +199,8 @@ def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shap
         start_line=first,
         end_line=last,
         total_lines=len(lines),
-        content="\n".join(chosen),
+        content="\n".join(chosen)[:_MOST_CHARACTERS],
+        line_cut=len(chosen[0]) > _MOST_CHARACTERS,
         language=record.label("language"),
         commit=commit,
         permalink=link(service, info, commit, path, (first, last)),
@@ -229,6 +232,7 @@ def refresh_repository(
         head_commit=done.commit,
         stale=False,
         errors=done.errors or None,
+        warnings=done.warnings[:_MOST_WARNINGS] or None,
         keep=shapes.RefreshResponse.model_fields,
     )
 
@@ -257,6 +261,9 @@ def _freshness(info: RepositoryInfo, fresh: Freshness) -> shapes.RepositoryFresh
 def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
     if not answer.searched:
         return "No repository is indexed yet.", ["Index one with `pk-mcp index URL`."]
+    if not any(info.file_count for info in answer.searched):
+        names = ", ".join(info.name for info in answer.searched)
+        return f"No file of {names} is indexed.", ["`pk-mcp index` tells which files were left out, and why."]
     if answer.notes:
         return " ".join(answer.notes), ["Leave out the filter, or correct it."]
     if answer.below_threshold:
