@@ -62,6 +62,17 @@ def test_a_small_file_is_one_chunk(reader: CodeReader) -> None:
     assert uuid.UUID(chunk.id).version == 5
 
 
+def test_pieces_of_a_file_with_too_many_chunks_are_named_by_the_symbols_they_hold(reader: CodeReader) -> None:
+    content = "\n".join(f"def f{number}(a):\n{body('value', 9)}\n" for number in range(30))
+    made = chunks_of(reader, "a.py", content, CodeChunker(max_tokens=60, max_chunks=40))
+    lines = content.split("\n")
+    for chunk in made:
+        first, last = chunk.lines or (0, 0)
+        within = [lines[row].split("(")[0][4:] for row in range(first) if lines[row].startswith("def ")][-1]
+        begun = [lines[row].split("(")[0][4:] for row in range(first, last) if lines[row].startswith("def ")]
+        assert chunk.section_title == ", ".join(dict.fromkeys([within, *begun]))
+
+
 def test_what_a_symbol_is_generic_over_or_implements_is_not_part_of_how_it_is_called(reader: CodeReader) -> None:
     content = "impl<T> Stack<Vec<T>> {\n  fn push() {\n  }\n}\nimpl<T> Display for Stack<T> {\n  fn fmt() {\n  }\n}\n"
     (chunk,) = chunks_of(reader, "a.rs", content)

@@ -94,7 +94,7 @@ class CodeChunker:
         most = self._max_chunks * -(-self._max_tokens // capacity(None))
         if len(pieces) > most:
             pieces = packer.by_blocks()
-        writer = _Writer(document, document_type, contexts)
+        writer = _Writer(file, document_type, contexts)
         chunks = [writer.write(index, piece) for index, piece in enumerate(check_each(pieces[:most]))]
         left_out = lines_left_out(document, chunks)
         if left_out is not None:
@@ -125,7 +125,9 @@ def lines_left_out(document: Document, chunks: Sequence[Chunk]) -> tuple[int, in
 class _Writer:
     """Write the chunks of one document."""
 
-    def __init__(self, document: Document, document_type: str, contexts: CodeContexts) -> None:
+    def __init__(self, file: SourceFile, document_type: str, contexts: CodeContexts) -> None:
+        document = file.document
+        self._file = file
         self._document = document
         self._type = document_type
         self._contexts = contexts
@@ -172,10 +174,16 @@ class _Writer:
         return self._by_place[bisect_left(self._starts, span.start) : bisect_left(self._starts, span.end)]
 
     def _title(self, piece: CodePiece, opened: Sequence[int]) -> str:
-        """Name the symbols that begin in a piece, without those inside them, else the one that it is a part of."""
+        """Name the symbols of a piece, without those inside them: the one that ends in it, and those that begin in it.
+
+        Where there is none, it is the one that the piece is a part of.
+        """
         sections = self._document.sections
         inner = set(opened)
-        names = list(dict.fromkeys(sections[row].title for row in opened if sections[row].parent not in inner))
+        ends = [one.index for one in self._document.ancestors(self._file.begun(piece.span))]
+        ends = ends[len(self._document.ancestors(piece.section)) :][:1]
+        rows = [*ends, *(row for row in opened if sections[row].parent not in inner)]
+        names = list(dict.fromkeys(sections[row].title for row in rows))
         if not names:
             return sections[piece.section].title if piece.section is not None else ""
         return ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")

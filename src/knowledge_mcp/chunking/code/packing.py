@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -44,6 +44,7 @@ class SourceFile:
         self.document = document
         self.blocks = document.blocks
         self._measure = measure
+        self._block_starts = [block.span.start for block in document.blocks]
         self._starts = token_starts(document.text, Span(0, len(document.text)), measure)
 
     def span(self, first: int, last: int) -> Span:
@@ -61,6 +62,17 @@ class SourceFile:
     def exact(self, span: Span) -> int:
         """Count the tokens of a span by itself."""
         return self._measure.count_tokens(span.of(self.document.text))
+
+    def around(self, span: Span) -> int | None:
+        """Return the innermost symbol that holds all of a span."""
+        section = self.begun(span)
+        while section is not None and not self.document.sections[section].span.contains(span):
+            section = self.document.sections[section].parent
+        return section
+
+    def begun(self, span: Span) -> int | None:
+        """Return the innermost symbol in which a span begins."""
+        return self.blocks[max(bisect_right(self._block_starts, span.start) - 1, 0)].section
 
     def tree(self) -> list[Unit]:
         """Build the units of the file's top level."""
@@ -316,6 +328,7 @@ class Packer:
         while waiting:
             checkpoint()
             piece = waiting.pop()
+            piece = replace(piece, section=self.file.around(piece.span))
             tokens = self.file.exact(piece.span)
             if len(piece.span) <= 1 or tokens <= self.capacity(piece.section):
                 yield replace(piece, tokens=tokens)
