@@ -212,3 +212,8 @@ def test_numbers_in_a_table_have_the_unit_that_stands_above_them() -> None:
     row = report_on(demand, document=reading(table)).rows[0]
     assert [(each.result, each.found) for each in row.checks] == [("not met", "800 mm")]
     assert row.evidence[0].quote == quote
+
+
+def test_a_name_with_its_number_is_evidence() -> None:
+    row = report_on("Pump weight: at most 5 t", document=reading("# Data\n\nPump weight: 6 t\n")).rows[0]
+    assert [(each.result, each.found) for each in row.checks][:1] == [("not met", "6 t")]

@@ -51,6 +51,8 @@ _FEWEST_ROWS = 5
 """Obligations from which on none with evidence means that the two are not about the same thing."""
 _NOT_WORD = re.compile(r"\W+")
 _WORD = re.compile(r"[^\W_]{2,}")
+_NAMED_FIGURE = re.compile(r"[^\W\d_]{2}.{0,80}\d", re.DOTALL)
+"""A name with its number, as in a list of data: "Weight: 6 t"."""
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
 _ROW_LINE = re.compile(r"[ \t]*\|")
 _UNIT_ABOVE = re.compile(r"(?P<name>[^(\[]{2,80}?),?\s?[(\[](?:in )?(?P<unit>[^()\[\]]{1,12})[)\]]")
@@ -232,7 +234,7 @@ def _same(text: str) -> str:
 def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
     """Yield the sentences, list items and table rows of a text, each with the lead-in that it depends on before it.
 
-    Headings are left out, and what has fewer than three words.
+    Headings are left out, and what has fewer than three words and no number.
     """
     begin = 0
     for entry in part.structure.sections:
@@ -261,7 +263,7 @@ def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
         if not is_item:
             lead = ""
         said = _below(head, words) if head else f"{lead} {words}".strip()
-        if len(_WORD.findall(said[:_LONGEST])) >= _FEWEST_WORDS:
+        if len(_WORD.findall(said[:_LONGEST])) >= _FEWEST_WORDS or _NAMED_FIGURE.search(said):
             yield span, said
         if LEADS.search(words) is not None and not is_item:
             lead = words[-_LONGEST:]
