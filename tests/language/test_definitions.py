@@ -141,6 +141,7 @@ def test_ordinary_sentences_of_a_terms_clause_define_nothing(printed: str) -> No
     ("printed", "term"),
     [
         ("“Widget” means any thing without a name.", "Widget"),
+        ("3.5 The term “widget” means any thing without a name.", "widget"),
         ('The term "widget" refers to a thing without a name.', "widget"),
         ("A widget is defined as a thing without a name.", "widget"),
     ],
