@@ -33,6 +33,8 @@ def _heading(text: str, number: str | None = None, level: int = 1, *, informativ
         ("Symbols and abbreviated terms", SectionRole.ABBREVIATIONS),
         ("Example 2: pumps", SectionRole.EXAMPLE),
         ("Loads", SectionRole.BODY),
+        ("Term", SectionRole.BODY),
+        ("Terms", SectionRole.DEFINITIONS),
         ("Scope of supply", SectionRole.BODY),
         ("Reference voltage", SectionRole.BODY),
     ],

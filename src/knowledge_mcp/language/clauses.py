@@ -62,6 +62,7 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
     (
         SectionRole.DEFINITIONS,
         re.compile(
+            r"(?!term\Z)"  # of a contract: how long it runs
             r"(?:key |general |common |basic |conventions,? and |notation,? and )?(?:terms?|definitions?"
             r"|glossary|vocabulary|terminology|nomenclature)"
             r"(?:,? (?:and|&|of|or) (?:key )?(?:terms?|definitions?|acronyms|abbreviations|abbreviated terms|symbols"

@@ -35,7 +35,8 @@ _QUOTED_TERM = (
 )
 _QUOTED_GROUPS = ("curly", "low", "straight", "single", "bold")
 _MEANS = re.compile(
-    r"(?:\(?[a-z0-9]{1,3}[.)]\s+|\d{1,2}(?:\.\d{1,3}){1,4}\.?\s+)?\W{0,3}(?:(?:The|A|An|the|In this \w+,?|Le|La|El|Der|Die|Das|Ein|Eine)\s+"
+    r"(?:\(?[a-z0-9]{1,3}[.)]\s+|\d{1,2}(?:\.\d{1,3}){1,4}\.?\s+)?\W{0,3}"
+    r"(?:(?:The|A|An|the|In this \w+,?|Le|La|El|Der|Die|Das|Ein|Eine)\s+"
     r"(?:(?:terms?|terme|término|Begriff|Ausdruck|words?|expression|phrase)\s+)?)?"
     rf"{_QUOTED_TERM}(?:\s+\([^)]{{2,60}}\))?,?\s+"
     r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for|bezeichnet|bedeutet"
