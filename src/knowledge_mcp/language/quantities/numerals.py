@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from knowledge_mcp.language.multilingual.recognition import language_of
+
 _COUNTED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
@@ -76,6 +78,10 @@ _JOINED = re.compile(rf"(?P<and>\band\s)?\b(?P<word>{_WORD}|an?(?=\s))\b", re.IG
 _ONE_ELSEWHERE = {
     language: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE) for language, words in _ELSEWHERE.items()
 }
+_ANY_WORD = re.compile(
+    rf"\b(?:{'|'.join(dict.fromkeys((*_WORDS, *_PARTS, *(word for words in _ELSEWHERE.values() for word in words))))})",
+    re.IGNORECASE,
+)
 _AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
 _FRACTION = re.compile(
     r"\b(?P<over>one|two|three|five|seven)(?:[ -](?P<under>halves|thirds|quarters|fourths|fifths|sixths|eighths|tenths)"
@@ -128,9 +134,11 @@ def _is_repeated(text: str, word: Numeral, digits: Numeral) -> bool:
     return word.is_word and word.value == digits.value and between.strip() == "(" and behind == ")"
 
 
-def words_for_numbers(text: str, language: str | None = "en") -> list[Numeral]:
-    """List the numbers of a text that are written in words; the arguments are those of `numerals_in`."""
-    return [each for each in numerals_in(text, language) if each.is_word]
+def words_for_numbers(text: str) -> list[Numeral]:
+    """List the numbers of a text that are written in words, in its own language too."""
+    if _ANY_WORD.search(text) is None:
+        return []
+    return [each for each in numerals_in(text, language_of(text)) if each.is_word]
 
 
 def _of_digits(match: re.Match[str], text: str) -> Numeral:
