@@ -180,6 +180,15 @@ def test_an_empty_knowledge_base_is_a_warning_with_the_way_to_fill_it(clinic: Cl
     assert "knowledge-ingest" in checks(done.out)["contents"]["what_to_do"]
 
 
+def test_an_empty_collection_beside_others_is_no_warning(clinic: Clinic, knowledge: Command) -> None:
+    store = AilingStore()
+    store.create_collection("planning", SPACE)
+    clinic.use(store, HashingEmbedder(), filled=False)
+    found = checks(knowledge("doctor", "--json").out)["contents"]
+    assert found["status"] == "ok"
+    assert "other collections (planning) were not verified" in found["message"]
+
+
 def test_wrong_settings_fail_and_the_rest_is_still_examined(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

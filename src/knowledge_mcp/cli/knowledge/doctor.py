@@ -320,8 +320,12 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
         for each in base.outgrown(anywhere=True):
             yield CheckOutcome("store size", "warn", each.message, each.suggestion)
         if base.opened.info() is None:
+            others = ", ".join(each.name for each in base.store.collections())
             yield CheckOutcome(
-                "contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it."
+                "contents",
+                "ok" if others else "warn",
+                f"'{base.collection}' is empty{f'; other collections ({others}) were not verified' if others else ''}",
+                "`knowledge-ingest FOLDER` fills it.",
             )
             return
         findings = verify(base, repair=repair)
