@@ -435,7 +435,8 @@ def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
     if [each.unit for each in ours] != [each.unit for each in theirs]:
         return None
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
-    if len(differ) != 1:
+    places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance stand in one
+    if len(places) != 1:
         return None  # two that differ are a condition and what holds under it
     return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT)}{each}" for each in differ[0])
 
