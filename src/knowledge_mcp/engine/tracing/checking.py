@@ -33,6 +33,7 @@ from knowledge_mcp.engine.tracing.obligations import (
 )
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.language.demands import without_own_label
+from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -55,7 +56,11 @@ _NAMED_FIGURE = re.compile(r"[^\W\d_]{2}.{0,80}\d", re.DOTALL)
 """A name with its number, as in a list of data: "Weight: 6 t"."""
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
 _ROW_LINE = re.compile(r"[ \t]*\|")
-_UNIT_ABOVE = re.compile(r"(?P<name>[^(\[]{2,80}?),?\s?[(\[](?:in )?(?P<unit>[^()\[\]]{1,12})[)\]]")
+_UNIT_ABOVE = re.compile(
+    r"(?P<name>[^(\[]{2,80}?)(?:,?\s?(?:in )?[(\[](?:in )?(?P<bracketed>[^()\[\]]{1,12})[)\]]"
+    r"|(?:,|\sin|\s?/)\s?(?P<led>[^\s()\[\]]{1,8})|\s(?P<alone>[^\s()\[\]/]{2,8}))"
+)
+"""A head of a column with its unit: "Width (mm)", "Width, mm", "Breite in mm", "l/mm", "Width mm"."""
 _FIGURE = re.compile(r"[<>≤≥±~+−-]{0,2}\s?\d[\d.,  /½¼¾]{0,20}")
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
 _DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT})
@@ -298,8 +303,9 @@ def _below(head: Sequence[str], row: str) -> str:
     said: list[str] = []
     for above, cell in zip_longest(head, _cells(row), fillvalue=""):
         named = _UNIT_ABOVE.fullmatch(above) if _FIGURE.fullmatch(cell) else None
-        if named is not None:
-            said.append(f"{named['name']}: {cell} {named['unit']}")
+        unit = named and (named["bracketed"] or named["led"] or named["alone"])
+        if named and unit and is_physical(unit_behind(f"1 {unit}", 1).base):
+            said.append(f"{named['name']}: {cell} {unit}")
         elif cell:
             said.append(f"{above}: {cell}" if above else cell)
     return "; ".join(said)
