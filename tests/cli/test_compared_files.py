@@ -202,3 +202,11 @@ def test_words_behind_the_number_of_an_article_are_compared(read: Read) -> None:
     old += "Article 3 The fee is 500 euro.\n\nArticle 4 Whoever fails shall pay 5 000 euro.\n"
     found = read(old, old.replace("30 days", "60 days").replace("5 000", "9 000"))
     assert told(found) == [("number", "30", "60"), ("number", "5 000", "9 000")]
+
+
+def test_a_letter_above_a_line_of_hyphens_is_text(read: Read) -> None:
+    letter = (
+        "Dear Mr. Smith:\nThe term is two years.\nYou shall keep it safe.\nYours sincerely,\n--------------\nA. Jones\n"
+    )
+    found = read(letter, letter.replace("two years", "four years"))
+    assert told(found) == [("number", "two", "four")]

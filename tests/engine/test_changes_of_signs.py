@@ -44,6 +44,12 @@ def test_a_sign_that_says_something_is_a_change(old: str, new: str, found: list[
             "Answer within sixty (60) days.",
             [("number", "thirty (30)", "sixty (60)")],
         ),
+        (
+            "Answer within 30 (thirty) days.",
+            "Answer within 60 (sixty) days.",
+            [("number", "30 (thirty)", "60 (sixty)")],
+        ),
+        ("Answer within ten (10) days.", "Answer within ten (12) days.", [("number", "ten (10)", "ten (12)")]),
         ("It has twenty-five doors.", "It has twenty-six doors.", [("number", "twenty-five", "twenty-six")]),
         ("It has two thirds of it.", "It has one third of it.", [("number", "two thirds", "one third")]),
         ("It has not more than 9 W.", "It has 9 W or less.", [("words", "not more than … W.", "W or less.")]),

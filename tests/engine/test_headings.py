@@ -22,6 +22,7 @@ from knowledge_mcp.model.document import Span
         ("4", "", "4.1 Doors shall be shut.", None),
         (None, "Doors", "They are shut.", None),
         (None, "", "They are shut.", None),
+        (None, "Doors are kept sh …", "Doors are kept shut.", "Doors are kept sh"),
         (None, "Door", "Doors are shut.", None),
     ],
 )

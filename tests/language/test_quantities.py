@@ -136,6 +136,7 @@ def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
         ("at least 5 in the room, 404 in response", [("at least 5", 5, ""), ("404", 404, "")]),
         ("at least twenty-five mm", [("at least twenty-five mm", 0.025, "m")]),
         ("within one hundred and twenty (120) days", [("at most one hundred and twenty (120) days", 120 * 86400, "s")]),
+        ("within 30 (thirty) days", [("at most 30 (thirty) days", 30 * 86400, "s")]),
         ("within five (5) business days", [("at most five (5) business days", 5, "working day")]),
         ("within 30 calendar days", [("at most 30 calendar days", 30 * 86400, "s")]),
         ("not more than one and a half hours", [("at most one and a half hours", 5400, "s")]),

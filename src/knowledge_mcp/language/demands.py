@@ -94,10 +94,13 @@ def limits(sentence: str) -> list[PrintedMark]:
     text = _DATE.sub(lambda date: "x" * len(date[0]), text)
     marks = _list_marks(text)
     numbers = [(match.span(), _number_key(match.group())) for match in _NUMBER.finditer(text)]
-    numbers += [((each.start, each.end), f"{each.value:.15g}") for each in words_for_numbers(text)]
+    numbers += [
+        ((each.start, each.end), f"{each.value:.15g}" + (f"({each.other:.15g})" if each.other is not None else ""))
+        for each in words_for_numbers(text)
+    ]
     numbers += [(match.span(), match.group().lower()) for match in _TIMES.finditer(text)]
     end = 0
-    for (start, stop), number in sorted(numbers):
+    for (start, stop), number in sorted(numbers, key=lambda each: (each[0][0], -each[0][1])):
         if start in marks or start < end:
             continue
         behind = _UNIT_WORD.match(text, stop)

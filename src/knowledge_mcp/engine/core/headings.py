@@ -10,6 +10,8 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _FIRST_WORD = re.compile(r"[\W_]{0,9}[^\W\d_]{1,20}(?=[\W\d])")
 """What may stand before a number: "Article 4"."""
 
+_SHORTENED = " …"
+"""The end of a title that is too long for an outline: what it leaves out is text."""
 _ASIDE = re.compile(r"[ \t]*[(\[][^()\[\]\n]{1,60}[)\]](?=[ \t]*(?:\n|\Z))")
 """What may stand behind a title: "(informative)"."""
 
@@ -25,21 +27,25 @@ def heading_end(text: str, entry: OutlineEntry) -> int | None:
         The place behind number, title and what stands there in brackets; None where the section begins otherwise.
     """
     start, stop = entry.span.start, entry.span.end
-    letters = _NOT_WORD.sub("", f"{entry.number or ''}{entry.title}")
+    title = entry.title.removesuffix(_SHORTENED)
+    letters = _NOT_WORD.sub("", f"{entry.number or ''}{title}")
     word = _FIRST_WORD.match(text, start, stop)
-    ends = (_behind(letters, text, place, stop) for place in (start, *([word.end()] if word else ())))
+    is_whole = title == entry.title
+    ends = (_behind(letters, text, place, stop, is_whole) for place in (start, *([word.end()] if word else ())))
     end = next((end for end in ends if end is not None), None)
     aside = _ASIDE.match(text, end, stop) if end is not None and entry.title else None
     return aside.end() if aside else end
 
 
-def _behind(letters: str, text: str, place: int, stop: int) -> int | None:
+def _behind(letters: str, text: str, place: int, stop: int, is_whole: bool) -> int | None:
     for letter in letters:
         while place < stop and not text[place].isalnum():
             place += 1
         if place >= stop or text[place] != letter:
             return None
         place += 1
+    if not is_whole:
+        return place
     while place < stop and not (text[place].isspace() or text[place].isalnum()):
         place += 1
     return place if letters and not (place < stop and text[place].isalnum()) else None

@@ -98,7 +98,8 @@ class Numeral(NamedTuple):
         start, end: where it stands.
         value: what it comes to.
         money: the sign of a currency, empty for none.
-        is_word: it is written in letters.
+        is_word: it is written in letters, or in both ways: "thirty (30)".
+        other: what stands in the brackets of one in both ways, where that is another number.
     """
 
     start: int
@@ -106,6 +107,7 @@ class Numeral(NamedTuple):
     value: float
     money: str = ""
     is_word: bool = False
+    other: float | None = None
 
 
 def numerals_in(text: str, language: str | None = "en") -> list[Numeral]:
@@ -122,16 +124,17 @@ def numerals_in(text: str, language: str | None = "en") -> list[Numeral]:
     for each in found:
         last = kept[-1] if kept else None
         if last is not None and _is_repeated(text, last, each):
-            kept[-1] = last._replace(end=each.end + 1)
+            other = None if last.value == each.value else each.value
+            kept[-1] = last._replace(end=each.end + 1, is_word=True, other=other)
         elif last is None or each.start >= last.end:
             kept.append(each)
     return kept
 
 
-def _is_repeated(text: str, word: Numeral, digits: Numeral) -> bool:
-    """Tell whether a number in brackets says that of the word before it: "thirty (30) days"."""
-    between, behind = text[word.end : digits.start], text[digits.end : digits.end + 1]
-    return word.is_word and word.value == digits.value and between.strip() == "(" and behind == ")"
+def _is_repeated(text: str, one: Numeral, other: Numeral) -> bool:
+    """Tell whether a number in brackets says the one before it in the other way: "thirty (30)", "30 (thirty)"."""
+    between, behind = text[one.end : other.start], text[other.end : other.end + 1]
+    return one.is_word is not other.is_word and between.strip() == "(" and behind == ")"
 
 
 def words_for_numbers(text: str) -> list[Numeral]:

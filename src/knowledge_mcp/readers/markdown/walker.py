@@ -29,6 +29,8 @@ _CLOSING_MARKS = re.compile(r"(?<![\s#])[ \t]++#+\s*\Z")
 """What closes a heading, and is read as its words where attributes follow: `## Scope ## {#scope}`."""
 _ESCAPED_MARK = re.compile(r"\\#\s*+\{[^{}]*\}\s*\Z")
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
+_MOST_HEADING_LINES, _LONGEST_HEADING = 2, 300
+"""Lines and characters of a heading that is underlined; what has more is a paragraph with a rule below it."""
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
 _MDX_CODE = re.compile(r"(?:import|export)\s.+")
@@ -52,6 +54,12 @@ class _Term:
     text: RichText
     lines: tuple[int, int] | None
     pages: tuple[int, ...]
+
+
+def _is_ruled_text(token: Token, inline: Token) -> bool:
+    """Tell whether what CommonMark takes for a heading is text above a line of hyphens, for its lines or its length."""
+    is_long = inline.content.count("\n") + 1 > _MOST_HEADING_LINES or len(inline.content) > _LONGEST_HEADING
+    return token.markup in {"-", "="} and is_long
 
 
 def _is_quoted(label: str) -> bool:
@@ -103,10 +111,10 @@ class MarkdownWalker:
                 stop = next(k for k in range(index, len(tokens)) if tokens[k].type == "table_close")
                 self._table(tokens[index:stop])
                 index = stop
-            elif token.type == "heading_open":
+            elif token.type == "heading_open" and not _is_ruled_text(token, tokens[index + 1]):
                 self._heading(int(token.tag[1]), tokens[index + 1])
                 index += 2
-            elif token.type in {"paragraph_open", "dt_open"}:
+            elif token.type in {"paragraph_open", "dt_open", "heading_open"}:
                 self._text(token, tokens[index + 1])
                 index += 2
             else:
