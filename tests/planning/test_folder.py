@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -222,12 +223,25 @@ def test_a_folder_that_holds_nothing_any_more_names_what_it_held_and_is_not_prun
     assert len(filled.service.documents_of(REF)) == 2
 
 
+def taking(steps: Sequence[Callable[[], object]]) -> Callable[[], bool]:
+    """Make a pause of a watch: each takes one step, and the last one ends it."""
+    left = iter(steps)
+
+    def pause() -> bool:
+        step = next(left, None)
+        if step is not None:
+            step()
+        return step is not None
+
+    return pause
+
+
 def test_a_watched_folder_names_what_is_gone_but_not_what_is_only_renamed(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.paper("a.pdf", "Access from the north.")
     world.paper("b.pdf", "Access from the south.")
-    steps = iter(
+    pause = taking(
         [
             lambda: (world.papers / "a.pdf").rename(world.papers / "c.pdf"),
             (world.papers / "b.pdf").unlink,
@@ -235,12 +249,6 @@ def test_a_watched_folder_names_what_is_gone_but_not_what_is_only_renamed(
             lambda: None,
         ]
     )
-
-    def pause() -> bool:
-        step = next(steps, None)
-        if step is not None:
-            step()
-        return step is not None
 
     choices = FolderChoices(world.papers, REF, watch=True, prune=True)
     assert FolderRun(world.service, choices, pause=pause).run() == ExitCode.SUCCESS
@@ -295,7 +303,7 @@ def test_what_every_document_would_meet_ends_the_run(tmp_path: Path) -> None:
 
 def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_growing(world: World) -> None:
     world.paper("a.pdf", *report(topic="First. "))
-    steps = iter(
+    pause = taking(
         [
             lambda: world.paper("b.pdf", *report(topic="Second. ", pages=1)),
             lambda: world.paper("b.pdf", *report(topic="Second. ", pages=2)),  # still growing
@@ -306,12 +314,6 @@ def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_g
             lambda: None,
         ]
     )
-
-    def pause() -> bool:
-        step = next(steps, None)
-        if step is not None:
-            step()
-        return step is not None
 
     assert FolderRun(world.service, FolderChoices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
     listed = world.call("list_ingested_documents", application_ref=REF)["documents"]

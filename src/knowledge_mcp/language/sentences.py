@@ -138,6 +138,11 @@ def row_cells(start: int, line: str) -> list[Span]:
     return cells[first:last]
 
 
+def cell_texts(line: str) -> list[str]:
+    """List what the cells of one row say, without the blanks around."""
+    return [cell.of(line).strip() for cell in row_cells(0, line)]
+
+
 _CHARACTERS_PER_TOKEN = 5
 _TRIES = 8
 _BLOCK = re.compile(r"\n[ \t]*\n")

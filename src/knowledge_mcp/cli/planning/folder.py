@@ -175,7 +175,7 @@ def _signature(path: Path) -> Signature | None:
         status = path.stat() if path.exists() else path.lstat()  # a link that leads nowhere is told too
     except OSError:
         return None
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns  # the last one tells of permissions too
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns  # the last one changes with permissions too
 
 
 _JOB = "knowledge_mcp.readers.images.thumbnails:render"

@@ -176,12 +176,14 @@ class FolderRun:
             Whether there is one that was not named before.
         """
         found = self._watch.found
-        unread = [path for path in found.documents if os.path.exists(path) and not os.access(path, os.R_OK)]  # noqa: PTH110
+        there = filter(os.path.exists, found.documents)  # `Path.exists` raises for a place that is closed to us
+        unread = [path for path in there if not os.access(path, os.R_OK)]
         is_sure = bool(found.documents) and not found.closed and not unread
         news = False
         for path in [path for path in self._outcomes if is_gone(path) and self._outcomes[path].status not in _NO_FILE]:
             del self._outcomes[path]
-        for record in self._service.gone(self._ref, self._place) if os.path.isdir(self._place) else ():  # noqa: PTH112
+        is_folder = os.path.isdir(self._place)  # noqa: PTH112 - `Path.is_dir` raises for a place that is closed to us
+        for record in self._service.gone(self._ref, self._place) if is_folder else ():
             path, removes = path_of_text(record.label("file_path")), self._choices.prune and is_sure
             status = "removed" if removes else "gone"
             if path in self._outcomes and self._outcomes[path].status == status:

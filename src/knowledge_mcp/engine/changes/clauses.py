@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.core.designations import Designation, designations
-from knowledge_mcp.engine.core.headings import heading_end
+from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.language.force import Convention, detect_convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.model.chunk import Chunk, Definition
@@ -212,9 +212,7 @@ def _after_heading(text: str, entry: OutlineEntry) -> int:
     title = re.sub(r"\W+", "", entry.title)
     if not title:
         return start  # rather its number too than nothing
-    end, line = text.find("\n\n", start, stop), text.find("\n", start, stop)
-    if line < 0:
-        return stop
+    end, line = text.find("\n\n", start, stop), line_end(text, entry)
     if end > line and re.sub(r"\W+", "", text[start:line]).endswith(title):
         return line
     return end if end >= 0 else line

@@ -37,6 +37,12 @@ def heading_end(text: str, entry: OutlineEntry) -> int | None:
     return aside.end() if aside else end
 
 
+def line_end(text: str, entry: OutlineEntry) -> int:
+    """Find the end of the line that a section begins with."""
+    end = text.find("\n", entry.span.start, entry.span.end)
+    return entry.span.end if end < 0 else end
+
+
 def _behind(letters: str, text: str, place: int, stop: int, is_whole: bool) -> int | None:
     for letter in letters:
         while place < stop and not text[place].isalnum():

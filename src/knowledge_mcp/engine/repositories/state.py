@@ -163,7 +163,7 @@ class RepositoryStates:
         """Look at a folder of this machine now.
 
         Raises:
-            KnowledgeError: it is gone, or git cannot tell of it.
+            KnowledgeError: it is gone, or git cannot read it.
         """
         indexed = info.freshness.indexed_commit
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Protocol
 
-from knowledge_mcp.engine.core.headings import heading_end
+from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
 from knowledge_mcp.engine.tracing.checks import (
@@ -34,7 +34,7 @@ from knowledge_mcp.engine.tracing.obligations import (
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
-from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
+from knowledge_mcp.language.sentences import LEADS, cell_texts, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
@@ -254,8 +254,7 @@ def _after_heading(text: str, entry: OutlineEntry) -> int:
     end = heading_end(text, entry)
     if end is not None:
         return end
-    line = text.find("\n", entry.span.start, entry.span.end)
-    line = entry.span.end if line < 0 else line
+    line = line_end(text, entry)
     title, printed = (_NOT_WORD.sub("", each) for each in (entry.title, text[entry.span.start : line]))
     return line if title and (title in printed or printed in title) else entry.span.start
 
@@ -286,7 +285,7 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]
             yield from ((each, []) for each in sentence_spans(text, start, begin))
             start = end
             if _RULE_LINE.match(line):
-                head = _cells(row.of(text))
+                head = cell_texts(row.of(text))
             else:
                 row = Span(begin, end).trimmed(text)
                 yield row, head
@@ -294,14 +293,10 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]
     yield from ((each, []) for each in sentence_spans(text, start, stop))
 
 
-def _cells(row: str) -> list[str]:
-    return [each.of(row).strip() for each in row_cells(0, row)]
-
-
 def _below(head: Sequence[str], row: str) -> str:
     """Say a row with what stands above its cells; a number has the unit that stands there in brackets."""
     said: list[str] = []
-    for above, cell in zip_longest(head, _cells(row), fillvalue=""):
+    for above, cell in zip_longest(head, cell_texts(row), fillvalue=""):
         named = _UNIT_ABOVE.fullmatch(above) if _FIGURE.fullmatch(cell) else None
         unit = named and (named["bracketed"] or named["led"] or named["alone"])
         if named and unit and is_physical(unit_behind(f"1 {unit}", 1).base):

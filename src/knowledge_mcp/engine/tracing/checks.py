@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, mentions_at
 from knowledge_mcp.engine.core.editions import Editions
-from knowledge_mcp.engine.core.headings import heading_end
+from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
@@ -143,9 +143,7 @@ def headings_of(parts: Sequence[ReadDocument], terms: Terms) -> list[SectionHead
     for number, part in enumerate(parts):
         for each in part.structure.sections:
             end = heading_end(part.text, each)
-            if end is None and (end := part.text.find("\n", each.span.start, each.span.end)) < 0:
-                end = each.span.end
-            span = Span(each.span.start, end).trimmed(part.text)
+            span = Span(each.span.start, line_end(part.text, each) if end is None else end).trimmed(part.text)
             if len(span):
                 found.append(SectionHeading(number, span, frozenset(terms(each.title))))
     return found

@@ -22,7 +22,7 @@ from knowledge_mcp.language.glossary.entries import (
     without_pointers,
 )
 from knowledge_mcp.language.glossary.terms import entry_number, read_entry, says
-from knowledge_mcp.language.sentences import row_cells, sentence_spans
+from knowledge_mcp.language.sentences import cell_texts, sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import check_each
@@ -315,7 +315,7 @@ class _Finder:
 
     def _table(self, block: Block, role: SectionRole) -> Iterator[Definition]:
         lines = block.span.of(self.text).split("\n")
-        header = [cell.of(lines[0]).strip().strip("*_") for cell in row_cells(0, lines[0])]
+        header = [cell.strip("*_") for cell in cell_texts(lines[0])]
         columns = _glossary_columns(header)
         headed = columns is not None
         if columns is None:
@@ -325,7 +325,7 @@ class _Finder:
         number = self.facts.clause_number(block.section)
         position = block.span.start
         for row, line in enumerate(check_each(lines)):
-            cells = [cell.of(line).strip() for cell in row_cells(0, line)]
+            cells = cell_texts(line)
             if line.strip(" |:-") and len(cells) > max(columns):
                 term, words = cells[columns[0]], cells[columns[1]]
                 fits = expansion_fits(term.strip("*_`"), words)

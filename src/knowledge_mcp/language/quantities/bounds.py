@@ -76,8 +76,10 @@ _MOST = re.compile(
     rf"|por debajo de)){_FILLERS}",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"\b(?:between|from|zwischen|von|entre|de)\s{0,3}\Z", re.IGNORECASE)
-OPENS = re.compile(r"(?:between|from|zwischen|von|entre|de)\s", re.IGNORECASE)
+_OPENING = "between|from|zwischen|von|entre|de"
+_BETWEEN = re.compile(rf"\b(?:{_OPENING})\s{{0,3}}\Z", re.IGNORECASE)
+OPENS = re.compile(rf"(?:{_OPENING})\s", re.IGNORECASE)
+"""How a range begins: "between 5 and 10 V"."""
 
 
 def _behind(compared: str, extreme: str, elsewhere: str, sign: str) -> re.Pattern[str]:

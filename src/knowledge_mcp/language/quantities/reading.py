@@ -217,7 +217,9 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
     """List the numbers with their units; what a clock says is left out, "1:12" and "1 in 12" are ratios."""
     numerals = numerals_in(sentence, language)
     found: list[_Measured] = []
-    clocks = [match.span() for match in _CLOCK.finditer(sentence) if match["half"] or not _is_ratio(match.group())]
+    clocks = [
+        match.span() for match in _CLOCK.finditer(sentence) if match["half"] or not match.group().startswith("1:")
+    ]
     place = 0
     while place < len(numerals):
         one = numerals[place]
@@ -233,10 +235,6 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
         mark = sentence[one.end : unit.end].strip(" \u00a0\u2009\u202f-")
         found.append(_Measured(one.value, unit.base, unit.factor, one.start, unit.end, mark))
     return found
-
-
-def _is_ratio(printed: str) -> bool:
-    return printed.startswith("1:")
 
 
 def _are_ratio(sentence: str, one: Numeral, other: Numeral) -> bool:

@@ -318,21 +318,23 @@ class RepositoryScan:
         extension = lower.rpartition(".")[2] if "." in lower.lstrip(".") else ""
         if self._extensions.isdisjoint(("*", lower, extension)):
             self._other_extensions[f".{extension}" if extension else "no extension"] += 1
-            return self._leave("extension", path)
+            self._leave("extension", path)
+            return False
         return not self._is_left_out(path, rules, folder=False)
 
     def _is_left_out(self, path: str, rules: IgnoreRules | None, *, folder: bool) -> bool:
         if self._excludes.verdict(path, folder=folder):
-            return not self._leave("excluded", path)
+            self._leave("excluded", path)
+            return True
         if rules is not None and rules.ignores(path, folder=folder):
-            return not self._leave("ignored", path)
+            self._leave("ignored", path)
+            return True
         return False
 
-    def _leave(self, why: str, path: str) -> bool:
-        """Count what is not looked at; returns False."""
+    def _leave(self, why: str, path: str) -> None:
+        """Count what is not looked at."""
         self.left_out[why] += 1
         self._examples.setdefault(why, printable_path(path))
-        return False
 
     def not_looked_at(self) -> tuple[LeftOut, ...]:
         """Tell what the last pass over the files did not look at, by why."""
