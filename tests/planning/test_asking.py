@@ -169,6 +169,16 @@ def test_an_empty_list_says_why_it_is_empty(world: World) -> None:
     assert found["message"] == nearly
 
 
+def test_a_search_of_all_applications_says_why_nothing_is_found(world: World) -> None:
+    def said(**more: Any) -> str:
+        return world.call("search_application_docs", query="noise", **more)["message"]
+
+    assert said() == "No document of any application has been ingested."
+    world.ingest(world.paper("Noise Report.pdf"))
+    of_another_type = "No application has a document of these types; there are: noise_assessment."
+    assert said(document_types=["site_plan"]) == of_another_type
+
+
 def test_a_list_can_be_filtered_and_paged(world: World) -> None:
     for number in range(5):
         world.ingest(world.paper(f"Noise Report {number}.pdf", *report(topic=f"{number} ")))

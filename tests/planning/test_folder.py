@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
-from knowledge_mcp.cli.planning import planning
+from knowledge_mcp.cli.planning import folder, planning
 from knowledge_mcp.cli.planning.folder import (
     FileOutcome,
     FolderWatch,
@@ -32,7 +32,13 @@ from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import (
+    ConnectionFailedError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    TimedOutError,
+)
 from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.scans.judging import CountingReader
@@ -321,6 +327,40 @@ def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_g
     texts = [world.service.document_text(each["document_id"]) for each in listed]
     assert sorted(text[:7] for text in texts) == ["Changed", "Second."]
     assert len(world.reader.readings) == 3  # a, b once it was whole, a once more
+
+
+@pytest.mark.parametrize("failure", [TimedOutError("The store is busy."), ConnectionFailedError("The store is away.")])
+def test_a_watched_folder_s_document_is_tried_again_where_only_the_store_failed(
+    world: World, failure: KnowledgeError, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(folder, "AGAIN", 0.0)
+    ingest, failures = world.service.ingest_file, [failure]
+
+    def fail_once(*arguments: Any) -> object:
+        if failures:
+            raise failures.pop()
+        return ingest(*arguments)
+
+    monkeypatch.setattr(world.service, "ingest_file", fail_once)
+    pause = taking([lambda: world.paper("a.pdf", *report()), lambda: None, lambda: None])
+    assert FolderRun(world.service, FolderChoices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
+    assert failure.message in capsys.readouterr().err
+    assert len(world.service.documents_of(REF)) == 1
+
+
+def test_a_file_that_failed_for_a_passing_reason_is_due_again_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, watch = paper(tmp_path / "a.pdf", "x"), FolderWatch(tmp_path)
+    assert watch.due(settled=False) == [made]
+    watch.try_again([made])
+    assert not watch.is_settled
+    assert watch.due() == []
+    monkeypatch.setattr(folder, "AGAIN", 0.0)
+    watch.try_again([made])
+    assert watch.due() == [made]
+    assert watch.is_settled
+    assert watch.due() == []
 
 
 def test_a_file_is_due_once_for_each_of_its_versions(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +19,7 @@ from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
     ConnectionFailedError,
+    ErrorCode,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
@@ -30,6 +32,9 @@ from knowledge_mcp.support.wording import how_many
 
 Signature = tuple[int, int, int]
 _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
+_PASSES = frozenset({ErrorCode.CONNECTION_ERROR, ErrorCode.TIMEOUT_ERROR, ErrorCode.RATE_LIMITED})
+AGAIN = 60.0
+"""Seconds after which a file of a watched folder is tried again that failed for a reason that may be over by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,11 @@ class FileOutcome:
     def status(self) -> str:
         """Return `success`, `already_ingested`, `skipped` or `error`; `gone` or `removed` of a file that is no more."""
         return str(self.answer["status"])
+
+    @property
+    def may_pass(self) -> bool:
+        """Tell whether it failed for a reason that is not the file's own, and may be over at the next try."""
+        return self.answer.get("error_type") in _PASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,7 @@ class FolderWatch:
         self._recursive = recursive
         self._before: dict[Path, Signature] = {}
         self._handled: dict[Path, Signature] = {}
+        self._again: dict[Path, float] = {}
 
     def due(self, *, settled: bool = True) -> list[Path]:
         """List the files to ingest now, and count them as ingested.
@@ -150,17 +161,23 @@ class FolderWatch:
         due = [
             path
             for path, signature in now.items()
-            if self._handled.get(path) != signature and (not settled or self._before.get(path) == signature)
+            if (self._handled.get(path) != signature or time.monotonic() >= self._again.get(path, float("inf")))
+            and (not settled or self._before.get(path) == signature)
         ]
         self._before = now
+        self._again = {path: at for path, at in self._again.items() if path in now and path not in due}
         self._handled = {path: signature for path, signature in self._handled.items() if path in now}
         self._handled.update({path: now[path] for path in due})
         return due
 
+    def try_again(self, paths: Sequence[Path]) -> None:
+        """Let files be due once more after a while, changed or not."""
+        self._again.update(dict.fromkeys(paths, time.monotonic() + AGAIN))
+
     @property
     def is_settled(self) -> bool:
         """Tell whether no file that is there waits to be ingested: what seems gone may be one of them."""
-        return self._before == self._handled
+        return self._before == self._handled and not self._again
 
     def _look(self) -> FolderFiles:
         try:

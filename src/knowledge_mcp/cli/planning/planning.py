@@ -30,6 +30,7 @@ from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, load
 from knowledge_mcp.engine.planning.service import EXTENSIONS
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.support.files import is_gone, path_of_text, path_text
 from knowledge_mcp.support.wording import how_many, list_first
 
@@ -159,10 +160,14 @@ class FolderRun:
             while self._pause():
                 due = self._watch.due()
                 self._tell()
-                if due:
-                    self._file(due)
-                if (self._watch.is_settled and self._find_gone()) or due:
-                    self._finish()
+                try:
+                    if due:
+                        self._file(due)
+                    if (self._watch.is_settled and self._find_gone()) or due:
+                        self._finish()
+                except ConnectionFailedError as error:
+                    notify(f"{error.message} The watch goes on, and tries again.")
+                    self._watch.try_again(due)
         except KeyboardInterrupt:
             notify("Stopped watching.")
 
@@ -213,6 +218,7 @@ class FolderRun:
                 )
                 self._outcomes[path] = outcome
                 show.end(outcome)
+        self._watch.try_again([path for path in paths if self._outcomes[path].may_pass])
 
     def _finish(self) -> None:
         """Write summary and report of all that was ingested so far."""

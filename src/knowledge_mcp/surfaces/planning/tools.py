@@ -75,7 +75,7 @@ def search_application_docs(
         hits = knowledge.search(query).hits
     records: dict[str, DocumentRecord | None] = {}
     results = [search_result(knowledge, hit, records) for hit in hits]
-    message = "" if results else nothing or "No passage was found."
+    message = "" if results else nothing or _nothing_at_all(knowledge, request.document_types)
     return shapes.PlanningSearchResponse.of(
         status="success", query=request.query, results_count=len(results), results=results, message=message
     )
@@ -235,6 +235,17 @@ def _nothing(knowledge: Knowledge, reference: str, own: Sequence[DocumentRecord]
     alike = sorted(other for other in others if _letters(other) == _letters(reference))
     meant = f" There are documents of {list_first(alike, 3)}." if alike else ""
     return f"No document of application {reference} has been ingested.{meant}"
+
+
+def _nothing_at_all(knowledge: Knowledge, types: Sequence[str] | None) -> str:
+    """Say why a search found nothing among the applications that it was for."""
+    everything = [each for records in _require_service(knowledge).applications().values() for each in records]
+    there = {record.document_type for record in everything}
+    if not everything:
+        return "No document of any application has been ingested."
+    if types is not None and not there.intersection(types):
+        return f"No application has a document of these types; there are: {', '.join(sorted(there))}."
+    return "No passage was found."
 
 
 def _letters(reference: str) -> str:
