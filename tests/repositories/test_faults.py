@@ -21,6 +21,7 @@ from knowledge_mcp.model.errors import (
     AuthError,
     CancelledError,
     ConnectionFailedError,
+    InternalError,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
@@ -354,3 +355,19 @@ def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World, monkey
     assert entry["status"] == "ready"
     assert world.search("refresh_token")["results"]
     assert json.loads((world.folder / "data" / "repositories.json").read_text())["repositories"]["my-api"]
+
+
+def test_what_ended_an_indexing_is_told_where_the_list_of_repositories_cannot_be_written_either(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    made = world.repository()
+    world.index(made.folder)
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.manifest.write_atomically", full)
+    with pytest.raises(InternalError, match=r"repositories\.json cannot be written"):
+        world.index(made.folder)
+    made.folder.rename(made.folder.with_name("moved"))
+    with pytest.raises(NotFoundError):
+        world.service.refresh("my-api")

@@ -128,6 +128,12 @@ def test_language_path_and_symbol_narrow_a_search(indexed: World) -> None:
     assert "No file" in indexed.search("token", path="nowhere/*.py")["message"]
 
 
+def test_a_file_whose_name_begins_with_a_blank_is_read(world: World) -> None:
+    world.index(world.repository("team/blank", {" a.txt": "one\n", "b.txt": "two\n"}).folder)
+    assert world.call("read_file_lines", repository="blank", file_path=" a.txt")["content"] == "one"
+    assert world.call("read_file_lines", repository="blank", file_path=" ./b.txt ")["content"] == "two"
+
+
 def test_a_very_long_line_is_shown_in_part_and_that_is_told(world: World) -> None:
     world.index(world.repository("team/long", {"a.txt": "word " * 20_000 + "\nshort\n"}).folder)
     answer = world.call("read_file_lines", repository="long", file_path="a.txt")

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -334,8 +334,11 @@ class RepositoryService:
             with self._locked("indexing", running):
                 try:
                     yield running
-                finally:
-                    self._file.write(self._states.all)
+                except BaseException:
+                    with suppress(KnowledgeError):  # what ended the indexing is reported
+                        self._file.write(self._states.all)
+                    raise
+                self._file.write(self._states.all)
         finally:
             with self._idle:
                 self._running -= 1
@@ -396,7 +399,7 @@ class RepositoryService:
         info = self.repository(name)
         files = self._base.store.open(info.collection)
         file_path = path.strip().removeprefix("./")
-        record = record_of(files, f"{info.name}:{file_path}")
+        record = record_of(files, f"{info.name}:{path}") or record_of(files, f"{info.name}:{file_path}")
         parts = files.parts(record.id) if record is not None else None
         if record is None or parts is None or parts.text is None:
             paths = [path_of(each.id) for each in files.documents()]
