@@ -23,7 +23,7 @@ from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.sources.files import FileSource
 from tests.engine.world import World
 from tests.fakes.documents import Part, PieceMeasure, build_document
-from tests.ocr.engines import HereSandbox
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.page_words import LAYOUTS, PageWord, holds, layout, page_words
 from tests.readers.pdf_files import item_of
 
@@ -35,7 +35,7 @@ MEASURES = (PieceMeasure(max_tokens=60), PieceMeasure(max_tokens=400))
 @pytest.fixture(scope="module")
 def readings() -> dict[str, Reading]:
     """Read every layout once."""
-    reader = PdfReader(sandbox=HereSandbox())
+    reader = PdfReader(sandbox=InProcessSandbox())
     return {name: (reader.read(item_of(layout(name))), page_words(layout(name))) for name in LAYOUTS}
 
 
@@ -135,8 +135,8 @@ def test_a_document_of_an_earlier_version_gets_its_boxes_without_being_embedded_
         (done,) = knowledge.ingest(FileSource(tmp_path), IngestOptions()).documents
         return done.embedded, done.reused
 
-    embedded, _ = ingest(_Earlier(sandbox=HereSandbox()))
+    embedded, _ = ingest(_Earlier(sandbox=InProcessSandbox()))
     assert embedded > 2
     assert not any(chunk.boxes for chunk in world.knowledge.document_chunks("plain"))
-    assert ingest(PdfReader(sandbox=HereSandbox())) == (0, embedded)
+    assert ingest(PdfReader(sandbox=InProcessSandbox())) == (0, embedded)
     assert all(chunk.boxes for chunk in world.knowledge.document_chunks("plain"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +15,11 @@ from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
+from tests.chunking.properties import (
+    every_chunk_is_its_span_and_no_text_is_lost,
+    ids_are_unique_and_parents_come_first,
+    no_chunk_is_longer_than_asked_or_than_the_model_reads,
+)
 from tests.fakes.documents import Part, PieceMeasure, build_document, documents, parts
 from tests.machine import examples
 
@@ -47,37 +51,12 @@ def test_chunks_hold_all_text_of_one_clause_each_within_bounds_and_alike_each_ti
 ) -> None:
     chunks = _chunks(document, sizes, measure)
     assert chunks == _chunks(document, sizes, measure)
-    _every_chunk_is_its_span_and_no_text_is_lost(document, chunks, measure)
-    _no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(sizes[1], chunks, measure)
+    every_chunk_is_its_span_and_no_text_is_lost(document, chunks, measure)
+    no_chunk_is_longer_than_asked_or_than_the_model_reads(sizes[1], chunks, measure)
     _no_chunk_holds_text_of_two_clauses(document, chunks)
-    _ids_are_unique_and_parents_come_first(chunks)
+    ids_are_unique_and_parents_come_first(chunks)
+    assert all(len(chunk.section_hierarchy) <= 6 for chunk in chunks)
     _what_a_chunk_reports_stands_in_it(document, chunks)
-
-
-def _every_chunk_is_its_span_and_no_text_is_lost(
-    document: Document, chunks: list[Chunk], measure: PieceMeasure
-) -> None:
-    covered = bytearray(len(document.text))
-    before = -1
-    for index, chunk in enumerate(chunks):
-        assert chunk.index == index
-        assert chunk.content == chunk.span.of(document.text)
-        assert chunk.content.strip() != ""
-        assert chunk.content_hash == hashlib.sha256(chunk.content.encode()).hexdigest()
-        assert chunk.token_count == measure.count_tokens(chunk.content)
-        assert chunk.span.start > before
-        before = chunk.span.start
-        covered[chunk.span.start : chunk.span.end] = b"\x01" * len(chunk.span)
-    lost = [i for i, letter in enumerate(document.text) if not letter.isspace() and not covered[i]]
-    assert lost == []
-
-
-def _no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(
-    most: int, chunks: list[Chunk], measure: PieceMeasure
-) -> None:
-    for chunk in chunks:
-        assert chunk.token_count <= most
-        assert measure.count_tokens(chunk.embedding_text) <= measure.max_tokens
 
 
 def _no_chunk_holds_text_of_two_clauses(document: Document, chunks: list[Chunk]) -> None:
@@ -87,14 +66,6 @@ def _no_chunk_holds_text_of_two_clauses(document: Document, chunks: list[Chunk])
         clauses = {facts.clause(b.section) for b in bodies}
         assert len(clauses) <= 1
         assert not clauses or {facts.clause_number(b.section) for b in bodies} == {chunk.clause_number}
-
-
-def _ids_are_unique_and_parents_come_first(chunks: list[Chunk]) -> None:
-    assert len({chunk.id for chunk in chunks}) == len(chunks)
-    ids = [chunk.id for chunk in chunks]
-    for chunk in chunks:
-        assert chunk.parent_chunk_id is None or ids.index(chunk.parent_chunk_id) < chunk.index
-        assert len(chunk.section_hierarchy) <= 6
 
 
 def _what_a_chunk_reports_stands_in_it(document: Document, chunks: list[Chunk]) -> None:

@@ -40,7 +40,7 @@ from tests.cli.conftest import Command
 from tests.cli.running import Finished
 from tests.fakes.documents import PieceMeasure
 from tests.fakes.knowledge import FakeKnowledge
-from tests.ocr.engines import HereSandbox
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.page_words import page_words, turned
 from tests.readers.pdf_files import item_of, sheet, standard
 
@@ -57,7 +57,7 @@ class _Held(FakeKnowledge):
         super().__init__(())
         path.write_bytes(DATA)
         self.path = path
-        document = PdfReader(sandbox=HereSandbox()).read(item_of(DATA, "standard.pdf"))
+        document = PdfReader(sandbox=InProcessSandbox()).read(item_of(DATA, "standard.pdf"))
         self.chunks = ClauseChunker().chunk(document, "standard", PieceMeasure())
         self.text = document.text
         self.structure = structure_of(document)
@@ -121,7 +121,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Held:
 @pytest.fixture
 def run(call: Command, held: _Held, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `knowledge show` with some arguments; it draws in this process."""
-    monkeypatch.setattr(sandbox, "Sandbox", HereSandbox)
+    monkeypatch.setattr(sandbox, "Sandbox", InProcessSandbox)
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(inspect)
     app.command()(show)

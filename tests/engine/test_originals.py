@@ -16,7 +16,7 @@ from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.engine.shelf import PUMPS, VALVES, Shelf
-from tests.ocr.engines import HereSandbox
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import standard
 
 DATA, OTHER = standard(bookmarks=True), standard(bookmarks=False)
@@ -26,7 +26,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.fixture
 def pdf() -> PdfReader:
     """Return a reader of PDF that works in this process."""
-    return PdfReader(sandbox=HereSandbox())
+    return PdfReader(sandbox=InProcessSandbox())
 
 
 def kept(folder: Path) -> list[Path]:

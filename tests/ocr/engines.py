@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import struct
-import tempfile
 import threading
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import mean_confidence, text_of
-from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, copy_files
 
-__all__ = ["HereSandbox", "ScriptedEngine", "page_of", "program"]
+__all__ = ["ScriptedEngine", "page_of", "program"]
 
 
 def page_of(*lines: str, confidence: float = 95.0, size: tuple[int, int] = (1240, 800)) -> OcrPage:
@@ -30,27 +25,6 @@ def page_of(*lines: str, confidence: float = 95.0, size: tuple[int, int] = (1240
             left = right + 16
     found = tuple(words)
     return OcrPage(found, text_of(found), mean_confidence(found), 0, 0.0, *size)
-
-
-class HereSandbox(Sandbox):
-    """Run jobs in the test's own process; values go through JSON as they do on their way from a child, bytes do not."""
-
-    def run(
-        self,
-        function: str,
-        arguments: Mapping[str, Any],
-        *,
-        files: Mapping[str, InputFile] | None = None,
-        limits: Limits | None = None,
-    ) -> Generator[Any]:
-        module, _, name = function.partition(":")
-        with tempfile.TemporaryDirectory() as folder:
-            given = {**json.loads(json.dumps(dict(arguments))), **copy_files(files or {}, Path(folder))}
-            yield from self._values(getattr(importlib.import_module(module), name)(**given))
-
-    def _values(self, values: Iterable[Any]) -> Generator[Any]:
-        for value in values:
-            yield value if isinstance(value, bytes) else json.loads(json.dumps(value))
 
 
 class ScriptedEngine:

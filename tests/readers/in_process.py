@@ -15,7 +15,7 @@ __all__ = ["HERE", "InProcessSandbox"]
 
 
 class InProcessSandbox(Sandbox):
-    """Run jobs here; values go through JSON as they do on their way from a child."""
+    """Run jobs here; values go through JSON as they do on their way from a child, bytes do not."""
 
     def run(
         self,
@@ -32,7 +32,7 @@ class InProcessSandbox(Sandbox):
 
     def _values(self, values: Iterable[Any]) -> Generator[Any]:
         for value in values:
-            yield json.loads(json.dumps(value))
+            yield value if isinstance(value, bytes) else json.loads(json.dumps(value))
 
 
 HERE = InProcessSandbox()

@@ -19,15 +19,16 @@ from knowledge_mcp.readers.pdf.job import read as read_job
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import packed, unpacked
-from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
+from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.page_words import LAYOUTS, PageWord, holds, layout, page_words
 from tests.readers.pdf_files import item_of
 
 
 @functools.cache
 def read(data: bytes) -> Document:
-    return PdfReader(sandbox=HereSandbox()).read(item_of(data))
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
 
 
 def unique_words(text: str, words: Sequence[PageWord]) -> list[PageWord]:
@@ -119,7 +120,7 @@ def test_formats_without_pages_have_no_boxes() -> None:
 
 
 def test_recognised_lines_stand_where_their_words_do() -> None:
-    reader = PdfReader(sandbox=HereSandbox(), ocr=ScriptedEngine([page_of(*LETTER, size=(2480, 3508))]))
+    reader = PdfReader(sandbox=InProcessSandbox(), ocr=ScriptedEngine([page_of(*LETTER, size=(2480, 3508))]))
     document = reader.read(item_of(scan(drawn(LETTER, width=620, size=20))))
     (block,) = document.blocks
     (box,) = block.boxes
@@ -170,7 +171,7 @@ def test_words_of_a_page_that_was_turned_are_found_where_the_page_shows_them(
 def test_a_scan_that_stands_on_its_head_is_marked_where_it_is_shown() -> None:
     upright = page_of(*LETTER[:2], size=(2480, 3508))
     page = OcrPage(upright.words, upright.text, upright.confidence, 180, 0.0, 2480, 3508)
-    reader = PdfReader(sandbox=HereSandbox(), ocr=ScriptedEngine([page]))
+    reader = PdfReader(sandbox=InProcessSandbox(), ocr=ScriptedEngine([page]))
     document = reader.read(item_of(scan(drawn(LETTER[:2], width=620, size=20))))
     (box,) = document.blocks[0].boxes
     left, top, right, bottom = _around(upright.words)
@@ -181,6 +182,6 @@ def test_a_scan_that_stands_on_its_head_is_marked_where_it_is_shown() -> None:
 
 
 def test_files_read_before_there_were_boxes_are_read_again() -> None:
-    number = re.match(r"pdf-(\d+)", PdfReader(sandbox=HereSandbox()).version)
+    number = re.match(r"pdf-(\d+)", PdfReader(sandbox=InProcessSandbox()).version)
     assert number is not None
     assert int(number[1]) > 1

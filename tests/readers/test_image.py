@@ -22,8 +22,9 @@ from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.images.reader import ImageReader
 from knowledge_mcp.support.sandbox import Limits
 from tests.machine import needs
-from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
+from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import item_of
 
 PAGE = drawn(LETTER[:2], width=1100)
@@ -45,7 +46,7 @@ def named(data: bytes, name: str = "scan.png") -> SourceItem:
 
 
 def read(data: bytes, engine: OcrEngine | None, options: ScanOptions | None = None) -> Document:
-    return ImageReader(sandbox=HereSandbox(), ocr=engine, options=options).read(named(data))
+    return ImageReader(sandbox=InProcessSandbox(), ocr=engine, options=options).read(named(data))
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def test_a_blank_page_of_a_tiff_is_blank() -> None:
 
 
 def test_a_survey_calls_each_page_a_picture() -> None:
-    survey = ImageReader(sandbox=HereSandbox()).survey(named(tiff(PAGE, PAGE)))
+    survey = ImageReader(sandbox=InProcessSandbox()).survey(named(tiff(PAGE, PAGE)))
     assert survey.is_image_file
     assert [(page.number, page.image_ratio) for page in survey.pages] == [(1, 1.0), (2, 1.0)]
 
@@ -219,11 +220,11 @@ def test_a_file_that_vanished_is_inaccessible(tmp_path: Path) -> None:
     item = item_of(encoded(PAGE), "scan.png", tmp_path)
     (tmp_path / "scan.png").unlink()
     with pytest.raises(UnreadableDocumentError) as caught:
-        ImageReader(sandbox=HereSandbox()).check(item)
+        ImageReader(sandbox=InProcessSandbox()).check(item)
     assert caught.value.reason is UnreadableReason.INACCESSIBLE
 
 
 def test_options_and_engine_are_part_of_the_version() -> None:
-    reader = ImageReader(sandbox=HereSandbox(), ocr=ScriptedEngine([]))
-    assert reader.version != ImageReader(sandbox=HereSandbox()).version
+    reader = ImageReader(sandbox=InProcessSandbox(), ocr=ScriptedEngine([]))
+    assert reader.version != ImageReader(sandbox=InProcessSandbox()).version
     assert reader.with_options(ScanOptions(language="deu")).version != reader.version

@@ -12,7 +12,7 @@ import pytest
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.ocr.engines import HereSandbox
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import item_of
 
 Draw = Callable[[Any], None]
@@ -48,7 +48,7 @@ def made(draw: Draw, *, turned: int = 0) -> bytes:
 
 
 def read(data: bytes) -> Document:
-    return PdfReader(sandbox=HereSandbox()).read(item_of(data))
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
 
 
 def _line(text: str = "Hidden words", **how: Any) -> Draw:

@@ -18,8 +18,9 @@ from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.scans import is_garbled
 from knowledge_mcp.support.events import EVENT_FIELDS
 from tests.machine import needs
-from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
+from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, columns, drawn, scan
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import item_of
 
 LAYER = "\n".join(f"{line} It is written in the text layer." for line in LETTER)
@@ -27,7 +28,7 @@ PICTURE = drawn(LETTER[:2], width=620, size=20)
 
 
 def read(data: bytes, engine: OcrEngine | None, options: ScanOptions | None = None) -> Document:
-    return PdfReader(sandbox=HereSandbox(), ocr=engine, options=options).read(item_of(data))
+    return PdfReader(sandbox=InProcessSandbox(), ocr=engine, options=options).read(item_of(data))
 
 
 def methods(document: Document) -> list[str]:
@@ -218,7 +219,7 @@ def test_several_pages_are_read_at_a_time_and_put_in_order() -> None:
 
 def test_progress_rises_over_parsing_and_recognition() -> None:
     told: list[tuple[int, int]] = []
-    reader = PdfReader(sandbox=HereSandbox(), ocr=ScriptedEngine([page_of("a word")] * 2))
+    reader = PdfReader(sandbox=InProcessSandbox(), ocr=ScriptedEngine([page_of("a word")] * 2))
     reader.read(item_of(scan(LAYER, PICTURE, PICTURE)), lambda done, total: told.append((done, total)))
     assert told[-1] == (5, 5)
     assert (3, 3) in told
@@ -235,7 +236,7 @@ def test_a_progress_that_raises_ends_the_reading() -> None:
 
     engine = ScriptedEngine([page_of("a word")] * 3)
     with pytest.raises(StoppedError):
-        PdfReader(sandbox=HereSandbox(), ocr=engine).read(item_of(scan(PICTURE, PICTURE, PICTURE)), stop)
+        PdfReader(sandbox=InProcessSandbox(), ocr=engine).read(item_of(scan(PICTURE, PICTURE, PICTURE)), stop)
     assert len(engine.seen) < 3
 
 
@@ -335,18 +336,18 @@ def test_recognition_that_is_switched_off_leaves_scans_unread(options: ScanOptio
 
 def test_what_changes_the_text_changes_the_version() -> None:
     engine = ScriptedEngine([])
-    reader = PdfReader(sandbox=HereSandbox(), ocr=engine)
+    reader = PdfReader(sandbox=InProcessSandbox(), ocr=engine)
     versions = {
-        PdfReader(sandbox=HereSandbox()).version,
+        PdfReader(sandbox=InProcessSandbox()).version,
         reader.version,
         reader.with_options(ScanOptions(force=True)).version,
         reader.with_options(ScanOptions(language="deu")).version,
         reader.with_options(ScanOptions(dpi=200)).version,
     }
     assert len(versions) == 5
-    assert reader.with_options(ScanOptions(enabled=False)).version == PdfReader(sandbox=HereSandbox()).version
+    assert reader.with_options(ScanOptions(enabled=False)).version == PdfReader(sandbox=InProcessSandbox()).version
     engine.unable = ConfigError("gone")
-    assert reader.version == PdfReader(sandbox=HereSandbox()).version
+    assert reader.version == PdfReader(sandbox=InProcessSandbox()).version
 
 
 def test_a_reader_with_other_options_shares_the_first_ones_children() -> None:

@@ -13,8 +13,9 @@ from knowledge_mcp.model.extraction import OcrPage, ScanOptions
 from knowledge_mcp.readers.images.reader import ImageReader
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.scans.judging import JudgingReader
-from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
+from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, png, scan
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import item_of
 
 LAYER = "\n".join(LETTER)
@@ -24,7 +25,7 @@ BABBLE = page_of("ll i .", "oO j", confidence=33)
 
 
 def reader(engine: ScriptedEngine, *, strict: bool = False, options: ScanOptions | None = None) -> JudgingReader:
-    return JudgingReader(PdfReader(sandbox=HereSandbox(), ocr=engine), strict=strict, options=options)
+    return JudgingReader(PdfReader(sandbox=InProcessSandbox(), ocr=engine), strict=strict, options=options)
 
 
 def skipped(judging: JudgingReader, data: bytes, name: str = "letters.pdf") -> UnreadableDocumentError:
@@ -103,7 +104,7 @@ def test_a_missing_engine_is_said_where_no_sample_could_be_read() -> None:
 
 def test_an_image_file_is_read() -> None:
     letter = item_of(png(PICTURE), "letter.png")
-    judging = JudgingReader(ImageReader(sandbox=HereSandbox(), ocr=engine([READS])), strict=True)
+    judging = JudgingReader(ImageReader(sandbox=InProcessSandbox(), ocr=engine([READS])), strict=True)
     document = judging.read(letter)
     assert dict(document.metadata)["extraction_method"] == "ocr"
     assert judging.check(letter).pages == 1
@@ -112,7 +113,7 @@ def test_an_image_file_is_read() -> None:
 
 def test_what_changes_the_verdict_changes_the_version() -> None:
     used = engine()
-    inner = PdfReader(sandbox=HereSandbox(), ocr=used)
+    inner = PdfReader(sandbox=InProcessSandbox(), ocr=used)
     versions = {
         inner.version,
         JudgingReader(inner).version,

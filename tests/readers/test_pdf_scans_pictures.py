@@ -14,7 +14,7 @@ from PIL import Image
 from knowledge_mcp.model.extraction import Survey
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.scans import marks_of
-from tests.ocr.engines import HereSandbox
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import changed, item_of
 
 WIDTH, HEIGHT = 600, 800
@@ -128,7 +128,7 @@ def table(sheet: Any) -> None:
 
 
 def survey(draw: Callable[[Any], None]) -> Survey:
-    return PdfReader(sandbox=HereSandbox()).survey(item_of(page_with(draw)))
+    return PdfReader(sandbox=InProcessSandbox()).survey(item_of(page_with(draw)))
 
 
 def test_a_vector_drawing_is_told_from_a_ruled_table() -> None:
@@ -141,7 +141,7 @@ def test_a_vector_drawing_is_told_from_a_ruled_table() -> None:
 
 
 def test_a_drawing_keeps_the_text_of_its_title_block() -> None:
-    document = PdfReader(sandbox=HereSandbox()).read(item_of(page_with(drawing)))
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(page_with(drawing)))
     assert "DRG NO 4471" in document.text
 
 

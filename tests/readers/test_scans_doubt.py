@@ -11,8 +11,9 @@ from knowledge_mcp.model.document import LAYER_UNCHECKED, Document
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.extraction import OcrPage, is_unsure
 from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
+from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import item_of
 
 PICTURE = drawn(LETTER[:2], width=620, size=20)
@@ -35,7 +36,7 @@ class OnlyEnglish(ScriptedEngine):
 
 def read(*answers: OcrPage, engine: type[ScriptedEngine] = ScriptedEngine) -> Document:
     used = engine(list(answers))
-    return PdfReader(sandbox=HereSandbox(), ocr=used).read(item_of(scan(*[PICTURE] * len(answers))))
+    return PdfReader(sandbox=InProcessSandbox(), ocr=used).read(item_of(scan(*[PICTURE] * len(answers))))
 
 
 def test_doubtful_digits_are_marked_in_the_pages_coverage() -> None:
@@ -95,14 +96,14 @@ def test_a_text_layer_over_a_picture_is_read_again_where_its_words_are_none() ->
     good = page_of(*["The pump must be opened while the motor is on"] * 12, confidence=92)
     for layer, method in ((noise, "ocr"), (sounds, "ocr"), (words, "text_layer")):
         data = _layered(layer)
-        document = PdfReader(sandbox=HereSandbox(), ocr=ScriptedEngine([good])).read(item_of(data))
+        document = PdfReader(sandbox=InProcessSandbox(), ocr=ScriptedEngine([good])).read(item_of(data))
         assert [page.method for page in document.pages] == [method]
 
 
 def test_words_below_the_picture_of_a_scan_are_said_to_be_unchecked() -> None:
     words = "\n".join("The pump must be opened while the motor is on and the men are there" for _ in range(12))
     for mode, note in ((3, LAYER_UNCHECKED), (0, "")):
-        document = PdfReader(sandbox=HereSandbox()).read(item_of(_layered(words, mode)))
+        document = PdfReader(sandbox=InProcessSandbox()).read(item_of(_layered(words, mode)))
         assert [page.note for page in document.pages] == [note]
         assert ["page 1 of 1 was recognised" in warning for warning in document.warnings] == [True] * bool(note)
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import itertools
 import random
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -51,6 +53,20 @@ def write(store: Store, seed: int, seconds: float) -> None:
         document_id = f"d{dice.randrange(DOCUMENTS)}-{seed}"
         put(store, document_id, generation(document_id, turn), text=f"text of {turn}", sha256=str(turn))
         say(f"{document_id} {turn}")
+
+
+def written_by(writers: Sequence[subprocess.Popen[str]], readers: Sequence[subprocess.Popen[str]]) -> int:
+    """Wait for processes that write and read, fail where one of them did, and count what was written."""
+    written = 0
+    for process in [*writers, *readers]:
+        said, complaints = process.communicate(timeout=120)
+        assert complaints == ""
+        assert process.returncode == 0
+        if process in writers:
+            written += len(said.splitlines()) - 1
+        else:
+            assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
+    return written
 
 
 def check(store: Store) -> None:

@@ -19,10 +19,10 @@ from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
     ConnectionFailedError,
-    ErrorCode,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
+    may_pass,
 )
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE
 from knowledge_mcp.model.source import advice_on_kind, is_unread_document
@@ -32,28 +32,30 @@ from knowledge_mcp.support.wording import how_many
 
 Signature = tuple[int, int, int]
 _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
-_PASSES = frozenset({ErrorCode.CONNECTION_ERROR, ErrorCode.TIMEOUT_ERROR, ErrorCode.RATE_LIMITED})
 AGAIN = 60.0
 """Seconds after which a file of a watched folder is tried again that failed for a reason that may be over by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """Tell what became of one file: `answer` is what `ingest_document` would have answered."""
+    """Tell what became of one file.
+
+    Attributes:
+        path: of the file.
+        answer: what `ingest_document` would have answered.
+        seconds: how long it took.
+        may_pass: it failed for a reason that is not its own, and may be over at the next try.
+    """
 
     path: Path
     answer: Mapping[str, Any]
     seconds: float
+    may_pass: bool = False
 
     @property
     def status(self) -> str:
         """Return `success`, `already_ingested`, `skipped` or `error`; `gone` or `removed` of a file that is no more."""
         return str(self.answer["status"])
-
-    @property
-    def may_pass(self) -> bool:
-        """Tell whether it failed for a reason that is not the file's own, and may be over at the next try."""
-        return self.answer.get("error_type") in _PASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def file_one(
     except _ENDS_ALL:
         raise
     except KnowledgeError as exc:
-        answer = explain(exc)
+        return FileOutcome(Path(request.file_path), explain(exc), clock() - started, may_pass(exc))
     return FileOutcome(Path(request.file_path), answer, clock() - started)
 
 
