@@ -120,7 +120,7 @@ _PARTS = tuple(
     ("before", "after", "expected"),
     [
         ("at 78 kPa", "at 78 bar", ("number", "78 kPa", "78 bar")),
-        ("over 3 m² of roof", "over 4 m² of roof", ("number", "3", "4")),
+        ("over 3 m² of roof", "over 4 m² of roof", ("number", "3 m²", "4 m²")),
         ("until 1 May 2025", "until 1 July 2026", ("number", "1 May 2025", "1 July 2026")),
         ("may be opened", "may only be opened", ("force", "may", "may only")),
         ("within two days", "within 2 days", ("words", "two", "2")),

@@ -10,7 +10,7 @@ from tests.engine.test_changes import compared
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("The fee is $500 a year.", "The fee is €500 a year.", [("words", "$500", "€500")]),
+        ("The fee is $500 a year.", "The fee is €500 a year.", [("number", "$500", "€500")]),
         ("Stop the pump if p ≤ q.", "Stop the pump if p ≥ q.", [("words", "≤", "≥")]),
         ("Write this part in C only.", "Write this part in C++ only.", [("words", "C", "C++")]),
         ("| Guard | ✓ | ✗ |", "| Guard | ✗ | ✗ |", [("words", "✓", "✗")]),

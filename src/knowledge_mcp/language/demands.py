@@ -9,7 +9,8 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
-from knowledge_mcp.language.quantities.numerals import VULGAR, words_for_numbers
+from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
+from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
@@ -32,23 +33,8 @@ _NORMAL = {
     "permitted": "may",
     "allowed": "may",
 }
-_NUMBER = re.compile(
-    r"(?<![\w.,/])(?<![A-Za-z][+-])(?:(?:[<>]=?|[≤≥±~])\s?)?(?:(?<![\w)−–+-])[+−-])?"
-    r"(?:(?:[1-9]\d{0,2}(?:[ \u2009\u00a0\u202f]\d{3}){1,4}(?!\d)|\d+(?:[.,]\d{3})*)"
-    rf"(?:[.,]\d+|(?:[ -][1-9]\d?)?[/⁄][1-9]\d?(?![\d/])| ?[{VULGAR}])?[⁻⁰¹²³⁴-⁹]{{0,3}}|[{VULGAR}])"
-    r"(?:e[+−-]\d{1,2}|(?:\s?[×x]\s?10)?\^[+−-]?\d{1,2}|\s?[×x]\s?10(?:[+−-]\d{1,2}|[⁻⁰¹²³⁴-⁹]{1,3}))?"
-    r"(?:\s?[%‰°]|(?:\s?(?:[µμumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in(?=[.,;:)\]]|\Z|\s(?:long|wide|high|thick|deep|apart|or|by|x|×)\b)|ft|dB|min|h|°C|K|kg)"
-    r"(?:/(?:s[²2]?|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]|[/·⋅]\w))?(?![\w]|[.,]\d)"
-)
-_UNIT_WORD = re.compile(
-    r"[\s-](?P<unit>(?:thousands?|millions?|billions?|trillions?|(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
-    r"|[cdk]?m[²³]|bar|mbar|psi|lbs?|oz|yd|rpm|ppm|lux|lx|litres?|°F|[kMG]?Ω|kWh|Wh|VA"
-    r"|yards?|miles?|pounds?|ounces?|gallons?|(?:milli)?lit(?:re|er)s?|hectares?|acres?|decibels?|per\s?cent|octets?"
-    r"|(?:square\s|cubic\s)?(?:nano|micro|milli|centi|kilo)?(?:metres?|meters?|grams?)|tonnes?|percent|degrees?|(?:kilo|mega|giga)?(?:bytes?|bits?)"
-    r"|(?:milli|kilo)?(?:volts?|amperes?|amps?|watts?)|(?:kilo|mega|giga)?hertz"
-    r"|Sekunden?|Minuten?|Stunden?|Tagen?|Wochen?|Monaten?|Jahren?|Prozent))\b",
-    re.IGNORECASE,
-)
+_SIGN = re.compile(r"(?:[<>]=?|[≤≥±~])\s?\Z")
+"""What stands in front of a number and says how it limits."""
 _TIMES = re.compile(r"\b(?:half|twice|double)\b", re.IGNORECASE)
 _MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
@@ -92,30 +78,41 @@ def limits(sentence: str) -> list[PrintedMark]:
     text = mask_places(sentence)
     found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in _DATE.finditer(text)]
     text = _DATE.sub(lambda date: "x" * len(date[0]), text)
-    marks = _list_marks(text)
-    numbers = [(match.span(), _number_key(match.group())) for match in _NUMBER.finditer(text)]
-    numbers += [
-        ((each.start, each.end), f"{each.value:.15g}" + (f"({each.other:.15g})" if each.other is not None else ""))
-        for each in words_for_numbers(text)
-    ]
-    numbers += [(match.span(), match.group().lower()) for match in _TIMES.finditer(text)]
-    end = 0
-    for (start, stop), number in sorted(numbers, key=lambda each: (each[0][0], -each[0][1])):
-        if start in marks or start < end:
-            continue
-        behind = _UNIT_WORD.match(text, stop)
-        unit = behind["unit"] if behind else ""
-        key = f"{number} {unit.lower().removesuffix('s')}"
-        end = behind.end() if behind else stop
-        found.append(PrintedMark(key, text[start:stop].strip(), start, end, unit))
-    return sorted(found, key=lambda mark: mark.start)
+    found += [PrintedMark(match.group().lower(), match.group(), *match.span()) for match in _TIMES.finditer(text)]
+    marks, language = _list_marks(text), language_of(text)
+    for each in numerals_in(text, language):
+        if each.start not in marks and (mark := _with_unit(text, each, language)) is not None:
+            found.append(mark)
+    kept: list[PrintedMark] = []
+    for mark in sorted(found, key=lambda mark: (mark.start, -mark.end)):
+        if not kept or mark.start >= kept[-1].end:
+            kept.append(mark)
+    return kept
+
+
+def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark | None:
+    """Describe a number with its unit, whose name is no part of what is printed; None for "3rd" and "802.11b"."""
+    unit = unit_behind(text, number.end, language, number.money)
+    measures = is_physical(unit.base)
+    end = unit.end if measures else number.end
+    if end == number.end and text[end : end + 1].isalpha():
+        return None
+    sign = _SIGN.search(text, max(0, number.start - 3), number.start)
+    start = sign.start() if sign else number.start
+    other = f"({number.other:.15g})" if number.other is not None else ""
+    said = f"{number.value:.15g}{other}" if number.is_word else _number_key(text[start : number.end])
+    printed = text[number.end : end].strip(" \u00a0\u2009\u202f-")
+    is_word = " " in printed or (len(printed) > 3 and printed[1:].isalpha() and printed[1:].islower())
+    name = printed if is_word else ""  # a symbol is printed with its number
+    key = f"{said} {unit.factor:g} {unit.base}" if measures else said
+    return PrintedMark(key, text[start : number.end if name else end].strip(), start, end, name)
 
 
 def _number_key(printed: str) -> str:
-    """Write a number with its unit in one way, without the mark of a note."""
+    """Write a number with its sign in one way, without the mark of a note."""
     number = "".join(printed.translate(_FRACTIONS).split())
     number = number if _POWER.search(number) else _RAISED.sub("", number)
-    return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤").replace("μ", "µ")
+    return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤")
 
 
 def _list_marks(text: str) -> set[int]:
@@ -148,7 +145,10 @@ _IN_PARENTHESES = re.compile(r"\((?P<number>\d{1,2})\)")
 def without_limits(sentence: str) -> str:
     """Blank the words of force, the numbers with their units and the names of places: what is left is the subject."""
     bare = _TIMES.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", PLACE_REFERENCE.sub(" ", sentence))))
-    return _NUMBER.sub(" ", bare)
+    for mark in reversed(limits(bare)):
+        if any(sign.isdigit() for sign in mark.text):
+            bare = f"{bare[: mark.start]} {bare[mark.end :]}"
+    return bare
 
 
 OWN_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")

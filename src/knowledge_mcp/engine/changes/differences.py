@@ -396,9 +396,11 @@ def _replaced_among(
                 alone = one or other
                 if alone is not None and _weighs_alone(alone, kind):
                     yield kind, one.text if one else "", other.text if other else ""
+            elif (one.key, one.counts) == (other.key, other.counts):
+                continue
             elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
                 yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
-            elif (one.key, one.counts) != (other.key, other.counts):
+            else:
                 yield kind, one.text, other.text
 
 

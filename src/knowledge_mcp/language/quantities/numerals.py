@@ -8,8 +8,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from knowledge_mcp.language.multilingual.recognition import language_of
-
 _COUNTED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
@@ -50,7 +48,7 @@ _EXPONENT = r"[+−-]?\d{1,2}"
 _RAISED = r"[⁺⁻]?[⁰¹²³⁴-⁹]{1,2}"
 _MONEY = r"(?:(?:US|AU|NZ|HK|[AC])?\$|[€£¥]|(?:EUR|USD|GBP|CHF)(?=[\s\d]))\s?"
 _IN_DIGITS = re.compile(
-    rf"(?<![\w.,/⁄^])(?<![A-Za-z]-)(?P<sign>[+−-]?)(?P<money>{_MONEY})?"
+    rf"(?<![\w.,/⁄^])(?<![A-Za-z][+-])(?P<sign>[+−-]?)(?P<money>{_MONEY})?"
     rf"(?:(?P<grouped>[1-9]\d{{0,2}}(?:(?:,\d{{3}}){{1,6}}|(?:{_BLANK}\d{{3}}){{1,6}}))(?P<rest>[.,]\d{{1,9}})?(?!\d)"
     rf"|(?P<whole>\d{{1,15}})(?:(?:[ -](?P<over>[1-9]\d?))?[/⁄](?P<under>[1-9]\d?)(?![\d/])"
     rf"|(?P<part>[.,]\d{{1,9}})|{_BLANK}?(?P<vulgar>[{VULGAR}]))?|(?P<alone>[{VULGAR}]))"
@@ -78,10 +76,6 @@ _JOINED = re.compile(rf"(?P<and>\band\s)?\b(?P<word>{_WORD}|an?(?=\s))\b", re.IG
 _ONE_ELSEWHERE = {
     language: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE) for language, words in _ELSEWHERE.items()
 }
-_ANY_WORD = re.compile(
-    rf"\b(?:{'|'.join(dict.fromkeys((*_WORDS, *_PARTS, *(word for words in _ELSEWHERE.values() for word in words))))})",
-    re.IGNORECASE,
-)
 _AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
 _FRACTION = re.compile(
     r"\b(?P<over>one|two|three|five|seven)(?:[ -](?P<under>halves|thirds|quarters|fourths|fifths|sixths|eighths|tenths)"
@@ -135,13 +129,6 @@ def _is_repeated(text: str, one: Numeral, other: Numeral) -> bool:
     """Tell whether a number in brackets says the one before it in the other way: "thirty (30)", "30 (thirty)"."""
     between, behind = text[one.end : other.start], text[other.end : other.end + 1]
     return one.is_word is not other.is_word and between.strip() == "(" and behind == ")"
-
-
-def words_for_numbers(text: str) -> list[Numeral]:
-    """List the numbers of a text that are written in words, in its own language too."""
-    if _ANY_WORD.search(text) is None:
-        return []
-    return [each for each in numerals_in(text, language_of(text)) if each.is_word]
 
 
 def _of_digits(match: re.Match[str], text: str) -> Numeral:

@@ -11,12 +11,16 @@ Based = tuple[str, float]
 """A base unit, and how many of it a unit is."""
 
 
+_SI = "s m g V A W Hz Pa N J Ω Nm VA F H lx cd lm mol Bq Gy Sv bit".split()
+"""Units that take prefixes."""
+
+
 def _symbols() -> dict[str, Based]:
     """Map symbols, as written, to base unit and factor: SI prefixes before SI units, and the rest by name."""
     prefixes = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
     found: dict[str, Based] = {}
     for prefix, factor in prefixes.items():
-        for symbol in ("s", "m", "g", "V", "A", "W", "Hz", "Pa", "N", "J", "Ω", "Nm", "VA", "F", "H", "lx", "bit"):
+        for symbol in _SI:
             found[prefix + symbol] = (symbol, factor)
         found[f"{prefix}Ohm"] = found[f"{prefix}ohm"] = ("Ω", factor)
         found[f"{prefix}Wh"] = ("J", 3600 * factor)
