@@ -216,6 +216,12 @@ def test_a_question_that_contradicts_itself_is_refused(world: World) -> None:
         ("Directive 2014/33/EU", False, ({"eu"}, ("2014", "33"), "")),
         ("UN Regulation No. 48: Lights", False, ({"un"}, ("48",), "")),
         ("CSA A23.3 Concrete", False, ({"csa"}, ("a", "23", "3"), "")),
+        ("3GPP TS 23.501 V17.4.0 System architecture", False, ({"3gpp"}, ("23", "501"), "17.4.0")),
+        ("3gpp-ts-23.501", True, ({"3gpp"}, ("23", "501"), "")),
+        ("29 CFR Part 1910 Safety standards", False, ({"cfr"}, ("29", "1910"), "")),
+        ("29-cfr-1910.134", True, ({"cfr"}, ("29", "1910", "134"), "")),
+        ("42 U.S.C. § 7412 Pollutants", False, ({"usc"}, ("42", "7412"), "")),
+        ("Guide to 29 CFR 1910", False, None),
         ("Guide to ISO 9001:2015", False, None),
         ("Pumping stations", False, None),
         ("Chapter 3", False, None),
@@ -239,6 +245,8 @@ def test_a_name_is_read_as_a_designation_where_it_is_one(
         ("RFC 9000", ("9000",), ""),
         ("Directive 2001/83/EC 5", ("2001", "83"), "5"),
         ("UN Regulation No. 48 6.11.8", ("48",), "6.11.8"),
+        ("3GPP TS 38.331 5.3.1", ("38", "331"), "5.3.1"),
+        ("29 CFR 1910.134", ("29", "1910", "134"), ""),
     ],
 )
 def test_a_target_is_split_into_designation_and_clause(target: str, core: tuple[str, ...], clause: str) -> None:
@@ -283,6 +291,20 @@ def test_a_law_of_the_union_is_found_by_its_number() -> None:
     law = record("Regulation (EU) 2016/679 of the European Parliament and of the Council", "law")
     assert named("Regulation (EU) 2016/679 6", law) == ("law", "")
     assert named("Regulation (EU) 2016/680", law)[0] is None
+
+
+def test_a_section_of_the_federal_regulations_is_a_clause_of_its_part() -> None:
+    part, section = record("29 CFR Part 1910 Safety", "part"), record("29 CFR 1910.134 Respirators", "section")
+    assert Directory([part]).named(Designation(frozenset({"cfr"}), ("29", "1910", "134")))[1] == "1910.134"
+    assert named("29 CFR 1910.134", part) == ("part", "")
+    assert named("29 CFR 1910.134", part, section) == ("section", "")
+    assert named("29 CFR 1910", part, section) == ("part", "")
+    assert named("40 CFR 1910.134", part)[0] is None
+
+
+def test_of_the_releases_of_a_specification_the_latest_is_meant() -> None:
+    releases = [record(f"3GPP TS 23.501 V{version} System", version) for version in ("9.9.0", "17.10.0", "17.4.0")]
+    assert named("3GPP TS 23.501 5.2", *releases) == ("17.10.0", "")
 
 
 def test_of_an_article_and_a_section_with_one_number_the_word_decides(world: World) -> None:

@@ -78,6 +78,8 @@ from tests.fakes.documents import Part, build_document
         ("Directive 2001/83/EC says", ReferenceKind.DOCUMENT, ["Directive 2001/83/EC"]),
         ("Article 114 TFEU says", ReferenceKind.DOCUMENT, ["TFEU 114"]),
         ("29 U.S.C. § 1001 says", ReferenceKind.DOCUMENT, ["29 U.S.C. 1001"]),
+        ("42 U.S.C. 7412 and 5 USC 552a say", ReferenceKind.DOCUMENT, ["42 U.S.C. 7412", "5 U.S.C. 552a"]),
+        ("under 40 CFR part 60, and 14 C.F.R. § 25.1309(a)", ReferenceKind.DOCUMENT, ["40 CFR 60", "14 CFR 25.1309"]),
         ("under 49 CFR 571.108", ReferenceKind.DOCUMENT, ["49 CFR 571.108"]),
         ("S-100 Part 17, clause 17-4.1", ReferenceKind.DOCUMENT, ["S-100 Part 17 17-4.1"]),
         ("Parts 1 to 4 of ISO 10848", ReferenceKind.DOCUMENT, ["ISO 10848"]),

@@ -45,7 +45,8 @@ _DOCUMENTS = (
     r"|(?P<law>(?:Directive|Regulation|Decision)\s+(?:\((?:EU|EC|EEC)\)\s+(?:No\.?\s+)?\d{1,4}/\d{2,4}"
     r"|(?:\d{2}){1,2}/\d{1,4}/(?:EU|EC|EEC)))"
     r"|(?P<ece>(?:UN|ECE)\s+(?:Regulation\s+)?(?:R\s?|Regulation\s|No\.?\s*){1,2}(?P<ece_number>\d{1,3}))"
-    r"|(?P<cfr>(?:CFR|C\.F\.R\.)\s+(?:[Pp]arts?\s+|§+\s*)?(?P<cfr_number>\d{1,4}(?:\.\d{1,4})?))"
+    r"|(?P<code>(?P<code_name>CFR|C\.F\.R\.|USC|U\.S\.C\.)\s+(?:[Pp]arts?\s+|(?:§|[Ss]ec\.)+\s*)?"
+    r"(?P<code_number>\d{1,5}(?:\.\d{1,4})?[a-z]?(?![\w.]\w)))"
 )
 
 
@@ -150,7 +151,7 @@ _OWNING_NAME = re.compile(
 )
 _ANNEXES = "|".join(words.annexes for words in PLACE_WORDS.values())
 _NAME_BEFORE = re.compile(
-    r"(?<![\w-])(?:(?P<code>\d{1,2}\sU\.?S\.?C\.|(?:[A-Z][\w.]{0,20}\s){1,4}Code)"
+    r"(?<![\w-])(?:(?P<code>(?:[A-Z][\w.]{0,20}\s){1,4}Code)"
     r"|(?P<name>[A-Z]{1,6}-\d{1,4}[A-Z]?(?:\s[Pp]art\s\d{1,2}[a-z]?)?)),?\s\Z"
 )
 """What stands before a place of another document: a code of laws; a designation, if the place is none of its own."""
@@ -299,6 +300,9 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
         if match.group(name):
             return _clauses(match, name, clauses) if owned or _is_own(match, name, clauses, counted=counted) else []
     target = _document(match)
+    if title := _code_title(match):
+        span = Span(title.start(), match.end())
+        shown = _WHITE.sub(" ", span.of(match.string))
     annex = match.group("part_annex")
     part = f"Annex {annex}" if annex else match.group("part_named") or match.group("part_bare")
     return [Reference(shown, ReferenceKind.DOCUMENT, f"{target} {part}" if part else target, span)]
@@ -343,15 +347,20 @@ def _target(number: str, clauses: Collection[str]) -> str:
     return number
 
 
+def _code_title(match: re.Match[str]) -> re.Match[str] | None:
+    """Find the number of the title that stands in front of a code of laws: "29 CFR 1910"."""
+    return _TITLE.search(match.string, max(match.start() - _BEFORE, 0), match.start()) if match["code"] else None
+
+
 def _document(match: re.Match[str]) -> str:
     if match["nist"]:
         revision = match["nist_revision"]
         return f"NIST SP {match['nist_number']}" + (f" Rev. {revision}" if revision else "")
     if match["mil"]:
         return f"{match['mil_kind'].upper()}-{match['mil_number']}"
-    if match["cfr"]:
-        title = _TITLE.search(match.string, max(match.start() - _BEFORE, 0), match.start())
-        return f"{title['number'] if title else ''} CFR {match['cfr_number']}".strip()
+    if match["code"]:
+        title, name = _code_title(match), "CFR" if "F" in match["code_name"] else "U.S.C."
+        return f"{title['number'] if title else ''} {name} {match['code_number']}".strip()
     for kind, name in _NAMED.items():
         if match[kind]:
             return f"{name} {match[f'{kind}_number']}"

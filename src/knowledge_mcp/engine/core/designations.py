@@ -23,6 +23,14 @@ _EDITIONS = frozenset({"r", "rev", "revision", "ed", "edition", "v", "ver", "ver
 _CONNECTING = frozenset("a an and as at by for from in of on or per the to under with".split())
 _CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+|(?:Annex|Table|Figure) [\w.-]{1,20}")
 _MOST_WORDS = 6
+_WITH_DOTS = (
+    r"(?<![\w.])(?:(?:3GPP[\s_-]{1,3})?T[RS][\s_-](?P<number>\d{2}\.\d{3}(?:-\d{1,2})?)(?!\d)"
+    r"(?:[\s,_-]{1,3}V(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}))?"
+    r"|(?P<title>\d{1,2})[\s_-]{1,3}(?P<code>CFR|C\.F\.R\.|USC|U\.S\.C\.)[\s_-]{1,3}(?:(?:[Pp]arts?[\s_-]|§|Sec\.)[\s§]{0,3})?"
+    r"(?P<section>\d{1,5}[a-z]?(?:\.\d{1,4}[a-z]?)?)(?![\w.]\w))"
+)
+"""Specifications of 3GPP and sections of the laws of the United States, whose numbers have dots in them."""
+_DOTTED, _DOTTED_SLUG = re.compile(_WITH_DOTS), re.compile(_WITH_DOTS, re.IGNORECASE)
 _UNION = frozenset({"eu", "ec", "eec"})
 _UNION_IN_BRACKETS = re.compile(r"\((EU|EC|EEC)\)")
 """Laws of the European Union are numbered "(EU) 2016/679", "(EU) No 305/2011" or "2014/33/EU"."""
@@ -119,7 +127,25 @@ def _scan(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
     name = _UNION_IN_BRACKETS.sub(r" \1 ", name)
     folded = name.casefold()
     text = folded if len(folded) == len(name) else name.lower()
+    begun = 0
     tokens = [_Token(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    for match in (_DOTTED_SLUG if slug else _DOTTED).finditer(name):
+        yield from _numbered(name, text, [each for each in tokens if begun <= each.start < match.start()], slug=slug)
+        yield _dotted(match), *match.span()
+        begun = match.end()
+    yield from _numbered(name, text, [each for each in tokens if each.start >= begun], slug=slug)
+
+
+def _dotted(match: re.Match[str]) -> Designation:
+    """Make the designation of a specification of 3GPP, or of a section of a code of laws."""
+    if match["number"]:
+        return Designation(frozenset({"3gpp"}), tuple(re.split(r"[.-]", match["number"])), match["version"] or "")
+    code = "cfr" if "f" in match["code"].lower() else "usc"
+    return Designation(frozenset({code}), (match["title"], *match["section"].lower().split(".")))
+
+
+def _numbered(name: str, text: str, tokens: list[_Token], *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+    """Yield the designations that are an issuer and a number, each with where it begins and ends."""
     for number, token in enumerate(tokens):
         if token.text.isalpha() or number == 0 or not tokens[number - 1].text.isalpha():
             continue
@@ -227,6 +253,17 @@ class Directory:
             if record.id not in best or _rank(likeness) < _rank(best[record.id]):
                 best[record.id] = likeness
         return list(best.values())
+
+    def named(self, designation: Designation, clause: str = "") -> tuple[list[Likeness], str]:
+        """List the documents that a designation and a clause name, with the clause.
+
+        A section of the Code of Federal Regulations is a clause of its part: 29 CFR 1910.134 is § 1910.134 of that.
+        """
+        alike = self.alike(designation)
+        if alike or clause or "cfr" not in designation.bodies or len(designation.core) < 3:
+            return alike, clause
+        part = Designation(designation.bodies, designation.core[:2])
+        return self.alike(part), ".".join(designation.core[1:])
 
 
 def _rank(likeness: Likeness) -> tuple[bool, bool, bool, bool]:

@@ -233,7 +233,7 @@ class Targets:
         designation, clause = read
         if self._directory is None:
             self._directory = Directory(self.records)
-        alike = self._directory.alike(designation)
+        alike, clause = self._directory.named(designation, clause)
         right = [found for found in alike if not found.is_part and not found.is_other_edition]
         if not right:
             return None, clause, _why_not(designation, alike)
@@ -321,8 +321,9 @@ def _normal(path: PurePosixPath) -> str:
     return str(PurePosixPath(*parts))
 
 
-def _order(edition: str) -> tuple[int, str]:
-    return (int(edition), "") if edition.isdigit() else (0, edition)
+def _order(edition: str) -> tuple[tuple[int, ...], str]:
+    parts = edition.split(".")
+    return (tuple(map(int, parts)), "") if all(map(str.isdigit, parts)) else ((0,), edition)
 
 
 def _why_not(designation: Designation, alike: Sequence[Likeness]) -> str:

@@ -182,10 +182,10 @@ def _requested_by_name(base: Base, question: str) -> _Requested:
     """
     rest, within, designations = question, dict[str, None](), list[str]()
     for designation, start, end in reversed(list(mentions_at(question))):
-        alike = base.directory().alike(designation)
+        alike, clause = base.directory().named(designation)
         document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
         if document_ids:
-            rest = f"{rest[:start]} clause {rest[end:]}"
+            rest = f"{rest[:start]} clause {clause}{rest[end:]}"
             within.update(dict.fromkeys(document_ids))
             designations.append(question[start:end])
     inside, every = names_in_question(rest), names_in_question(question)
