@@ -147,6 +147,20 @@ def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
         ("not above 70 °F (21 °C), 1:12 (8.33 %)", [("at most 70 °F", 70, "°F"), ("1:12", 1 / 12, "ratio")]),
         ("not above 10 kg (98 N)", [("at most 10 kg", 1e4, "g"), ("at most 98 N", 98, "N")]),
         ("at least 900 x 600 mm", [("at least 900 mm", 0.9, "m"), ("at least 600 mm", 0.6, "m")]),
+        (
+            "(23 ± 2) °C",
+            [("at least 21 °C (23 ± 2 °C)", 21, "°C"), ("at most 25 °C (23 ± 2 °C)", 25, "°C")],
+        ),
+        ("(10 to 15) mm", [("at least 10 mm", 0.01, "m"), ("at most 15 mm", 0.015, "m")]),
+        (
+            "5 mm +0.1/-0.2 mm",
+            [("at least 4.8 mm (5 mm +0.1/-0.2 mm)", 0.0048, "m"), ("at most 5.1 mm (5 mm +0.1/-0.2 mm)", 0.0051, "m")],
+        ),
+        (
+            "230 V +10 %/−6 %",
+            [("at least 216.2 V (230 V +10 %/−6 %)", 216.2, "V"), ("at most 253 V (230 V +10 %/−6 %)", 253, "V")],
+        ),
+        ("0.9 m × 2.1 m or larger", [("at least 0.9 m", 0.9, "m"), ("at least 2.1 m", 2.1, "m")]),
         ("20 ± 2 °C", [("at least 18 °C (20 ± 2 °C)", 18, "°C"), ("at most 22 °C (20 ± 2 °C)", 22, "°C")]),
         (
             "230 V ± 10 %",

@@ -60,14 +60,26 @@ class _Measured:
 
     def printed(self, sentence: str) -> str:
         """Give number and unit as printed."""
-        words = " ".join(sentence[self.start : self.end].split())
+        words = _words(sentence, self.start, self.end)
         return words if words.endswith(self.unit_printed) else f"{words} {self.unit_printed}"
+
+
+def _words(text: str, start: int, end: int) -> str:
+    """Give a piece of a text without the bracket that closes numbers which stand in brackets."""
+    words = " ".join(text[start:end].split())
+    return words if "(" in words else words.replace(")", "", 1)
 
 
 _TO = re.compile(r"\s{0,3}(?:to|bis|à|a|–|…|\.{2,3})\s{0,3}")
 _AND = re.compile(r"\s{0,3}(?:and|to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORECASE)
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
 _TOLERANCE = re.compile(r"\s?(?:±|\+/[-−–])\s?")
+_LESS = re.compile(r"\s?/\s?[-−–]?")
+"""Between what a number may be more and what it may be less: "5 mm +0.1/-0.2"."""
+_IN_BRACKETS = re.compile(
+    r"\((?:[^()A-Za-z]{1,20}[±/–][^()A-Za-z]{1,20}|[^()A-Za-z]{1,20}\s(?:to|bis|à|a)\s[^()A-Za-z]{1,20})\Z"
+)
+"""Numbers in brackets, whose unit stands behind these: "(23 ± 2) °C", "(10 to 15) mm"."""
 _GOES_ON = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
 _IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
 _RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
@@ -106,14 +118,16 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
         one = measured[place]
         place += 1
         before = sentence[found[-1].end if found else 0 : one.start]
-        other = measured[place] if place < len(measured) else None
-        if other is not None and _TOLERANCE.fullmatch(sentence, one.end, other.start):
-            found += _within(original, one, other)
-            place += 1
+        if tolerance := _tolerance(sentence, one, measured[place : place + 2]):
+            found += _within(original, one, *tolerance)
+            place += len(set(tolerance))
             continue
         limited = limiting(before, sentence[one.end : one.end + _BEHIND], is_measured=is_physical(one.unit))
         bound, last = limited.bound, found[-1] if found else None
-        if last is not None and bound is Bound.EXACT:
+        if last is not None and bound is not Bound.EXACT and not limited.led and last.bound is Bound.EXACT:
+            if last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start):
+                found[-1] = replace(last, bound=bound)
+        elif last is not None and bound is Bound.EXACT:
             if _is_range(sentence, last, one):
                 bound, found[-1] = Bound.MOST, _opened(last, one)
             elif _says_the_same(sentence, last, one):
@@ -198,19 +212,30 @@ def _opened(first: Quantity, last: _Measured) -> Quantity:
     return replace(first, bound=Bound.LEAST, value=first.value * last.factor, unit=last.unit, printed=printed)
 
 
-def _within(original: str, middle: _Measured, tolerance: _Measured) -> Iterator[Quantity]:
-    """Yield the least and the most of "20 °C ± 2 °C" and "230 V ± 10 %"."""
-    whole = middle if middle.unit else replace(tolerance, value=middle.value)
+def _tolerance(sentence: str, middle: _Measured, behind: Sequence[_Measured]) -> tuple[_Measured, _Measured] | None:
+    """Return by how much a number may be less and more, where that stands behind it: "± 2 °C", "+0.1/-0.2"."""
+    if behind and _TOLERANCE.fullmatch(sentence, middle.end, behind[0].start):
+        return behind[0], behind[0]
+    if len(behind) < 2 or sentence[middle.end : behind[0].start + 1].strip() != "+":
+        return None
+    return (behind[1], behind[0]) if _LESS.fullmatch(sentence, behind[0].end, behind[1].start) else None
+
+
+def _within(original: str, middle: _Measured, less: _Measured, more: _Measured) -> Iterator[Quantity]:
+    """Yield the least and the most of "20 °C ± 2 °C", "230 V ± 10 %", "(23 ± 2) °C" and "5 mm +0.1/-0.2"."""
+    last = max(less, more, key=lambda each: each.end)
+    whole = middle if middle.unit else replace(last, value=middle.value)
     unit, factor = whole.unit, whole.factor
-    apart = tolerance.value * tolerance.factor
-    if tolerance.unit == "%" and unit != "%":
-        apart *= abs(middle.value * factor) / 100
-    elif not tolerance.unit:
-        apart *= factor
-    printed = " ".join(original[middle.start : tolerance.end].split())
-    for bound, value in ((Bound.LEAST, middle.value * factor - apart), (Bound.MOST, middle.value * factor + apart)):
-        says = f"{value / factor:.6g} {whole.unit_printed} ({printed})"
-        yield Quantity(value, unit, bound, middle.start, tolerance.end, says)
+    printed = _words(original, middle.start, last.end)
+    for bound, side, tolerance in ((Bound.LEAST, -1, less), (Bound.MOST, 1, more)):
+        own = tolerance if tolerance.unit else replace(last, value=tolerance.value)
+        apart = abs(own.value) * (own.factor if own.unit else factor)
+        if own.unit == "%" and unit != "%":
+            apart *= abs(middle.value * factor) / 100
+        value = middle.value * factor + side * apart
+        yield Quantity(
+            value, unit, bound, middle.start, last.end, f"{value / factor:.6g} {whole.unit_printed} ({printed})"
+        )
 
 
 def _measured(sentence: str, language: str | None) -> list[_Measured]:
@@ -231,8 +256,10 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
             found.append(_Measured(one.value / other.value, RATIO, 1.0, one.start, other.end))
             place += 1
             continue
-        unit = unit_behind(sentence, one.end, language, one.money)
-        mark = sentence[one.end : unit.end].strip(" \u00a0\u2009\u202f-")
+        closed = sentence.startswith(")", one.end) and _IN_BRACKETS.search(sentence, max(0, one.end - 50), one.end)
+        end = one.end + 1 if closed else one.end
+        unit = unit_behind(sentence, end, language, one.money)
+        mark = sentence[end : unit.end].strip(" \u00a0\u2009\u202f-")
         found.append(_Measured(one.value, unit.base, unit.factor, one.start, unit.end, mark))
     return found
 
