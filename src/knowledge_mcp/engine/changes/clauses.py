@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.core.designations import Designation, designations
-from knowledge_mcp.engine.core.headings import heading_end, line_end
+from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.language.force import Convention, detect_convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.model.chunk import Chunk, Definition
@@ -174,7 +174,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         line = 1 if has_lines else None
         found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, line, None, ()))
     for position, entry in enumerate(check_each(part.sections)):
-        begin = _after_heading(part.text, entry)
+        begin = heading_end(part.text, entry)
         span = Span(begin, max(begin, min(starts[position + 1], entry.span.end)))
         while open_ones and open_ones[-1].level >= entry.level:
             open_ones.pop()
@@ -198,24 +198,6 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         found.append(clause)
     _share_out(part.chunks, found, [0] * (len(found) > len(part.sections)) + starts[:-1])
     return found
-
-
-def _after_heading(text: str, entry: OutlineEntry) -> int:
-    """Tell where a section's heading ends, where words may follow on the same line.
-
-    One that is printed in another way ends with its line where this ends with the title, else with its first block.
-    """
-    behind = heading_end(text, entry)
-    if behind is not None:
-        return behind
-    start, stop = entry.span.start, entry.span.end
-    title = re.sub(r"\W+", "", entry.title)
-    if not title:
-        return start  # rather its number too than nothing
-    end, line = text.find("\n\n", start, stop), line_end(text, entry)
-    if end > line and re.sub(r"\W+", "", text[start:line]).endswith(title):
-        return line
-    return end if end >= 0 else line
 
 
 def _named(entry: OutlineEntry) -> tuple[str, str]:

@@ -12,19 +12,23 @@ _FIRST_WORD = re.compile(r"[\W_]{0,9}[^\W\d_]{1,20}(?=[\W\d])")
 
 _SHORTENED = " …"
 """The end of a title that is too long for an outline: what it leaves out is text."""
+_MOST_BESIDE = 60
+"""Letters of a heading that its title leaves out: "Annex A (informative)"; more are words of the section."""
 _ASIDE = re.compile(r"[ \t]*[(\[][^()\[\]\n]{1,60}[)\]](?=[ \t]*(?:\n|\Z))")
 """What may stand behind a title: "(informative)"."""
 
 
-def heading_end(text: str, entry: OutlineEntry) -> int | None:
-    """Find the end of a section's heading, which begins the section.
+def heading_end(text: str, entry: OutlineEntry) -> int:
+    """Find the end of a section's heading, where words may follow on the same line.
 
     Args:
         text: the document's.
         entry: of its outline.
 
     Returns:
-        The place behind number, title and what stands there in brackets; None where the section begins otherwise.
+        The place behind number, title and what stands there in brackets; where it is printed in another way, the end of
+        the line that ends with the title, or of a first line that is part of it; else where the section begins, so that
+        no words are lost.
     """
     start, stop = entry.span.start, entry.span.end
     title = entry.title.removesuffix(_SHORTENED)
@@ -33,8 +37,24 @@ def heading_end(text: str, entry: OutlineEntry) -> int | None:
     is_whole = title == entry.title
     ends = (_behind(letters, text, place, stop, is_whole) for place in (start, *([word.end()] if word else ())))
     end = next((end for end in ends if end is not None), None)
-    aside = _ASIDE.match(text, end, stop) if end is not None and entry.title else None
+    if end is None:
+        return _end_in_other_print(text, entry)
+    aside = _ASIDE.match(text, end, stop) if entry.title else None
     return aside.end() if aside else end
+
+
+def _end_in_other_print(text: str, entry: OutlineEntry) -> int:
+    title, printed, place = _NOT_WORD.sub("", entry.title), "", entry.span.start
+    while title and place < entry.span.end and len(printed) <= len(title) + _MOST_BESIDE:
+        end = text.find("\n", place, entry.span.end)
+        end = entry.span.end if end < 0 else end
+        printed += _NOT_WORD.sub("", text[place:end])
+        if printed.endswith(title):
+            return end
+        place = end + 1
+    first = line_end(text, entry)
+    line = _NOT_WORD.sub("", text[entry.span.start : first])
+    return first if line and line in title else entry.span.start
 
 
 def line_end(text: str, entry: OutlineEntry) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Protocol
 
-from knowledge_mcp.engine.core.headings import heading_end, line_end
+from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
 from knowledge_mcp.engine.tracing.checks import (
@@ -35,7 +35,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 from knowledge_mcp.language.sentences import LEADS, cell_texts, sentence_spans
-from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
 from knowledge_mcp.support.checkpoints import check_each
@@ -245,18 +245,8 @@ def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
     for entry in part.structure.sections:
         if entry.span.start >= begin:
             yield from _stated(part.text, begin, entry.span.start)
-            begin = max(begin, _after_heading(part.text, entry))
+            begin = max(begin, heading_end(part.text, entry))
     yield from _stated(part.text, begin, len(part.text))
-
-
-def _after_heading(text: str, entry: OutlineEntry) -> int:
-    """Tell where a heading ends; one that is printed in other words ends with its line, where that has its title."""
-    end = heading_end(text, entry)
-    if end is not None:
-        return end
-    line = line_end(text, entry)
-    title, printed = (_NOT_WORD.sub("", each) for each in (entry.title, text[entry.span.start : line]))
-    return line if title and (title in printed or printed in title) else entry.span.start
 
 
 def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:

@@ -143,7 +143,8 @@ def headings_of(parts: Sequence[ReadDocument], terms: Terms) -> list[SectionHead
     for number, part in enumerate(parts):
         for each in part.structure.sections:
             end = heading_end(part.text, each)
-            span = Span(each.span.start, line_end(part.text, each) if end is None else end).trimmed(part.text)
+            end = end if end > each.span.start else line_end(part.text, each)
+            span = Span(each.span.start, end).trimmed(part.text)
             if len(span):
                 found.append(SectionHeading(number, span, frozenset(terms(each.title))))
     return found
