@@ -17,7 +17,7 @@ from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.readers.pdf.headings.entries import is_ended, right_edges
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, lines_of
 
 _ROLES = frozenset({SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS})
 _NEAR = 3.0
@@ -279,7 +279,7 @@ def _replace(page: PageLayout, taken: set[int], table: Table | None) -> None:
     elements: list[Line | Table] = []
     placed = table is None
     for element in page.elements:
-        lines = element.lines if isinstance(element, Table) else [element]
+        lines = lines_of(element)
         if not any(id(line) in taken for line in lines):
             elements.append(element)
         elif not placed and table is not None:

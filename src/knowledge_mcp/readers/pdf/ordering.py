@@ -22,7 +22,7 @@ from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, lines_of
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, ParsedPage, TextItem
@@ -108,7 +108,7 @@ def _set_apart(
     found: list[RuledTable] = []
     taken: set[int] = set()
     for elements in _guessed(rows, blocks, drawn, tables, page, items, places).values():
-        lines = [line for each in elements for line in (each.lines if isinstance(each, Table) else [each])]
+        lines = [line for each in elements for line in lines_of(each)]
         if elements:
             found.append(RuledTable(elements, _around(lines), 0.0))
             taken.update(id(item) for line in lines for item in within[id(line)])
@@ -227,7 +227,7 @@ def _guessed(
         names = _left_of(taken, rows, guesses)
         found = tables_of(blocks[index], taken, page, [item for item in items if places[id(item)] == index], names)
         if found is not None:
-            held = {id(line) for each in found for line in (each.lines if isinstance(each, Table) else [each])}
+            held = {id(line) for each in found for line in lines_of(each)}
             replaced.update({id(line): [] for line in names if id(line) in held})
             replaced.update({id(line): [] for line in taken})
             replaced[id(taken[0])] = found

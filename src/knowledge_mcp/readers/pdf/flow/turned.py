@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem, VectorGraphics, VectorLine
@@ -43,7 +43,7 @@ class Turned:
         if not self.most and not any(isinstance(element, Table) for element in layout.elements):
             return []
         for element in layout.elements:
-            for line in element.lines if isinstance(element, Table) else [element]:
+            for line in lines_of(element):
                 line.shown = self._shown(line.x0, line.y0, line.x1, line.y1)
                 line.aside = -_ASIDE if self.most else _ASIDE
         return layout.elements

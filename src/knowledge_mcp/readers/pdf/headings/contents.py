@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from knowledge_mcp.language.openings import ANNEX_WORDS, opening_of, split_clause_number
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of, lines_of
 
 _TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
 _PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
@@ -188,7 +188,7 @@ def _leave_out(page: PageLayout, rows: Sequence[_Row]) -> None:
     gone = {id(line) for row in rows for line in row.lines}
     elements: list[Line | Table] = []
     for element in page.elements:
-        lines = element.lines if isinstance(element, Table) else [element]
+        lines = lines_of(element)
         if isinstance(element, Table) and not any(id(line) in gone for line in lines):
             elements.append(element)
         else:
