@@ -101,8 +101,13 @@ def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: st
         for kept, each in same:
             if kept is is_kept:
                 words = each.printed if each.bound is Bound.EXACT else quote[each.start : each.end].strip()
-                return RowCheck(CheckType.LIMIT, result, str(limit), words, where)
+                is_open = not is_kept and limit.bound is Bound.EXACT and limit.unit in _PERIODS
+                return RowCheck(CheckType.LIMIT, RowResult.DIFFERS if is_open else result, str(limit), words, where)
     return None
+
+
+_PERIODS = frozenset({"s", "month", "working day"})
+"""Units of time: "every 12 months" is kept by 6, and "for 10 years" by 12, which no word of theirs says."""
 
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
