@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.chunking.prose.describing import LinePlaces
-from knowledge_mcp.chunking.prose.passages import BlockRun, Piece
 from knowledge_mcp.model.document import BlockKind, Document, Span
+from knowledge_mcp.model.lines import SourceLines, line_runs
 from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
@@ -146,15 +145,13 @@ def test_the_rows_of_a_sheet_are_named_whatever_is_hidden_or_blank_before_them(h
 
     document = OFFICE.read(item_of(workbook(fill), "rows.xlsx"))
     block = next(block for block in document.blocks if block.kind is BlockKind.TABLE)
-    places = LinePlaces(document.text)
-    whole = BlockRun(None, None, [block])
+    places = SourceLines(document.text, line_runs(document.text, document.blocks))
     for number in (4, 5, 8, 10, 11):
         start = document.text.index(f"| row {number} ")
         line = Span(start, document.text.index("|", start + len(f"| row {number} |") + 4) + 1)
-        piece = Piece(line, 1, whole, (block,))
-        assert places.of(piece) == (number, number)
+        assert places.of(line) == (number, number)
     head = Span(block.span.start, block.span.start + 4)
-    assert places.of(Piece(head, 1, whole, (block,))) == (1, 1)
+    assert places.of(head) == (1, 1)
 
 
 def test_cells_reach_so_far_in_all_and_every_word_stays() -> None:

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.document import Anchor, Hidden, RequirementItem, Span
+from knowledge_mcp.model.lines import LineRun
 
 CLAIMED = "claimed"
 """Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""
@@ -250,7 +251,8 @@ class PageCoverage:
 class DocumentStructure:
     """Hold the sections, pages and anchors of one document, and the hidden characters left out; each may be empty.
 
-    So may `items` and `original`, which are as on its `Document`.
+    So may `items` and `original`, which are as on its `Document`, and `lines`, where its format has none or it was
+    stored without.
     """
 
     sections: tuple[OutlineEntry, ...] = ()
@@ -259,6 +261,7 @@ class DocumentStructure:
     hidden: Hidden = ()
     items: tuple[RequirementItem, ...] = ()
     original: str = ""
+    lines: tuple[LineRun, ...] = ()
 
     @property
     def original_bytes(self) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from knowledge_mcp.language.references import document_references, names_documen
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
+from knowledge_mcp.model.lines import SourceLines, line_runs
 from knowledge_mcp.support.checkpoints import check_each
 
 _FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
@@ -139,41 +139,6 @@ def _has(pages: Sequence[int], number: int) -> bool:
     return place < len(pages) and pages[place] == number
 
 
-class LinePlaces:
-    """Find the source lines of pieces; the lines of a block are counted once, however many pieces it is cut into."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._counted = Span(0, 0)
-        self._ends = array("q")
-
-    def of(self, piece: Piece) -> tuple[int, int] | None:
-        """Return the first and last source line of a piece, None where the format has none."""
-        found = [self._lines(piece.span, block, block.lines) for block in piece.blocks if block.lines is not None]
-        return (min(first for first, _ in found), max(last for _, last in found)) if found else None
-
-    def _lines(self, span: Span, block: Block, lines: tuple[int, int]) -> tuple[int, int]:
-        if span.contains(block.span):
-            return lines
-        if block.span != self._counted:
-            self._counted = block.span
-            ends = re.compile("\n").finditer(self._text, block.span.start, block.span.end)
-            self._ends = array("q", (end.start() for end in ends))
-        first, last = lines
-        if len(block.rows) == len(self._ends) + 1:
-            places = (max(block.span.start, span.start), min(block.span.end, span.end))
-            above, below = (block.rows[bisect_left(self._ends, place)] for place in places)
-            return above, max(above, below)
-        # the rows of a sheet are written with a rule below the first one, which is no row
-        rule = int(block.kind is BlockKind.TABLE and len(self._ends) == last - first + 1)
-        if len(self._ends) != last - first + rule:
-            return lines
-        above = bisect_left(self._ends, max(block.span.start, span.start))
-        below = bisect_left(self._ends, min(block.span.end, span.end))
-        above, below = max(above - rule, 0), max(below - rule, 0)
-        return first + above, first + max(above, below)
-
-
 # ---- boxes ----------------------------------------------------------------------------------------------------------
 
 
@@ -265,7 +230,7 @@ class _Writer:
         self._definitions = find_definitions(document, facts=facts)
         self._statements = find_statements(document, facts=facts, exempt=[d.span for d in self._definitions])
         self._references = document_references(document)
-        self._line_places = LinePlaces(document.text)
+        self._source_lines = SourceLines(document.text, line_runs(document.text, document.blocks))
         self._page_places = PagePlaces(document.pages)
         self._labels = {page.number: page.label for page in document.pages}
         self._ids = ChunkIds(document.id)
@@ -301,7 +266,7 @@ class _Writer:
             source_path=document.source_uri,
             page_numbers=pages,
             page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
-            lines=self._line_places.of(piece),
+            lines=self._source_lines.of(piece.span),
             references=tuple(dict.fromkeys(link.target for link in links if names_document(link))),
             links=tuple(links),
             statements=tuple(statements),

@@ -14,6 +14,7 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, Documen
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Excerpt, Locator
+from knowledge_mcp.model.lines import SourceLines
 from knowledge_mcp.model.source import MEDIA_TYPES
 
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
@@ -84,10 +85,13 @@ def _place(chunk: Chunk, unit: str) -> str:
         if numbers in {(), labels}:
             return printed
         return f"{printed} ({_pages(numbers)} of the file)"
-    if chunk.lines:
-        first, last = chunk.lines
-        return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
-    return ""
+    return named_lines(chunk.lines, unit) if chunk.lines else ""
+
+
+def named_lines(lines: tuple[int, int], unit: str = "line") -> str:
+    """Name the first and last line of a place: "line 3", "lines 3-5"."""
+    first, last = lines
+    return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
 
 
 def _pages(numbers: Sequence[str]) -> str:
@@ -110,7 +114,7 @@ def passage(
         text: its whole canonical text.
         span: what to cut out; may run over several chunks.
         chunks: the document's chunks, in any order; those that hold the span give pages, labels, boxes, lines, section.
-        structure: where it knows pages, they are exactly those of the span; else those of its chunks.
+        structure: where it knows pages or lines, they are exactly those of the span; else those of its chunks.
 
     Raises:
         DamagedError: a chunk that holds the span is not what the text says at its place.
@@ -121,7 +125,8 @@ def passage(
             why = "The passage is not what the canonical text says at its place."
             raise DamagedError.of("passage", document_id, each.id, why=why)
     labels = _labels(span, overlapping, structure)
-    lines = [chunk.lines for chunk in overlapping if chunk.lines is not None]
+    known = [chunk.lines for chunk in overlapping if chunk.lines is not None]
+    around = (min(first for first, _ in known), max(last for _, last in known)) if known else None
     locator = Locator(
         document_id=document_id,
         span=span,
@@ -131,7 +136,7 @@ def passage(
         boxes=tuple(
             dict.fromkeys(box for chunk in overlapping for box in chunk.boxes if not labels or box.page in labels),
         ),
-        lines=(min(first for first, _ in lines), max(last for _, last in lines)) if lines else None,
+        lines=SourceLines(text, structure.lines).of(span) or around,
     )
     return Excerpt(span.of(text), locator, _citation(locator, overlapping, records.get(document_id)))
 

@@ -25,11 +25,12 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.document import Block, BlockKind, Document
 from knowledge_mcp.model.errors import noticing
+from knowledge_mcp.model.lines import line_runs
 from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.checkpoints import check_each
 
-STRUCTURE_VERSION = "structure/9"
+STRUCTURE_VERSION = "structure/10"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")
@@ -72,6 +73,7 @@ def structure_of(document: Document) -> DocumentStructure:
             )
             for each in document.pages
         ),
+        lines=line_runs(document.text, document.blocks),
         anchors=document.anchors,
         hidden=document.hidden,
         items=document.items,

@@ -317,7 +317,7 @@ def _quote(
         clause=clause,
         title=section.title if section is not None else "",
         pages=part.pages_of(span),
-        lines=chunk.lines if chunk is not None else None,
+        lines=part.lines_of(span),
         citation=part.cited(span),
         verified=verified,
         probability=chance,

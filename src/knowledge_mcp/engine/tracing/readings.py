@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.engine.core.citing import cite, cite_statement
+from knowledge_mcp.engine.core.citing import cite, cite_statement, named_lines
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
 from knowledge_mcp.engine.tracing.conflicts import Meaning
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import RequirementItem, Span
+from knowledge_mcp.model.lines import SourceLines
 from knowledge_mcp.ports import Knowledge
 
 HEADING = "Heading"
@@ -67,15 +68,23 @@ class ReadDocument:
         chunk = None if exact else self.chunk_at(span.start)
         return tuple(exact) if chunk is None else chunk.page_labels or tuple(map(str, chunk.page_numbers))
 
+    @functools.cached_property
+    def _source_lines(self) -> SourceLines:
+        return SourceLines(self.text, self.structure.lines)
+
+    def lines_of(self, span: Span) -> tuple[int, int] | None:
+        """Return the lines of the file that a span stands on, else those of its passage; None where it has none."""
+        chunk = self.chunk_at(span.start)
+        return self._source_lines.of(span) or (chunk.lines if chunk is not None else None)
+
     def cited(self, span: Span) -> str:
         """Say where a span stands, as an engineer would paste it."""
-        chunk = self.chunk_at(span.start)
+        chunk, lines = self.chunk_at(span.start), self.lines_of(span)
         if chunk is not None and self.record is not None:
-            return cite(chunk, self.record)
+            return cite(replace(chunk, lines=lines), self.record)
         section, pages = self.section_at(span.start), self.pages_of(span)
         clause = f"{section.number or ''} {section.title}".strip() if section is not None else ""
-        lines = chunk.lines if chunk is not None else None
-        place = f"p. {pages[0]}" if pages else f"lines {lines[0]}-{lines[1]}" if lines else ""
+        place = f"p. {pages[0]}" if pages else named_lines(lines) if lines else ""
         return ", ".join(part for part in (self.name, clause, place) if part)
 
 

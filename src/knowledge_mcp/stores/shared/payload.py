@@ -29,6 +29,7 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.document import Anchor, Box, DeclaredLink, Reference, ReferenceKind, RequirementItem, Span
 from knowledge_mcp.model.errors import DamagedError, leave_out
+from knowledge_mcp.model.lines import LineRun
 
 V = TypeVar("V")
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
@@ -381,6 +382,7 @@ _LISTS: Mapping[str, _Form[Any]] = {
         read={"runs": lambda runs: tuple(Span(*run) for run in runs)},
     ),
     "anchors": _Form(Anchor),
+    "lines": _Form(LineRun),
     "items": _Form(
         RequirementItem,
         write={"attributes": dict, "links": lambda links: list(map(_DECLARED.write, links))},

@@ -1,0 +1,98 @@
+"""Lines of a source file: which of them a stretch of the text that was made of it stands on."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from knowledge_mcp.model.document import Block, BlockKind, Span
+from knowledge_mcp.support.checkpoints import check_each
+
+
+@dataclass(frozen=True, slots=True)
+class LineRun:
+    """Say on which lines a stretch of the text stands; each of its lines is one of the source where they are as many.
+
+    Attributes:
+        span: in the canonical text.
+        first, last: lines of the source file from 1.
+    """
+
+    span: Span
+    first: int
+    last: int
+
+
+def line_runs(text: str, blocks: Iterable[Block]) -> tuple[LineRun, ...]:
+    """List the stretches of a text, joined where their lines follow one another; none where the format has no lines."""
+    found: list[LineRun] = []
+    goes_on = False
+    for run in (run for block in check_each(blocks) for run in _runs_of(text, block)):
+        is_even = text.count("\n", run.span.start, run.span.end) == run.last - run.first
+        before = found[-1] if goes_on and is_even else None
+        if before is not None and run.first == before.last + text.count("\n", before.span.end, run.span.start):
+            found[-1] = replace(before, span=Span(before.span.start, run.span.end), last=run.last)
+        else:
+            found.append(run)
+        goes_on = is_even
+    return tuple(found)
+
+
+def _runs_of(text: str, block: Block) -> Iterator[LineRun]:
+    if block.lines is None:
+        return
+    span, (first, last) = block.span, block.lines
+    if not block.rows and block.kind is not BlockKind.TABLE:
+        yield LineRun(span, first, last)
+        return
+    starts = [span.start, *(match.end() for match in re.compile("\n").finditer(text, span.start, span.end))]
+    rows = list(block.rows)
+    if not rows and len(starts) == last - first + 2:  # a rule is written below the first row of a sheet
+        rows = [first, *range(first, last + 1)]
+    if len(rows) != len(starts):
+        yield LineRun(span, first, last)
+        return
+    for row, start, end in zip(rows, starts, [*starts[1:], span.end + 1], strict=True):
+        yield LineRun(Span(start, end - 1), row, row)
+
+
+class SourceLines:
+    """Find the source lines of pieces of a text; the lines of a stretch are counted once, however many pieces it has.
+
+    Args:
+        text: canonical.
+        runs: in order.
+    """
+
+    def __init__(self, text: str, runs: Sequence[LineRun]) -> None:
+        self._text = text
+        self._runs = runs
+        self._starts = [run.span.start for run in runs]
+        self._counted = Span(0, 0)
+        self._ends = array("q")
+
+    def of(self, span: Span) -> tuple[int, int] | None:
+        """Return the first and last source line of a span, None where it stands on none."""
+        place = max(bisect_left(self._starts, span.start + 1) - 1, 0)
+        found: list[tuple[int, int]] = []
+        while place < len(self._runs) and self._runs[place].span.start < span.end:
+            if self._runs[place].span.overlaps(span):
+                found.append(self._lines(self._runs[place], span))
+            place += 1
+        return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
+    def _lines(self, run: LineRun, span: Span) -> tuple[int, int]:
+        if span.contains(run.span):
+            return run.first, run.last
+        if run.span != self._counted:
+            self._counted = run.span
+            ends = re.compile("\n").finditer(self._text, run.span.start, run.span.end)
+            self._ends = array("q", (end.start() for end in ends))
+        if len(self._ends) != run.last - run.first:
+            return run.first, run.last
+        above = bisect_left(self._ends, max(run.span.start, span.start))
+        below = bisect_left(self._ends, min(run.span.end, span.end))
+        return run.first + above, run.first + max(above, below)
