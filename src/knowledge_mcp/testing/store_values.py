@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, EmbeddedChunk, Modality, Statement, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Box, DeclaredLink, Reference, ReferenceKind, RequirementItem, Span
+from knowledge_mcp.model.lines import LineRun
 
 SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
 """Space of all vectors made here."""
@@ -160,6 +161,7 @@ def full_structure() -> DocumentStructure:
             RequirementItem("R-2", "", ""),
         ),
         original="eJwDAAAAAAE=",
+        lines=(LineRun(Span(0, 40), 1, 3), LineRun(Span(41, 900), 9, 9)),
     )
 
 
