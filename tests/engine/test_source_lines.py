@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import Block, BlockKind, Span
-from knowledge_mcp.model.lines import LineRun, SourceLines, line_runs
+from knowledge_mcp.model.lines import LineRun, SourceLines, line_ends, line_runs
 
 TEXT = "One\n\nTwo\nthree\n\nFour five\n\n| a |\n| - |\n| b |\n| c |"
 
@@ -22,8 +22,11 @@ def blocks(*lines: tuple[int, int] | None) -> list[Block]:
 
 
 def lines_of(words: str, *lines: tuple[int, int] | None) -> tuple[int, int] | None:
-    start = TEXT.index(words)
-    return SourceLines(TEXT, line_runs(TEXT, blocks(*lines))).of(Span(start, start + len(words)))
+    span = Span(TEXT.index(words), TEXT.index(words) + len(words))
+    runs = line_runs(TEXT, blocks(*lines))
+    found = SourceLines(TEXT, runs).of(span)
+    assert found == SourceLines(TEXT, runs, line_ends(TEXT)).of(span)
+    return found
 
 
 def test_blocks_whose_lines_follow_one_another_are_one_stretch() -> None:

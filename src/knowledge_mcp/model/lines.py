@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -59,40 +59,44 @@ def _runs_of(text: str, block: Block) -> Iterator[LineRun]:
         yield LineRun(Span(start, end - 1), row, row)
 
 
-class SourceLines:
-    """Find the source lines of pieces of a text; the lines of a stretch are counted once, however many pieces it has.
+def line_ends(text: str) -> Sequence[int]:
+    """List the places of the line feeds of a text."""
+    return array("q", (match.start() for match in re.compile("\n").finditer(text)))
 
-    Args:
+
+@dataclass(frozen=True, slots=True)
+class SourceLines:
+    """Find the source lines of pieces of a text.
+
+    Attributes:
         text: canonical.
         runs: in order.
+        ends: its line feeds, for many pieces of one text; None where they are to be counted for each.
     """
 
-    def __init__(self, text: str, runs: Sequence[LineRun]) -> None:
-        self._text = text
-        self._runs = runs
-        self._starts = [run.span.start for run in runs]
-        self._counted = Span(0, 0)
-        self._ends = array("q")
+    text: str
+    runs: Sequence[LineRun]
+    ends: Sequence[int] | None = None
 
     def of(self, span: Span) -> tuple[int, int] | None:
         """Return the first and last source line of a span, None where it stands on none."""
-        place = max(bisect_left(self._starts, span.start + 1) - 1, 0)
+        place = max(bisect_right(self.runs, span.start, key=lambda run: run.span.start) - 1, 0)
         found: list[tuple[int, int]] = []
-        while place < len(self._runs) and self._runs[place].span.start < span.end:
-            if self._runs[place].span.overlaps(span):
-                found.append(self._lines(self._runs[place], span))
+        while place < len(self.runs) and self.runs[place].span.start < span.end:
+            if self.runs[place].span.overlaps(span):
+                found.append(self._lines(self.runs[place], span))
             place += 1
         return (min(first for first, _ in found), max(last for _, last in found)) if found else None
 
     def _lines(self, run: LineRun, span: Span) -> tuple[int, int]:
-        if span.contains(run.span):
+        whole = run.span
+        if span.contains(whole) or self._count(whole.start, whole.end) != run.last - run.first:
             return run.first, run.last
-        if run.span != self._counted:
-            self._counted = run.span
-            ends = re.compile("\n").finditer(self._text, run.span.start, run.span.end)
-            self._ends = array("q", (end.start() for end in ends))
-        if len(self._ends) != run.last - run.first:
-            return run.first, run.last
-        above = bisect_left(self._ends, max(run.span.start, span.start))
-        below = bisect_left(self._ends, min(run.span.end, span.end))
+        above = self._count(whole.start, max(whole.start, span.start))
+        below = self._count(whole.start, min(whole.end, span.end))
         return run.first + above, run.first + max(above, below)
+
+    def _count(self, start: int, end: int) -> int:
+        if self.ends is None:
+            return self.text.count("\n", start, end)
+        return bisect_left(self.ends, end) - bisect_left(self.ends, start)

@@ -18,7 +18,7 @@ from knowledge_mcp.language.references import document_references, names_documen
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
-from knowledge_mcp.model.lines import SourceLines, line_runs
+from knowledge_mcp.model.lines import SourceLines, line_ends, line_runs
 from knowledge_mcp.support.checkpoints import check_each
 
 _FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
@@ -230,7 +230,9 @@ class _Writer:
         self._definitions = find_definitions(document, facts=facts)
         self._statements = find_statements(document, facts=facts, exempt=[d.span for d in self._definitions])
         self._references = document_references(document)
-        self._source_lines = SourceLines(document.text, line_runs(document.text, document.blocks))
+        self._source_lines = SourceLines(
+            document.text, line_runs(document.text, document.blocks), line_ends(document.text)
+        )
         self._page_places = PagePlaces(document.pages)
         self._labels = {page.number: page.label for page in document.pages}
         self._ids = ChunkIds(document.id)
