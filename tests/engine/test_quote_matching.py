@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.evidence.quote_finding import Searched, alike, sought
-from knowledge_mcp.engine.evidence.quotes import cover, forms, split_at_ellipses
+from knowledge_mcp.engine.evidence.quote_parts import cover, forms, split_at_ellipses
 from knowledge_mcp.language.quote_words import read_words
 from knowledge_mcp.model.evidence import QuoteVerdict
 

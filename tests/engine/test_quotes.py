@@ -163,6 +163,38 @@ def test_what_an_ellipsis_leaves_out_may_be_near_but_not_far_and_not_before(worl
     assert told(changed) == [("an empty", "a full")]
 
 
+@pytest.mark.parametrize("mark", ["…", "[...]"])
+def test_an_ellipsis_that_leaves_out_the_not_alters_what_is_said(world: World, mark: str) -> None:
+    answer = ask(world, f"The outlet shall {mark} be opened while the inlet is open.")
+    assert (answer.verdict, told(answer)) == (QuoteVerdict.ALTERED, [("…", "not")])
+    assert answer.places[0].passage.text == "The outlet shall not be opened while the inlet is open."
+    assert answer.places[0].similarity < 1.0
+    named = ask(world, f"The outlet shall {mark} be opened while the inlet is open.", "pumps")
+    assert named.verdict is not QuoteVerdict.ELSEWHERE
+
+
+def test_an_ellipsis_may_leave_out_what_commas_set_off_or_stands_in_another_sentence(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write(
+        "lids.md",
+        "# Lids\n\nThe lid, which is not painted, shall be closed. It is no door. The bolt shall, whether or not the "
+        "lid is closed, be greased.\n",
+    )
+    world.ingest()
+    for quote in (
+        "The lid … shall be closed",
+        "The lid, … shall be closed",
+        "The lid … The bolt shall",
+        "The bolt shall … be greased",
+    ):
+        assert ask(world, quote).verdict is QuoteVerdict.EXACT
+
+
+def test_single_words_about_ellipses_in_another_order_are_stitched(world: World) -> None:
+    assert ask(world, "outlet … shall … tank", "tanks").verdict is QuoteVerdict.STITCHED
+    assert ask(world, "Emptying … weight … inlet", "tanks").verdict is QuoteVerdict.EXACT
+
+
 def test_an_ellipsis_over_more_than_a_page_is_stitched(tmp_path: Path) -> None:
     world = World(tmp_path)
     middle = "\n\n".join(f"The part {number} of this text is only there to be long." for number in range(120))

@@ -298,7 +298,7 @@ def _pattern(key: str, *, may_go_on: bool = False) -> re.Pattern[str]:
         joined += _or_as_written(_JOINT, key[before.end() : part.start()]) + _part(part.group(), first=False)
     end = _or_as_written(r"\)?", key[parts[-1].end() :])
     after = r"(?!\w)" if may_go_on else r"(?![\w(]|[.\-:]\w)"
-    return re.compile(rf"(?<![\w.\-]){joined}{end}{after}", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?<!\w[.\-]){joined}{end}{after}", re.IGNORECASE)
 
 
 def _or_as_written(usual: str, written: str) -> str:

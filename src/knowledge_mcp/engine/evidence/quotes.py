@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import passage
-from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike, sought
-from knowledge_mcp.language.quote_words import Words, read_words
+from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike
+from knowledge_mcp.engine.evidence.quote_parts import QuotePart, chain, cover, denial_between, forms, split_at_ellipses
+from knowledge_mcp.language.quote_words import read_words
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentParts, DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import LAYER_UNCHECKED, LAYOUT_UNCERTAIN, Span
@@ -23,7 +23,7 @@ from knowledge_mcp.model.errors import (
     leave_out,
     noticing,
 )
-from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict, UncertainPage
+from knowledge_mcp.model.evidence import Difference, QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict, UncertainPage
 from knowledge_mcp.model.extraction import is_unsure
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -59,146 +59,6 @@ def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]
 def _is_uncertain(page: PageCoverage) -> bool:
     doubted = LAYOUT_UNCERTAIN in page.note or LAYER_UNCHECKED in page.note
     return doubted or (page.method == "ocr" and is_unsure(page.note))
-
-
-NEAR = 4_000
-"""Most characters that an ellipsis may leave out: about a page."""
-
-_ELLIPSIS = re.compile(r"(?:(?<!\s)\s++)?(?:[\[(]\s*+(?:\.{3}|\u2026)\s*+[\])]|\.{3,}|\u2026|\.(?: \.){2,3}(?!\w))\s*")
-_MARKS = "'\"`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
-_SENTENCE_END = frozenset(".!?:;")
-_CLOSING = frozenset(')]}"')
-_FEWEST_WORDS = 4
-_FEWEST_OF_A_SENTENCE = 2
-_OVERRUN = 3
-_LITTLE_LEFT_OUT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class QuotePart:
-    """Name a part of a quote, the document that has it, and where."""
-
-    document_id: str
-    span: Span
-    quoted: str
-
-
-def forms(quote: str) -> list[Sought]:
-    """List what a quote may mean: itself, and itself without the quotation marks about it; empty without any word."""
-    text = quote.strip()
-    whole = sought(text)
-    if whole is None:
-        return []
-    inner = text[1:-1].strip() if len(text) > 2 and text[0] in _MARKS and text[-1] in _MARKS else ""
-    bare = sought(inner) if inner else None
-    return [whole] if bare is None else [whole, bare]
-
-
-def split_at_ellipses(quote: Sought) -> list[Sought]:
-    """Cut a quote at its ellipses; parts without a word are left out."""
-    parts: list[Sought | None] = []
-    start = 0
-    for match in _ELLIPSIS.finditer(quote.text):
-        parts.append(sought(quote.text, start, match.start()))
-        start = match.end()
-    parts.append(sought(quote.text, start))
-    return [part for part in parts if part is not None]
-
-
-def chain(places: Sequence[Sequence[Span]]) -> list[Span] | None:
-    """Choose one place for each part, in order, each near the one before, the closest together; None if there is none.
-
-    Args:
-        places: where each part stands, in the order of the text.
-    """
-    best: list[tuple[int, list[Span]]] = [(span.end, [span]) for span in places[-1]]
-    for spans in reversed(places[:-1]):
-        longer: list[tuple[int, list[Span]]] = []
-        for span in spans:
-            following = [(end, rest) for end, rest in best if 0 <= rest[0].start - span.end <= NEAR]
-            if following:
-                end, rest = min(following, key=lambda each: each[0])
-                longer.append((end, [span, *rest]))
-        best = longer
-    return min(best, key=lambda each: each[0] - each[1][0].start)[1] if best else None
-
-
-def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[QuotePart], bool] | None:
-    """Put a quote together from passages, as few and as long as can be; None where something of it is in no text.
-
-    Returns:
-        The pieces in the quote's order, and whether the quote is cut between sentences only.
-    """
-    pieces: list[QuotePart] = []
-    between_sentences = True
-    ends = _sentence_ends(part.words)
-    first = 0
-    while first < len(part.words):
-        piece, stop = _longest_piece(part, first, ends, texts)
-        if piece is None:
-            return None
-        if pieces and _is_left_out(pieces[-1], piece, dict(texts)):
-            return None
-        between_sentences = between_sentences and (stop in ends or stop == len(part.words))
-        pieces.append(piece)
-        first = stop
-    return pieces, between_sentences
-
-
-def _longest_piece(
-    part: Sought, first: int, ends: frozenset[int], texts: Sequence[tuple[str, Searched]]
-) -> tuple[QuotePart | None, int]:
-    """Find the longest piece from a word on, in the first text that has it."""
-    sentence_stop = min((end for end in ends if end > first), default=len(part.words))
-    seed = max(1, min(_FEWEST_WORDS, _count(part, first, sentence_stop)))
-    best, stop = None, first
-    for document_id, searched in texts:
-        reached, span = searched.longest(part, first, seed)
-        if reached > stop and span is not None:
-            best, stop = (document_id, searched, span), reached
-        if stop == len(part.words):
-            break
-    if best is None:
-        return None, first
-    document_id, searched, span = best
-    back = max((end for end in ends if first < end <= stop), default=first)
-    if stop < len(part.words) and back > first and _count(part, back, stop) <= _OVERRUN:
-        stop = back
-        shorter = sought(part.text, part.words.starts[first], part.words.ends[stop - 1])
-        found = searched.equal(shorter, 1) if shorter is not None else []
-        if not found:
-            return None, first
-        span = found[0]
-    sentence = (first == 0 or first in ends) and (stop in ends or stop == len(part.words))
-    if _count(part, first, stop) < (_FEWEST_OF_A_SENTENCE if sentence else _FEWEST_WORDS):
-        return None, first
-    return QuotePart(document_id, span, part.between(first, stop)), stop
-
-
-def _is_left_out(before: QuotePart, after: QuotePart, texts: dict[str, Searched]) -> bool:
-    """Tell whether only a word or two of the text are left out between two pieces: an alteration, not two passages."""
-    gap = after.span.start - before.span.end
-    if before.document_id != after.document_id or not 0 <= gap <= 200:
-        return False
-    between = texts[before.document_id].words(before.span.end, after.span.start)
-    inside = [n for n in range(len(between)) if before.span.end <= between.starts[n] < after.span.start]
-    return sum(between.is_word(n) for n in inside) < _LITTLE_LEFT_OUT
-
-
-def _count(part: Sought, first: int, stop: int) -> int:
-    return sum(first <= index < stop for index in part.real)
-
-
-def _sentence_ends(words: Words) -> frozenset[int]:
-    """List the indexes after each sentence's last mark, closing marks included."""
-    ends: set[int] = set()
-    for index in range(len(words)):
-        if words.keys[index] in _SENTENCE_END:
-            stop = index + 1
-            while stop < len(words) and words.keys[stop] in _CLOSING and words.starts[stop] == words.ends[stop - 1]:
-                stop += 1
-            ends.add(stop)
-    return frozenset(ends)
 
 
 _LONGEST = 10_000
@@ -262,12 +122,13 @@ def _parse_quote(quote: str) -> list[Sought]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Pair a place with the part of the quote that stands there."""
+    """Pair a place with the part of the quote that stands there, and what an ellipsis wrongly leaves out."""
 
     document_id: str
     quoted: str
     span: Span
     is_exact: bool
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +162,7 @@ class _Comparison:
         failure: KnowledgeError | None = None
         try:
             others = [other for other in self._candidates() if other != document_id]
-            found = self._equal(others)
+            found = [each for each in self._equal(others) if not each.left_out]
         except KnowledgeError as exc:
             failure = exc
         if found:
@@ -398,7 +259,8 @@ class _Comparison:
         if spans is None:
             return []
         exact = all(span.of(searched.text) == part.quoted for span, part in zip(spans, self._parts, strict=True))
-        return [_Match(document_id, self._bare.text, Span(spans[0].start, spans[-1].end), exact)]
+        whole = Span(spans[0].start, spans[-1].end)
+        return [_Match(document_id, self._bare.text, whole, exact, denial_between(searched.text, spans))]
 
     def _answer_stitched(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
         """Answer where every part of the quote is there, but not together."""
@@ -424,7 +286,8 @@ class _Comparison:
         if not nearest or not all(_is_alike(near) for near in nearest):
             return None
         changed = [near for near in nearest if near.likeness.differences]
-        verdict = QuoteVerdict.ALTERED if changed else QuoteVerdict.NORMALISED
+        in_order = chain([[near.likeness.span] for near in nearest]) is not None
+        verdict = QuoteVerdict.ALTERED if changed else QuoteVerdict.NORMALISED if in_order else QuoteVerdict.STITCHED
         return self._answer(verdict, [self._near_place(near) for near in changed or nearest], degraded)
 
     def _not_found(self, document_ids: Sequence[str]) -> QuoteAnswer:
@@ -453,8 +316,16 @@ class _Comparison:
     # ---- answers
 
     def _equal_answer(self, matches: Sequence[_Match]) -> QuoteAnswer:
-        verdict = QuoteVerdict.EXACT if any(each.is_exact for each in matches) else QuoteVerdict.NORMALISED
-        return self._answer(verdict, self._equal_places(matches))
+        true = [each for each in matches if not each.left_out]
+        if not true:
+            places = self._equal_places(matches)
+            likeness = 1.0 - 1.0 / (1 + len(self._bare.words))
+            told = (Difference("\u2026", matches[0].left_out),)
+            return self._answer(
+                QuoteVerdict.ALTERED, [replace(each, similarity=likeness, differences=told) for each in places[:1]]
+            )
+        verdict = QuoteVerdict.EXACT if any(each.is_exact for each in true) else QuoteVerdict.NORMALISED
+        return self._answer(verdict, self._equal_places(true))
 
     def _equal_places(self, matches: Sequence[_Match]) -> list[QuotePlace]:
         same = [each for each in matches if each.is_exact] or matches

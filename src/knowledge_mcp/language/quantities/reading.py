@@ -157,7 +157,7 @@ def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
     return last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start) is not None
 
 
-_DENIED = re.compile(r"\b(?:not|never|no|nicht|pas)\b", re.IGNORECASE)
+DENIED = re.compile(r"\b(?:not|never|no|nicht|pas)\b", re.IGNORECASE)
 
 
 def denied(text: str, force: Force | None, printed: Sequence[Quantity]) -> tuple[bool, tuple[Quantity, ...]]:
@@ -173,7 +173,7 @@ def denied(text: str, force: Force | None, printed: Sequence[Quantity]) -> tuple
     """
     if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
         return force is not None and force.negated, tuple(printed)
-    denying = [each for each in printed if _DENIED.search(text, each.start, each.end)]
+    denying = [each for each in printed if DENIED.search(text, each.start, each.end)]
     if any(text[force.end : each.start].strip() for each in denying):
         return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
     return False, tuple(printed if denying else (replace(each, bound=OTHER[each.bound]) for each in printed))
