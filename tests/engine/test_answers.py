@@ -132,6 +132,11 @@ def test_a_typing_error_leads_to_the_term_that_was_meant(world: World) -> None:
     assert world.knowledge.lookup("zzzzqqqq").similar_terms == ()
 
 
+def test_terms_within_the_one_that_is_asked_for_are_named(world: World) -> None:
+    for term in ("what is an outage", "outage and load", "the outages of pumps"):
+        assert "outage" in world.knowledge.lookup(term).similar_terms
+
+
 class Nearest(HashingEmbedder):
     """An embedder to which a question means what it is told to mean."""
 

@@ -64,6 +64,18 @@ def test_a_family_is_called_without_its_edition_and_with_its_parentheses(tmp_pat
     assert said.startswith("Lift Format (LF): the current edition is Version 2.2")
 
 
+def test_a_family_keeps_figures_that_only_look_like_its_edition(tmp_path: Path) -> None:
+    edition = '---\nedition: "{}"\n---\n\n'
+    world = World(tmp_path).holding(
+        {
+            "a.md": edition.format(1) + lifts("ACME 112:2015 Lifts", 5),
+            "b.md": edition.format(2) + lifts("ACME 112:2021 Lifts", 4),
+        }
+    )
+    (said,) = world.knowledge.search(SearchQuery("landing door shall close")).editions
+    assert said.startswith("ACME 112:2021 Lifts: the current edition is 2")
+
+
 def test_an_edition_can_be_asked_for_by_name_date_or_all(world: World) -> None:
     assert found(world, "2018") == {"lifts-2018"}
     assert found(world, "all") == {"lifts-2018", "lifts-2023", "valves"}

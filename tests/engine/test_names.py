@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -368,6 +369,13 @@ def test_an_identifier_that_stands_nowhere_is_told(
     answer = world.knowledge.search(SearchQuery(question, mode=mode))
     assert answer.hits
     assert answer.notes == tuple(f"{each} {NOWHERE}" for each in missing)
+
+
+@pytest.mark.parametrize("question", [".NET 4.8.1", "NET 4.8.1", "What is -RPT-77 for?", "RPT-77"])
+def test_an_identifier_behind_a_dot_or_a_dash_is_found(tmp_path: Path, question: str) -> None:
+    world = World(tmp_path).holding({"net.md": "# Platforms\n\nThe report -RPT-77 is written with .NET 4.8.1 only.\n"})
+    assert world.knowledge.search(SearchQuery(question)).notes == ()
+    assert world.knowledge.search(SearchQuery("T-77")).notes == (f"T-77 {NOWHERE}",)
 
 
 def test_an_identifier_is_looked_for_within_the_filter_and_beside_a_weight(world: World) -> None:

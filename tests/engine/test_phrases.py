@@ -99,6 +99,12 @@ def test_results_that_say_no_word_of_the_question_are_called_so(world: World, qu
     assert (len(answer.hits) > 1, answer.note) == (True, told)
 
 
+@pytest.mark.parametrize("question", ["?", '"', "% &"])
+def test_a_search_by_words_without_a_word_says_so(world: World, question: str) -> None:
+    answer = world.knowledge.search(SearchQuery(question, mode=SearchMode.KEYWORD))
+    assert (answer.hits, answer.note) == ((), "The question has no word to look for.")
+
+
 def test_a_filter_holds_for_quoted_words_too(world: World) -> None:
     elsewhere = SearchQuery('"6 am to 6 pm"', filter=Equals("document_id", "other"))
     assert world.knowledge.search(elsewhere).hits == ()

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.core.documents import StoredDocument, outline_of, read_document
-from knowledge_mcp.engine.evidence.outline import find_sections, label_of
+from knowledge_mcp.engine.evidence.outline import find_sections, label_of, opening_words
 from knowledge_mcp.engine.evidence.reading import read_place
 from knowledge_mcp.language.sentences import cut_within, sentence_around
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -104,7 +104,10 @@ def test_what_is_read_is_the_text_word_for_word_with_citation_and_locator(world:
         ("clause 7.1", "Its clauses are 1, 2, 5, 6 and B."),
         ("B.4", "B has B.1. Did you mean B.1?"),
         ("nummber of lines", "Did you mean '5.3.1 Number of lines'"),
-        ("weather", "Its sections are Ferries."),
+        ("weather", "Its sections are 1 "),
+        ("5.3.2 x y", "Its sections are 1 "),
+        ("Table 2", "search for the name"),
+        ("fig. 3", "search for the name"),
     ],
 )
 def test_a_clause_that_is_not_there_is_refused_with_those_near_it(world: World, clause: str, suggestion: str) -> None:
@@ -112,6 +115,28 @@ def test_a_clause_that_is_not_there_is_refused_with_those_near_it(world: World, 
         world.knowledge.read(ReadQuery("ferries", clause))
     assert clause in caught.value.message
     assert suggestion in caught.value.suggestion
+
+
+@pytest.mark.parametrize("item", ["5.3.2 a)", "5.3.2, a)", "clause 5.3.2 (b)", "5.3.2 a) 1)", "5.3.2(a)"])
+def test_an_item_of_a_clause_is_read_with_its_clause(world: World, item: str) -> None:
+    assert world.knowledge.read(ReadQuery("ferries", item)) == world.knowledge.read(ReadQuery("ferries", "5.3.2"))
+
+
+@pytest.mark.parametrize("name", ["FERRIES", "ferrys", "Ferry", "iso 4711:2020 ferries"])
+def test_a_document_is_told_by_an_id_of_another_case_and_by_its_title(world: World, name: str) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        world.knowledge.read(ReadQuery(name))
+    assert caught.value.suggestion == "Did you mean ferries?"
+
+
+def test_a_clause_without_a_title_is_told_by_its_first_words() -> None:
+    text = "4.1 Each line shall be renewed\nevery two years and be marked with the day of its renewal.\n\n4.2 Stop."
+    start = text.index("4.2")
+    long, short = OutlineEntry(1, "4.1", "", Span(0, start)), OutlineEntry(1, "4.2", "4.2", Span(start, len(text)))
+    assert opening_words(long, text) == "Each line shall be renewed every two years and be marked…"
+    assert opening_words(short, text) == "Stop."
+    assert opening_words(OutlineEntry(1, "4", "Lines", Span(0, 90)), text) == ""
+    assert opening_words(OutlineEntry(1, "7", "", Span(0, 200)), "泵" * 200) == "泵" * 60 + "…"
 
 
 def test_a_title_that_stands_twice_is_asked_about(world: World) -> None:

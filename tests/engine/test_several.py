@@ -76,6 +76,11 @@ def test_all_or_some_are_searched_and_each_hit_names_its_collection(both: tuple[
     assert kb.knowledge.search(SearchQuery("valve")).hits[0].collection == ""
 
 
+def test_a_collection_that_is_not_there_is_told_beside_all_too(both: tuple[World, World]) -> None:
+    with pytest.raises(NotFoundError, match="Collection not found: plants"):
+        both[0].knowledge.search(SearchQuery("valve", collections=("*", "plants")))
+
+
 def test_a_store_that_does_not_answer_is_told_by_the_totals(
     both: tuple[World, World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, In, Prefix
-from knowledge_mcp.surfaces.arguments import nearest, parse
+from knowledge_mcp.surfaces.arguments import nearest, number_of_clause, parse
 from knowledge_mcp.surfaces.contract import Request
 from knowledge_mcp.surfaces.standards.shapes import (
     KeywordSearchRequest,
@@ -167,6 +167,22 @@ def test_filters_become_the_engine_s_filter() -> None:
     assert filter_of(document_type="guide", normative_only=True) == And(
         (Equals("document_type", "guide"), Equals("normative", True))
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *((name, "B") for name in ("B", "b", "Annex B", "annex b", "APPENDIX B", "Annex B (informative) Notes")),
+        *((name, "5.3") for name in ("5.3", "5.3.", "Clause 5.3", "§ 5.3", "5.3 Control", "5.3 a)", "clause 5.3 (b)")),
+        ("b.1", "B.1"),
+        ("6(1)(a)", "6(1)(a)"),
+        ("R302.5", "R302.5"),
+        ("5.3 and 5.4", "5.3 and 5.4"),
+        ("Control", "Control"),
+    ],
+)
+def test_a_clause_to_search_in_is_told_as_people_and_references_call_it(name: str, number: str) -> None:
+    assert number_of_clause(name) == number
 
 
 @given(st.dictionaries(st.text(max_size=20), st.none() | st.booleans() | st.integers() | st.floats() | st.text()))

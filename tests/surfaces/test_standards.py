@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import (
     Hit,
     LookupAnswer,
@@ -37,6 +37,15 @@ def ask(name: str, knowledge: Knowledge | None = None, /, **arguments: Any) -> d
     tool = TOOLS[name]
     response = tool.run(knowledge or FakeKnowledge(), parse(tool.request, arguments))
     return response.model_dump(mode="json", exclude_unset=True)
+
+
+class Ended(FakeKnowledge):
+    """Have no result where the question is asked on."""
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Answer from the first result on only."""
+        answer = super().search(query)
+        return replace(answer, hits=()) if query.offset else answer
 
 
 class Recording(FakeKnowledge):
@@ -144,11 +153,22 @@ def test_an_empty_answer_tells_why_it_is_empty() -> None:
     assert "document_id=['example-standrd']" in excluded["message"]
     assert "Remove filters" in excluded["suggestions"]
     assert any("Did you mean example-standard" in suggestion for suggestion in excluded["suggestions"])
+    missing = ask("knowledge_search", query="verification plan", document_id=["example-standard", "example-standrd"])
+    assert missing["results"]
+    assert missing["message"].startswith("There is no document 'example-standrd'. Did you mean example-standard")
+    clause = ask("knowledge_search", query="verification plan", clause_number="Planning")
+    assert any("knowledge_outline" in suggestion for suggestion in clause["suggestions"])
     not_to_blame = ask("knowledge_search", query="zzz", document_type="standard")
     assert not_to_blame["message"] == "No documents matched your query"
 
 
 @pytest.mark.requirement("A-REQ-TOOL-002")
+def test_a_cursor_behind_the_last_result_is_refused() -> None:
+    for name in ("knowledge_search", "knowledge_keyword_search"):
+        with pytest.raises(InvalidInputError, match="The cursor 900 is behind the last result"):
+            ask(name, Ended(), query="verification", cursor=900)
+
+
 def test_a_look_up_has_its_found_and_its_not_found_form() -> None:
     found = ask("knowledge_lookup", term="Widget")
     assert set(found) == {"term", "found", "definitions"}

@@ -35,7 +35,7 @@ export async function showOutline(mine) {
 }
 
 function link(mine, section) {
-  const name = [section.number, section.title].filter(Boolean).join(" ") || "Untitled";
+  const name = [section.number, section.title || section.words].filter(Boolean).join(" ") || "Untitled";
   return h(
     "a",
     { href: to("document", mine.id, { at: section.passage, q: mine.query, c: mine.collection }) },

@@ -131,12 +131,10 @@ class LocalKnowledge:
 
     def _select_collections(self, requested: Sequence[str]) -> list[str]:
         there = self.collections()
-        if EVERYBODY in requested:
-            return there
         for name in requested:
-            if name not in there:
+            if name not in {*there, EVERYBODY}:
                 raise no_collection(name, there)
-        return list(dict.fromkeys(requested))
+        return there if EVERYBODY in requested else list(dict.fromkeys(requested))
 
     def _ask_owner(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base], T]) -> T:
         """Ask the own collection, and where that does not know a document or a passage, the one that holds it."""

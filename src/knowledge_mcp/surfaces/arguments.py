@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
@@ -38,11 +40,28 @@ def combine_filters(
     if document_ids is not None:
         parts.append(among_documents(document_ids))
     if clause_number is not None:
-        number = clause_number.strip().rstrip(".")
+        number = number_of_clause(clause_number)
         parts.append(Equals("clause_number", number) if clause_exact else Prefix("clause_number", number))
     if len(parts) > 1:
         return And(tuple(parts))
     return parts[0] if parts else None
+
+
+_ITEM = re.compile(r"\(?\w{1,4}\)")
+_LETTERED = re.compile(r"[a-z](?:\.\d{1,4})*")
+
+
+def number_of_clause(name: str) -> str:
+    """Return the number in what a clause is called: "Annex B", "§ 5.3", "5.3 Control", and 5.3 for "5.3 a)"."""
+    plain = " ".join(name.split()).rstrip(".")
+    if _LETTERED.fullmatch(plain):
+        return plain.upper()
+    for written in (plain, plain.upper()):
+        read = split_clause_number(written)
+        is_title = written == plain and (read.title[:1].isupper() or _ITEM.fullmatch(read.title) is not None)
+        if read.number and (read.title == written or is_title):
+            return read.number
+    return plain
 
 
 def among_documents(ids: Sequence[str]) -> Filter:

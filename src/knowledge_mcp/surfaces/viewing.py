@@ -16,6 +16,7 @@ from knowledge_mcp.engine.changes.differences import ClauseChange, side_by_side
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
+from knowledge_mcp.engine.evidence.outline import opening_words
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks
 from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
@@ -42,11 +43,16 @@ class ViewAnswer(Response):
 
 
 class ListedSection(ViewAnswer):
-    """One section; `passage` is the index of the one that it begins in, `page` null where the format has none."""
+    """One section.
+
+    `words` are the first of one without a title; `passage` is the index of the one that it begins in, `page` null
+    where the format has none.
+    """
 
     level: int
     number: str
     title: str
+    words: str
     page: int | None
     passage: int | None
 
@@ -273,6 +279,7 @@ def outline_of(document: LibraryDocument) -> OutlineAnswer:
             each,
             number=each.number or "",
             title=" ".join(each.title.split()),
+            words=opening_words(each, document.text),
             passage=_passage_at(document.chunks, each.span.start),
         )
         for each in document.structure.sections

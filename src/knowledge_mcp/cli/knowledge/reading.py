@@ -194,7 +194,7 @@ def _print_outline(parts: Sequence[OutlineResponse]) -> None:
     for each in (section for part in parts for section in part.sections):
         while open_branches[-1][0] >= each.level:
             open_branches.pop()
-        label = render(f"{each.number} {each.title}".strip(), "italic" if each.informative else "")
+        label = render(f"{each.number} {each.title or each.words}".strip(), "italic" if each.informative else "")
         if each.page:
             page = f"p. {each.page_label} (page {each.page} of the file)" if each.page_label else f"p. {each.page}"
             label.append(f"  {page}", "dim")

@@ -43,14 +43,16 @@ def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[Doc
 
 
 def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list[str]:
-    """Name up to three documents whose ids look like one that is not there.
+    """Name up to three documents whose ids or titles look like an id that is not there, whatever its case.
 
     What is read for it is bounded: so many records of so many collections, whichever the store gives first.
     """
-    known: list[str] = []
+    known: dict[str, str] = {}
     for name in islice(collections, _MOST_COLLECTIONS):
-        known.extend(record.id for record in store.open(name).documents(limit=_MOST_COMPARED))
-    return difflib.get_close_matches(document_id[:_LONGEST_ID], known, 3)
+        for record in store.open(name).documents(limit=_MOST_COMPARED):
+            known |= {each[:_LONGEST_ID].casefold(): record.id for each in (record.title, record.id)}
+    alike = difflib.get_close_matches(document_id[:_LONGEST_ID].casefold(), known, 3)
+    return list(dict.fromkeys(known[each] for each in alike))
 
 
 def document(base: Base, document_id: str) -> DocumentRecord:

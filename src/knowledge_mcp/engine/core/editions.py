@@ -338,7 +338,7 @@ def _rank_of(record: DocumentRecord) -> tuple[str, tuple[int, ...]]:
 
 def _title(record: DocumentRecord) -> str:
     mark = re.escape(facts_of(record).label)
-    title = re.sub(rf"\(\s*{mark}\s*\)|{mark}", "", record.title) if mark else record.title
+    title = re.sub(rf"\(\s*{mark}\s*\)|(?<!\w){mark}(?!\w)", "", record.title) if mark else record.title
     return " ".join(title.split()).strip(" ,:-–—")
 
 

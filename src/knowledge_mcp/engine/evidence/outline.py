@@ -24,8 +24,11 @@ _KEYWORD = re.compile(
 )
 _ANNEXES = frozenset({"annex", "appendix", "attachment"})
 _NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
-_BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)){1,6}\Z")
+_BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)|,?\s?\(?[a-z0-9]{1,4}\)){1,6}\Z", re.IGNORECASE)
+_SHOWN = re.compile(r"(?:table|tab\.|figure|fig\.)\s")
 _LONGEST_NAME = 500
+_PREVIEW = 60
+"""Characters of a clause without a title that an outline shows: as many as most titles have."""
 _MOST_LISTED = 8
 _ALIKE = 3
 
@@ -34,6 +37,21 @@ def label_of(entry: OutlineEntry) -> str:
     """Name a section by number and title, each once."""
     title = " ".join(entry.title.split())
     return f"{entry.number} {title}".strip() if entry.number and title != entry.number else title
+
+
+def opening_words(entry: OutlineEntry, text: str) -> str:
+    """Return the first words of a section that has a number and no title; empty where it has one.
+
+    Args:
+        entry: the section.
+        text: of its document.
+    """
+    if entry.title.strip() not in {"", entry.number}:
+        return ""
+    words = " ".join(text[entry.span.start : min(entry.span.end, entry.span.start + 4 * _PREVIEW)].split())
+    words = words.removeprefix(entry.number or "").lstrip(" .:")
+    short = words[: _PREVIEW + 1].rpartition(" ")[0] or words[:_PREVIEW]
+    return words if len(words) <= _PREVIEW else f"{short.rstrip(' ,;:')}…"
 
 
 def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry]:
@@ -139,7 +157,11 @@ def _near(document: StoredDocument, name: str) -> str:
     near = list(dict.fromkeys(f"'{titles[label]}'" for label in alike))[:_ALIKE]
     if near:
         return f"Did you mean {_join_names(near, 'or')}?"
+    if _SHOWN.match(name):
+        return "Tables and figures are no clauses: search for the name to find the passage that holds it."
     top = min(entry.level for entry in entries)
+    if sum(entry.level == top for entry in entries) == 1 < len(entries):
+        top = min(entry.level for entry in entries if entry.level > top)
     return f"Its sections are {_some([label_of(entry) for entry in entries if entry.level == top])}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Records
@@ -61,6 +61,8 @@ def typing_errors_within(first: str, second: str, bound: int) -> int | None:
 _SIMILAR = 3
 _LEAST_SIMILARITY = 0.5
 _MOST_EDITS = 2
+_MOST_WORDS = 12
+"""Words of a term that are looked at for terms within it: longer ones are sentences."""
 _SHORT = 4
 """Letters of a key up to which a second typing error leaves too little to recognise it by."""
 
@@ -70,8 +72,8 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
 
     A term asked for as it is printed, with its abbreviation in brackets or with its synonyms ("mean time to repair
     (MTTR)"), is found by its first part that is defined. Where nothing is found, `similar_terms` has those that are at
-    most two typing errors away, fewest first, then those near in meaning. What only older editions define is given from
-    them.
+    most two typing errors away, fewest first, those that stand within it, and those near in meaning. What only older
+    editions define is given from them.
 
     Args:
         base: what is asked.
@@ -156,11 +158,24 @@ def _similar_terms(base: Base, term: str, vector: Vector | None) -> tuple[tuple[
     except PASSING as exc:
         semantic = []
         degraded = (f"Similar terms are by spelling only: {exc.message}",)
-    fuzzy = _fuzzy_terms(base, term, sure=len(semantic) >= _SIMILAR)
+    known = base.opened.defined_terms()
+    fuzzy = _fuzzy_terms(base, term, known, sure=len(semantic) >= _SIMILAR)
     names: dict[str, str] = {}
-    for name in (*fuzzy, *semantic):
+    for name in (*fuzzy, *_terms_within(base, term, known), *semantic):
         names.setdefault(base.analyser.term_key(name), name)
     return tuple(names.values()), degraded
+
+
+def _terms_within(base: Base, term: str, known: Mapping[str, str]) -> list[str]:
+    """List up to three defined terms whose words stand together in the one asked for, the longest first."""
+    words = term.split()[:_MOST_WORDS]
+    found: dict[str, None] = {}
+    for count in range(len(words) - 1, 0, -1):
+        for start in range(len(words) - count + 1):
+            key = base.analyser.term_key(" ".join(words[start : start + count]))
+            if key in known:
+                found.setdefault(known[key])
+    return list(found)[:_SIMILAR]
 
 
 def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
@@ -191,7 +206,7 @@ def _nearest_in_words(term: str, definitions: Iterable[Definition]) -> Definitio
     return max(definitions, key=likeness)
 
 
-def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
+def _fuzzy_terms(base: Base, term: str, known: Mapping[str, str], *, sure: bool) -> list[str]:
     """List up to three defined terms at most two typing errors away, fewest first.
 
     Among equals come those made of the same letters, that begin alike and are as long. Of a short term something must
@@ -200,7 +215,7 @@ def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
     words = term.partition("(")[0].strip() or term
     forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
     near: list[tuple[int, bool, int, int, int, str]] = []
-    for key, printed in check_each(base.opened.defined_terms().items()):
+    for key, printed in check_each(known.items()):
         other = _Form(printed, printed.casefold(), key)
         near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
     return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]

@@ -331,8 +331,9 @@ def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) 
     return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
 
 
-_UNSAID = "No passage says a word of the question; the results are the nearest in meaning."
-_WORDLESS = "The question has no word to look for; the results are the nearest in meaning."
+_BY_MEANING = "the results are the nearest in meaning."
+_UNSAID = f"No passage says a word of the question; {_BY_MEANING}"
+_WORDLESS = "The question has no word to look for"
 
 _SPARE = 10
 """Hits found beyond twice the wanted ones where some will be folded or left out."""
@@ -427,7 +428,9 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         if mode is not SearchMode.SEMANTIC:
             kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
         if mode is SearchMode.HYBRID and legs.dense and not legs.lexical:
-            note = note or (_UNSAID if base.analyser.query_words(text) else _WORDLESS)
+            note = note or (_UNSAID if base.analyser.query_words(text) else f"{_WORDLESS}; {_BY_MEANING}")
+        if mode is SearchMode.KEYWORD and not legs.lexical and not base.analyser.query_words(text):
+            note = note or f"{_WORDLESS}."
         notes = (note,) if note else ()
         ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
+from knowledge_mcp.engine.evidence.outline import opening_words
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Box
@@ -44,11 +45,12 @@ def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.Outl
     else:
         name, entries = "sections", _to_depth(scope, request.depth)
         labels = {page.number: page.label for page in structure.pages}
+        text = knowledge.document_text(record.id) if any(not each.title for each, _ in entries) else ""
         total = len(entries)
         message = "" if entries else "No headings were found in this document: read it by pages, or whole."
         parts, next_cursor = page_of(
             entries,
-            lambda each: _section(*each, labels),
+            lambda each: _section(*each, labels, text),
             cursor=request.cursor or 0,
             limit=request.limit,
             taken=taken,
@@ -100,10 +102,11 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
 
 
-def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shapes.OutlineSection:
+def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str], text: str) -> shapes.OutlineSection:
     return shapes.OutlineSection.of(
         entry,
         title=" ".join(entry.title.split())[:_LONGEST],
+        words=opening_words(entry, text),
         page_label=_printed(labels.get(entry.page, "") if entry.page else "", entry.page),
         start=entry.span.start,
         below=below,

@@ -158,6 +158,7 @@ class OutlineSection(Response):
 
     number: str = ""
     title: str
+    words: str = Field(default="", description="First words of a clause that has no title.")
     level: int = Field(description="Depth from 1.")
     page: int = Field(default=0, description="Physical page of the heading, from 1.")
     page_label: str = Field(default="", description="Its printed label, where it differs.")

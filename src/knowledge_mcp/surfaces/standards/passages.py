@@ -159,6 +159,8 @@ def _best_part(text: str, words: set[str], most: int) -> str:
 
 EMPTY_BASE = "The knowledge base is empty: no document has been ingested yet."
 """Follows the specified sentence, which a client may look for."""
+_MOST_MISSING = 5
+"""Documents that are told as not there: more would crowd out the results."""
 _NO_RESULT = "No documents matched your query"
 _NO_REQUIREMENT = "No requirements found for this topic"
 _INGEST = "Ingest documents with `knowledge-ingest PATH`."
@@ -229,16 +231,24 @@ def explain_no_requirement(
     return _NO_REQUIREMENT, ["Try broader terms", "Leave out `standard` to search all documents."]
 
 
+def missing_documents(knowledge: Knowledge, document_ids: Sequence[str]) -> list[str]:
+    """Say which of some documents that were named are not there, one sentence each."""
+    missing: list[str] = []
+    for name in document_ids:
+        try:
+            knowledge.document(name)
+        except NotFoundError as exc:
+            hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
+            missing.append(f"There is no document '{name[:100]}'.{hint}")
+    more = len(missing) - _MOST_MISSING
+    return [*missing[:_MOST_MISSING], *([f"{more} more are not there."] if more > 0 else [])]
+
+
 def _excluded_by_filters(knowledge: Knowledge, filters: dict[str, Any]) -> tuple[str, list[str]]:
     listed = ", ".join(f"{name}={value}" for name, value in filters.items())
-    suggestions = ["Remove filters"]
-    if document_ids := filters.get("document_id"):
-        for name in document_ids[:5]:
-            try:
-                knowledge.document(name)
-            except NotFoundError as exc:
-                hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
-                suggestions.append(f"There is no document '{name[:100]}'.{hint}")
+    suggestions = ["Remove filters", *missing_documents(knowledge, filters.get("document_id", ()))]
+    if "clause_number" in filters:
+        suggestions.append("knowledge_outline lists the clauses of a document with their numbers.")
     return (
         f"{_NO_RESULT} with these filters ({listed[:500]}); without them there are matches.",
         suggestions,

@@ -6,6 +6,7 @@ import dataclasses
 
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import SourceStatus
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
@@ -140,7 +141,15 @@ def _answer_search(
     answer = knowledge.search(query)
     message, suggestions = answer.note, list[str]()
     if not answer.hits:
+        if query.offset and answer.searched_documents:
+            raise InvalidInputError(
+                f"The cursor {query.offset} is behind the last result.",
+                suggestion="Use the `next_cursor` of the answer before, with the same question.",
+            )
         message, suggestions = passages.explain_no_result(knowledge, request, query, answer)
+    elif len(request.document_id or ()) > 1:
+        missing = passages.missing_documents(knowledge, request.document_id or ())
+        message = " ".join(filter(None, (message, *missing)))
     filters = request.filters()
     results = [passages.search_result(hit, request.detail) for hit in answer.hits]
     about = [query.text, filters, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
