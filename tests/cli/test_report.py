@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
+from knowledge_mcp.cli.serve.starting import run_to_exit_code
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.cli.shared.progress import IngestTally, LineProgress
 from knowledge_mcp.cli.shared.report import cost_of, duration, exit_code_for, list_unreadable, local_seconds
@@ -82,6 +83,19 @@ def test_details_are_shown_when_asked_for_and_for_settings(capsys: pytest.Captur
     assert "line 2" not in told(SpaceMismatchError("wrong", details="line 1\nline 2"), verbose=False)
     assert "line 2" not in told(InternalError("wrong", details="line 2"), verbose=False)
     assert "line 2" in told(InternalError("wrong", details="line 2"), verbose=True)
+    assert "(--verbose shows the details)" in told(InternalError("wrong", details="line 2"), verbose=False)
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+def test_a_server_names_its_own_option_that_shows_details(capsys: pytest.CaptureFixture[str], level: str) -> None:
+    def fail() -> int:
+        raise InternalError("wrong", details="line 2")
+
+    assert run_to_exit_code(fail, verbose=level == "DEBUG") == ExitCode.FAILURE
+    said = capsys.readouterr().err
+    assert ("line 2" in said) == (level == "DEBUG")
+    assert ("(--log-level DEBUG shows the details)" in said) == (level == "INFO")
+    assert "--verbose" not in said
 
 
 @pytest.mark.parametrize(

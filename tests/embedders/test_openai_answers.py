@@ -11,8 +11,8 @@ from knowledge_mcp.model.errors import (
     ConfigError,
     ContentRefusedError,
     ErrorCode,
-    InternalError,
     InvalidInputError,
+    WrongAnswerError,
 )
 from tests.embedders.remote_world import Pauses, openai_embedder
 from tests.servers import openai_faults as faults
@@ -155,7 +155,7 @@ def test_a_wrong_answer_is_an_internal_error_that_names_what_is_wrong(
     pauses = Pauses()
     server.always = fault
     embedder = openai_embedder(server, pauses)
-    with pytest.raises(InternalError, match=said) as failure:
+    with pytest.raises(WrongAnswerError, match=said) as failure:
         embedder.embed_documents(TEXTS)
     assert (failure.value.recoverable, pauses.taken, len(server.requests)) == (False, [], 1)
     server.always = None
@@ -182,7 +182,7 @@ def test_a_wrong_answer_is_an_internal_error_that_names_what_is_wrong(
 def test_an_answer_of_another_form_is_an_internal_error_and_nothing_else(server: OpenAIServer, body: str) -> None:
     server.always = faults.text(body)
     embedder = openai_embedder(server)
-    with pytest.raises(InternalError, match="answered"):
+    with pytest.raises(WrongAnswerError, match="answered"):
         embedder.embed_query("a question")
     embedder.close()
 

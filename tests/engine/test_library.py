@@ -94,6 +94,14 @@ def test_name_source_and_page_of_a_document_are_kept(shelf: Shelf) -> None:
     assert "eight hours" in found.text
 
 
+def test_a_source_that_is_too_long_is_refused_and_replaces_no_other(shelf: Shelf) -> None:
+    service, long = shelf.open(), "https://example.com/" + "x" * 1980
+    kept = service.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("source", long),)))
+    with pytest.raises(InvalidInputError, match="The source has 2,001 characters"):
+        service.deposit(Deposit("alpha", "valves.md", VALVES, metadata=(("source", f"{long}y"),)))
+    assert [each.id for each in service.records("alpha")] == [kept.document_id]
+
+
 def test_texts_without_a_name_are_told_apart_by_what_they_say(shelf: Shelf) -> None:
     service = shelf.open()
     assert service.deposit(Deposit(text=PUMPS)).document_id != service.deposit(Deposit(text=VALVES)).document_id

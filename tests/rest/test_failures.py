@@ -27,6 +27,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
     UnreadableDocumentError,
     UnreadableReason,
+    WrongAnswerError,
 )
 from knowledge_mcp.transports.rest.errors import CODES, failure_of
 from tests.rest.world import Options, events, make_world
@@ -46,6 +47,7 @@ MAPPED: list[tuple[KnowledgeError, int, str]] = [
     (InternalError("x"), 500, "internal_error"),
     (DamagedError("x"), 500, "internal_error"),
     (InternalError("x", recoverable=True), 502, "upstream_error"),
+    (WrongAnswerError("x"), 502, "upstream_error"),
     (KnowledgeError("x"), 500, "internal_error"),
     (CancelledError("x"), 503, "unavailable"),
     *[

@@ -84,7 +84,7 @@ def test_a_closed_store_on_a_read_only_disk_is_searched(disk: Path) -> None:
     store = SqliteStore(disk / "knowledge.sqlite", EnglishAnalyser())
     assert found(store) == ["alpha"]
     assert store.open("c").verify() == []
-    with pytest.raises(ConnectionFailedError, match="cannot be opened for writing"):
+    with pytest.raises(ConnectionFailedError, match=r"^'knowledge\.sqlite' cannot be opened for writing"):
         put(store, "e", ["beta"])
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     put(store, "e", ["alpha"])

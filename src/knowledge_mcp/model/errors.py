@@ -210,6 +210,10 @@ class InternalError(KnowledgeError):
     """Say that something that cannot happen has happened."""
 
 
+class WrongAnswerError(InternalError):
+    """Say that a service answered what it must not, such as a vector that holds no numbers; asking again is no help."""
+
+
 class DamagedError(InternalError):
     """Say that what the store holds of a document is not what was stored: it is never given as evidence.
 

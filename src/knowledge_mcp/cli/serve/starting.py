@@ -88,7 +88,7 @@ def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:
     except KeyboardInterrupt:
         return ExitCode.SUCCESS
     except KnowledgeError as exc:
-        print_failure(exc, verbose=verbose)
+        print_failure(exc, verbose=verbose, how="--log-level DEBUG")
         return exit_code_of(exc)
     except Exception as exc:
         _logger.debug("start-up failed", exc_info=True)

@@ -57,8 +57,10 @@ def exit_code_of(error: KnowledgeError, otherwise: ExitCode = ExitCode.FAILURE) 
     return otherwise
 
 
-def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
+def print_failure(error: KnowledgeError, *, verbose: bool = False, how: str = "--verbose") -> None:
     """Write an error to stderr: what happened, what to do next, and with `verbose` the technical details.
+
+    `how` is the option of the command that shows them.
 
     The details of settings and connections are always written: each of their lines is one thing to correct.
     """
@@ -68,7 +70,7 @@ def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
     if details and (verbose or listed):
         lines.extend(f"  - {line}" for line in details)
     elif details:
-        lines.append("  (--verbose shows the details)")
+        lines.append(f"  ({how} shows the details)")
     if error.suggestion:
         lines.append(f"Next: {in_commands(error.suggestion)}")
     cause = error.__cause__

@@ -27,6 +27,7 @@ from knowledge_mcp.model.errors import (
     QuotaExceededError,
     RateLimitedError,
     TimedOutError,
+    WrongAnswerError,
     may_pass,
 )
 from knowledge_mcp.support.events import log_event
@@ -154,7 +155,7 @@ class Requests:
             except ValueError as problem:
                 raise _unreadable_answer(self._service, str(problem)) from exc
             details = f"{type(exc).__name__}: {exc}"[:300]
-            raise InternalError(f"{self._service.name} answered in an unknown form.", details=details) from exc
+            raise WrongAnswerError(f"{self._service.name} answered in an unknown form.", details=details) from exc
 
 
 def _check_types(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
@@ -389,8 +390,8 @@ def _vectors_of(response: CreateEmbeddingResponse, count: int, service: Service)
         service: whom to name.
 
     Raises:
-        InternalError: there are too few or too many, an index is missing or doubled, or a vector has the wrong number
-            of components, a component that is no finite number, or nothing but zeros.
+        WrongAnswerError: there are too few or too many, an index is missing or doubled, or a vector has the wrong
+            number of components, a component that is no finite number, or nothing but zeros.
         ConfigError: another model answered than the one configured.
     """
     answered = known_name(str(response.model or ""))
@@ -441,5 +442,6 @@ def _unit(components: Sequence[float], index: int, service: Service) -> Vector:
     return (vector / norm).astype("<f4").tobytes()
 
 
-def _wrong(service: Service, what: str, suggestion: str | None = None) -> InternalError:
-    return InternalError(f"{service.name} answered wrongly: {what}.", suggestion=suggestion)
+def _wrong(service: Service, what: str, suggestion: str = "") -> WrongAnswerError:
+    usual = f"Check {service.model_setting} and {service.address_setting}, and the service itself."
+    return WrongAnswerError(f"{service.name} answered wrongly: {what}.", suggestion=suggestion or usual)

@@ -25,6 +25,7 @@ _NAME = re.compile(COLLECTION_NAME)
 _KNOWN = ("source", "title", "document_type")
 """Metadata that say more than themselves."""
 _LONGEST = 2000
+"""Characters of a source, as of an address; a longer one cut short could be that of another document."""
 
 
 def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
@@ -63,7 +64,11 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
         media_type, name = deposit.media_type or media_type_of(deposit.filename), deposit.filename
     name = _base_name(name)
     digest = hashlib.sha256(content).hexdigest()
-    source = (metadata.get("source") or deposit.url or name or f"text:{digest[:16]}")[:_LONGEST]
+    source = metadata.get("source") or deposit.url or name or f"text:{digest[:16]}"
+    if len(source) > _LONGEST:
+        raise InvalidInputError(
+            f"The source has {len(source):,} characters, more than {_LONGEST:,}.", suggestion="Name it shorter."
+        )
     name = name or PurePosixPath(source).name or "document"
     if not content.strip():
         raise UnreadableDocumentError("The document is empty.", reason=UnreadableReason.EMPTY, source=source)
@@ -104,7 +109,7 @@ def document_of(job: Job) -> tuple[str, str]:
     if ingest_job.result is not None:
         return ingest_job.result.document_id, metadata.get(ALLOWED, "")
     source = str(metadata.get("source") or job.request.get("url") or _base_name(str(job.request.get("filename", ""))))
-    return _document_id(ingest_job.collection, source[:_LONGEST]) if source else "", metadata.get(ALLOWED, "")
+    return _document_id(ingest_job.collection, source) if source else "", metadata.get(ALLOWED, "")
 
 
 def _base_name(name: str) -> str:

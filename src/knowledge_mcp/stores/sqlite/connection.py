@@ -178,7 +178,7 @@ class Database:
 
     def _too_busy(self) -> TimedOutError:
         return TimedOutError(
-            f"Another process has been writing to '{self.path}' for more than {self._patience:.0f} seconds.",
+            f"Another process has been writing to '{self.path.name}' for more than {self._patience:.0f} seconds.",
             suggestion="Wait until the other ingest is done, then try again.",
         )
 
@@ -199,7 +199,7 @@ class Database:
         there = file_identity(str(self.path))
         if there is None:
             raise ConnectionFailedError(
-                f"The store '{self.path}' was removed while it was in use.",
+                f"The store '{self.path.name}' was removed while it was in use.",
                 suggestion="Put it back, or ingest the documents again: the new store is taken up without a restart.",
             )
         return there
@@ -254,27 +254,30 @@ class Database:
 
 
 def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
-    """Say a failure of SQLite in our own terms, whatever its class; the original's text goes into the details."""
+    """Say a failure of SQLite in our own terms, whatever its class; the original's text goes into the details.
+
+    The file is told by its name alone, for clients of a server read it too.
+    """
     details = f"{type(error).__name__}: {error}"
     if isinstance(error, UnicodeEncodeError):
         return InvalidInputError("A text holds half of a surrogate pair, which cannot be stored.", details=details)
     if isinstance(error, _BUSY):
-        return TimedOutError(f"'{path}' is held by another process.", details=details)
+        return TimedOutError(f"'{path.name}' is held by another process.", details=details)
     if isinstance(error, (apsw.FullError, apsw.TooBigError)) or (isinstance(error, apsw.IOError) and _is_full(path)):
         return ConnectionFailedError(
-            f"There is no room left to write to '{path}'; what was stored before is whole.",
+            f"There is no room left to write to '{path.name}'; what was stored before is whole.",
             details=details,
             suggestion="Free space on the disk, then run again.",
         )
     if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError)):
         return ConnectionFailedError(
-            f"'{path}' cannot be opened for writing.",
+            f"'{path.name}' cannot be opened for writing.",
             details=details,
             suggestion="Check the permissions of the file and its folder and the room on its disk, or set DATA_PATH.",
         )
     if isinstance(error, (apsw.IOError, apsw.NoLFSError)):
         return ConnectionFailedError(
-            f"'{path}' could not be read or written.",
+            f"'{path.name}' could not be read or written.",
             details=details,
             suggestion="Check the disk (`knowledge doctor` reads the whole file), then try again.",
         )
@@ -283,7 +286,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
         error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError, json.JSONDecodeError)
     ):
         return _damaged(path, details)
-    return InternalError(f"'{path}' could not be used.", details=details)
+    return InternalError(f"'{path.name}' could not be used.", details=details)
 
 
 def _is_full(path: Path) -> bool:
@@ -296,7 +299,7 @@ def _is_full(path: Path) -> bool:
 
 def _damaged(path: Path, details: str) -> InternalError:
     return InternalError(
-        f"'{path}' is damaged or is not a store of this program.",
+        f"'{path.name}' is damaged or is not a store of this program.",
         details=details,
         suggestion="Restore a backup with `knowledge restore`, or move the file away and ingest the documents again.",
     )

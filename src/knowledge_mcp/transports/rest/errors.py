@@ -23,6 +23,7 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
     UnreadableDocumentError,
     UnreadableReason,
+    WrongAnswerError,
 )
 from knowledge_mcp.remote.failures import CODES, STATUS_OF_CODE
 
@@ -91,7 +92,7 @@ def _status_of(error: KnowledgeError) -> int:
             return _OF_READING.get(error.reason, 422)
         case CancelledError():
             return 503
-        case InternalError(recoverable=True):  # what an adapter calls recoverable is a service's own 5xx
+        case WrongAnswerError() | InternalError(recoverable=True):  # what is recoverable is a service's own 5xx
             return 502
         case _:
             return STATUS_OF_CODE[error.code]
