@@ -104,6 +104,20 @@ def test_the_outline_leads_to_its_passages_and_marks_where_one_is(console: Conso
     expect(console.at("#outline [aria-current]")).to_contain_text("2.1 Crossing")
 
 
+def test_a_document_that_is_not_there_is_shown_without_the_outline_of_the_one_before(
+    console: Console, service: Service
+) -> None:
+    console.open(f"#/document/{with_pages(service)}?at=2")
+    expect(console.at("#outline a")).to_have_count(3)
+    console.go("#/document/nowhere")
+    expect(console.at("#document-problem")).to_contain_text("Not found")
+    expect(console.at("#outline-panel")).to_be_hidden()
+    expect(console.at("#document-jump")).to_be_hidden()
+    console.page.go_back()
+    expect(console.at("#outline a")).to_have_count(3)
+    expect(console.at("#document-jump")).to_be_visible()
+
+
 def test_links_to_a_passage_and_to_a_search_lead_there_again(console: Console, service: Service) -> None:
     name = with_pages(service)
     console.open("#/search?q=horse")

@@ -62,6 +62,11 @@ def test_citations_name_the_file_and_mark_a_claimed_title(tmp_path: Path) -> Non
     assert citation(named) == "BS EN 1090, 1 Scope, lines 4-8 [notes.md, title claimed]"
 
 
+def test_a_citation_is_never_turned_around_by_marks_of_a_title(tmp_path: Path) -> None:
+    named = ingested(tmp_path, f"---\ntitle: BS EN 1090 \u202egnp\u2067x\n---\n# Halls\n{BODY}")
+    assert citation(named) == "BS EN 1090 gnpx, 1 Scope, lines 4-8 [notes.md, title claimed]"
+
+
 @pytest.mark.parametrize("name", ["filename", "source_file"])
 def test_a_document_cannot_say_what_its_file_is_called(tmp_path: Path, name: str) -> None:
     world = ingested(tmp_path, f"---\n{name}: bs-en-1090.pdf\n---\n# Halls\n{BODY}")

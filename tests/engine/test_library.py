@@ -94,6 +94,13 @@ def test_name_source_and_page_of_a_document_are_kept(shelf: Shelf) -> None:
     assert "eight hours" in found.text
 
 
+def test_a_title_and_a_file_name_are_kept_without_marks_that_turn_what_follows(shelf: Shelf) -> None:
+    service = shelf.open()
+    done = service.deposit(Deposit("alpha", "pumps\u202efdp.md", PUMPS, metadata=(("title", "Pumps \u202e2"),)))
+    record = service.record(done.document_id)
+    assert (record.title, record.file_name) == ("Pumps 2", "pumpsfdp.md")
+
+
 def test_a_source_that_is_too_long_is_refused_and_replaces_no_other(shelf: Shelf) -> None:
     service, long = shelf.open(), "https://example.com/" + "x" * 1980
     kept = service.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("source", long),)))

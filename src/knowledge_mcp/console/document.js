@@ -37,6 +37,7 @@ export function showDocument({ argument, parameters, list }) {
   back.href = list;
   back.textContent = list.startsWith("#/search") ? "← Back to the search" : "← Back to the documents";
   open?.leaving.abort();
+  if (open && open.id !== argument) scrollTo(0, 0);
   open = {
     id: argument,
     query: parameters.get("q") ?? "",
@@ -96,6 +97,7 @@ async function load(mine, offset, limit) {
   } catch (error) {
     if (isAborted(error) || mine !== open) return null;
     byId("document-status").textContent = "";
+    if (mine.total === 0) byId("outline-panel").hidden = byId("document-jump").hidden = true; // they are another's
     const again = h(
       "button",
       { type: "button", onclick: () => dispatchEvent(new HashChangeEvent("hashchange")) },
@@ -151,6 +153,7 @@ function facts(answer) {
   open.total = answer.chunk_count ?? (answer.chunks ?? []).length;
   byId("document-heading").textContent = name;
   byId("jump").max = String(open.total);
+  byId("document-jump").hidden = false;
   document.title = `${name} · Knowledge console`;
   const own = Object.entries(answer.metadata ?? {}).filter(([key]) => key !== "filename");
   const rows = [

@@ -208,6 +208,7 @@ async function ask(query, collection) {
     if (isAborted(error) || mine.signal.aborted) return;
     answered = "";
     fill(byId("results"));
+    byId("search-heading").textContent = `Search: ${query}`;
     byId("search-status").textContent = "The search failed.";
     fill(byId("search-notices"), problem(error, again()));
   } finally {

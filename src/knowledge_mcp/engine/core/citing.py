@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ from knowledge_mcp.model.source import MEDIA_TYPES
 
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
 """Media types whose lines are rows of a sheet."""
+TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Marks that turn the direction of what follows: one in a title or file name would show the rest backwards."""
 
 
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
@@ -48,7 +51,7 @@ def _join(chunk: Chunk, record: DocumentRecord | None, clause: str, item: str = 
     if chunk.clause_number and not _names(clause, chunk.clause_number):
         clause = f"{chunk.clause_number} {chunk.section_title}".strip()
     parts = [_title(chunk, record), clause, item, _place(chunk, "row" if _has_rows(record) else "line")]
-    return ", ".join(part for part in parts if part) + _origin(chunk.source_path, record)
+    return TURNING.sub("", ", ".join(part for part in parts if part) + _origin(chunk.source_path, record))
 
 
 def _origin(source: str, record: DocumentRecord | None) -> str:

@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
+from knowledge_mcp.engine.core.citing import TURNING
 from knowledge_mcp.engine.jobs.jobs import error_of
 from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.model.collection import DocumentRecord
@@ -62,7 +63,7 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
     else:
         content = deposit.content or b""
         media_type, name = deposit.media_type or media_type_of(deposit.filename), deposit.filename
-    name = _base_name(name)
+    name = TURNING.sub("", _base_name(name))
     digest = hashlib.sha256(content).hexdigest()
     source = metadata.get("source") or deposit.url or name or f"text:{digest[:16]}"
     if len(source) > _LONGEST:
@@ -91,7 +92,7 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
         open=functools.partial(io.BytesIO, content),
         labels=tuple(sorted(labels.items())),
         document_id=_document_id(deposit.collection, source),
-        title=metadata.get("title") or None,
+        title=TURNING.sub("", metadata.get("title", "")) or None,
         document_type=metadata.get("document_type") or None,
     )
 
