@@ -14,7 +14,7 @@ import pytest
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
 from knowledge_mcp.model.query import LookupAnswer, SearchAnswer, SearchQuery
 from tests.cli.conftest import Command
-from tests.cli.running import Terminal
+from tests.cli.running import Terminal, run
 from tests.fakes.knowledge import FakeKnowledge
 
 
@@ -71,6 +71,28 @@ def test_an_empty_answer_says_why(knowledge: Command, fake: FakeKnowledge) -> No
     done = knowledge("search", "zebra")
     assert done.code == 0
     assert done.out.strip()
+
+
+def test_an_empty_collection_names_the_others(
+    knowledge: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for record in fake.documents():
+        fake.remove(record.id)
+    counted = replace(fake.stats(), collections=("kb", "plant"))
+    monkeypatch.setattr(fake, "stats", lambda: counted)
+    for command in ("search", "lookup"):
+        said = knowledge(command, "widget").out
+        assert "There are the collections kb, plant; `knowledge search` takes --in." in said
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_the_terminal_cannot_write_is_written_as_its_code(tmp_path: Path, encoding: str) -> None:
+    shown = run("knowledge", "search", "泵 é widget", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert (shown.code, shown.err) == (0, "")
+    told = run("knowledge", "search", "泵 é widget", "--json", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert (told.code, json.loads(told.out)["query"]) == (0, "泵 é widget")
+    missing = run("knowledge", "lookup", "泵", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert "Term '\\u6cf5' not found" in missing.out
 
 
 def test_a_value_that_no_tool_takes_is_refused(knowledge: Command, fake: FakeKnowledge) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -24,7 +23,7 @@ from knowledge_mcp.cli.shared.failures import (
     print_failure,
 )
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import say
+from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.cli.shared.progress import IngestTally, LineProgress, ProgressBars, ingest_progress
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
@@ -347,7 +346,7 @@ class IngestRun:
 
             content |= render_error(error)
             content["files_processed"] = len(self._tally.stored)
-        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        write_json(content)
 
 
 def _quoted(places: Sequence[str]) -> str:

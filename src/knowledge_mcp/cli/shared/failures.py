@@ -37,6 +37,7 @@ _COMMANDS = {
     "knowledge_verify_quote": "`knowledge verify-quote`",
     "knowledge_health": "`knowledge doctor`",
     "`standard`": "--standard",
+    "`collections`": "--in",
     "`from`": "--from",
     "`to`": "--to",
     "`next_cursor`": "--cursor",

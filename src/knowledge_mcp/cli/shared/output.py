@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def write_json(content: Any) -> None:
-    """Write one JSON value to stdout."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    """Write one JSON value to stdout, in escapes where that has not all letters."""
+    has_all = (sys.stdout.encoding or "").lower().startswith("utf")
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=not has_all) + "\n")
     sys.stdout.flush()
 
 

@@ -56,7 +56,13 @@ Version = Annotated[
 
 
 def run_command(app: typer.Typer, name: str) -> None:
-    """Run a command under its name; ends the process with its exit code."""
+    """Run a command under its name; ends the process with its exit code.
+
+    A letter that the encoding of stdout has not is written as its code, so that no answer fails for it.
+    """
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and sys.stdout.errors == "strict":
+        reconfigure(errors="backslashreplace")
     try:
         _build_command(app)(prog_name=name)
     except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
 )
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.support.wording import list_first
 from knowledge_mcp.surfaces.answers import compact, in_words, round_score, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards import shapes
@@ -160,10 +161,17 @@ def _best_part(text: str, words: set[str], most: int) -> str:
 EMPTY_BASE = "The knowledge base is empty: no document has been ingested yet."
 """Follows the specified sentence, which a client may look for."""
 _MOST_MISSING = 5
-"""Documents that are told as not there: more would crowd out the results."""
+"""Documents that are told as not there, and collections that are: more would crowd out the results."""
 _NO_RESULT = "No documents matched your query"
 _NO_REQUIREMENT = "No requirements found for this topic"
 _INGEST = "Ingest documents with `knowledge-ingest PATH`."
+
+
+def _beside_nothing(knowledge: Knowledge) -> list[str]:
+    """Say how an empty collection is filled, and which others there are."""
+    names = knowledge.stats().collections
+    others = f"There are the collections {list_first(names, _MOST_MISSING)}; knowledge_search takes `collections`."
+    return [_INGEST, others] if len(names) > 1 else [_INGEST]
 
 
 def explain_no_result(
@@ -171,7 +179,7 @@ def explain_no_result(
 ) -> tuple[str, list[str]]:
     """Say why a search found nothing; where filters were given, the same search without them is tried first."""
     if answer.searched_documents == 0:
-        return f"{_NO_RESULT}. {EMPTY_BASE}", [_INGEST]
+        return f"{_NO_RESULT}. {EMPTY_BASE}", _beside_nothing(knowledge)
     if answer.note:
         apart = " Leave out the quotation marks to find the words apart." if phrases_in(query.text) else ""
         return _NO_RESULT, [f"{answer.note}{apart}"]
@@ -193,7 +201,7 @@ def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, .
     """Say that a term is not defined, in the specified words, or that there is nothing to define it."""
     message = f"Term '{term}' not found in knowledge base"
     if knowledge.stats().statistics.documents == 0:
-        return f"{message}. {EMPTY_BASE}", [_INGEST]
+        return f"{message}. {EMPTY_BASE}", _beside_nothing(knowledge)
     if similar:
         return message, ["Look up one of the similar terms.", "Use knowledge_search for passages about it."]
     return message, ["Use knowledge_search for passages about it."]
@@ -217,7 +225,7 @@ def explain_no_requirement(
     """Say that no requirement was found, in the specified words, and whether the standard is to blame."""
     documents = knowledge.documents()
     if not documents:
-        return f"{_NO_REQUIREMENT}. {EMPTY_BASE}", [_INGEST]
+        return f"{_NO_REQUIREMENT}. {EMPTY_BASE}", _beside_nothing(knowledge)
     if request.standard is None:
         return _NO_REQUIREMENT, ["Try broader terms", "Use knowledge_search for guidance that is not mandatory."]
     if answer.documents == ():
