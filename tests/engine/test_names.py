@@ -378,6 +378,12 @@ def test_an_identifier_behind_a_dot_or_a_dash_is_found(tmp_path: Path, question:
     assert world.knowledge.search(SearchQuery("T-77")).notes == (f"T-77 {NOWHERE}",)
 
 
+@pytest.mark.parametrize("question", ["__init__", "What does __init__() return?", "valve.__init__"])
+def test_a_name_keeps_its_double_underscores(tmp_path: Path, question: str) -> None:
+    world = World(tmp_path).holding({"code.md": "# Code\n\nThe method `valve.__init__` returns nothing at all.\n"})
+    assert world.knowledge.search(SearchQuery(question)).notes == ()
+
+
 def test_an_identifier_is_looked_for_within_the_filter_and_beside_a_weight(world: World) -> None:
     closing = Equals("document_id", "closing")
     for weight in (None, 0.7):

@@ -46,6 +46,10 @@ def test_requirements_with_identifiers_of_their_own_are_never_one(world: World) 
 def test_folding_leaves_as_many_results_as_there_are(world: World) -> None:
     answer = world.knowledge.requirements(RequirementQuery("changing a password", limit=2))
     assert len(answer.hits) == 2
+    assert answer.more
+    every = world.knowledge.requirements(RequirementQuery("changing a password", limit=50))
+    assert len(every.hits) > 2
+    assert not every.more
 
 
 def test_a_topic_that_no_result_says_a_word_of_is_told(world: World) -> None:

@@ -260,7 +260,8 @@ def _add(found: dict[str, Name], token: str, *, is_cited: bool = False) -> None:
 def _bare(token: str) -> str:
     """Take off what is not the name's own: dots at the end, brackets without their partners."""
     for _ in range(_MOST_EDGES):
-        stripped = token.rstrip(_EDGES) if token.startswith("_") else token.strip(_EDGES)
+        edges = _EDGES.replace("_", "") if "__" in token else _EDGES  # __init__
+        stripped = token.rstrip(edges) if token.startswith("_") else token.strip(edges)
         surplus = stripped.count(")") - stripped.count("(")
         if surplus > 0 and stripped.endswith(")"):
             closing = len(stripped) - len(stripped.rstrip(")"))

@@ -266,6 +266,7 @@ class RequirementAnswer:
 
     Attributes:
         said: whether any hit, its passage included, says a word of the topic; True where there is no hit.
+        more: others were found beyond the limit.
     """
 
     hits: tuple[RequirementHit, ...]
@@ -276,6 +277,7 @@ class RequirementAnswer:
     said: bool = True
     editions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

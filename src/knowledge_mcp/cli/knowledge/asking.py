@@ -194,6 +194,8 @@ def _print_requirements(answer: RequirementsResponse) -> None:
         rows.append((each.requirement_id, words, source, f"{each.score:.2f}"))
     if rows:
         print_table(("Clause", "Requirement", "Source", "Score"), rows, numbers={"Score"}, show_lines=True)
+    if answer.more:
+        say("There are others: raise --limit, or narrow the topic.")
     _print_notes(answer)
 
 

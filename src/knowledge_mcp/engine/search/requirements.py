@@ -101,11 +101,21 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     ordered = sorted(
         found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
     )
-    hits = tuple(_folded(ordered)[: query.limit])
+    every = _folded(ordered)
+    hits = tuple(every[: query.limit])
     answerability = None if named or not hits else about.answerability
     said = named or not hits or _says(base, query.topic, about, hits)
     notes = () if named or not hits else about.notes
-    return RequirementAnswer(hits, documents, about.degraded, about.also_asked, answerability, said, notes=notes)
+    return RequirementAnswer(
+        hits,
+        documents,
+        about.degraded,
+        about.also_asked,
+        answerability,
+        said,
+        notes=notes,
+        more=len(every) > len(hits),
+    )
 
 
 def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:

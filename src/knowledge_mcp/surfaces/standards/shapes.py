@@ -328,6 +328,7 @@ class RequirementsResponse(Response):
     topic: str
     standard_filter: str | None
     total: int = Field(description="Number of results returned.")
+    more: bool = Field(default=False, description="There are others: raise n_results, or narrow the topic.")
     answerability: Answerability = Field(default="uncertain", description=ABOUT)
     also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = ""
