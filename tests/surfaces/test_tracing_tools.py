@@ -119,6 +119,22 @@ def test_conflicts_of_all_documents_are_listed_with_both_citations(world: World)
     assert (other["total"], other["summary"]) == (0, {"limit": 1})
 
 
+def test_older_editions_are_left_out_unless_they_are_named(world: World) -> None:
+    for year, limit in (("2018", 20), ("2023", 30)):
+        text = PUMPS.replace("# Pumps", f"# ACME 7:{year} Sluices").replace("within 5 s", f"within {limit} s")
+        world.write(f"sluices-{year}.md", text)
+    world.ingest()
+    every = ask(world, "knowledge_conflicts")
+    assert "1 older edition is left out" in every["message"]
+    assert not any("2018" in f"{each['one_citation']}{each['other_citation']}" for each in every["conflicts"])
+    named = ask(world, "knowledge_conflicts", documents=["sluices-2018", "sluices-2023"])
+    assert "left out" not in named["message"]
+    assert {"limit"} <= named["summary"].keys()
+    linked = ask(world, "knowledge_trace", **{"from": "pumps", "to": "*"})
+    assert {each["to"].split(":")[0] for each in linked["links"]} <= {"manual", "sluices-2023"}
+    assert "1 older edition is left out" in linked["message"]
+
+
 def test_what_demands_nothing_has_no_conflicts_to_look_for(world: World, tmp_path: Path) -> None:
     (tmp_path / "tale.md").write_text("# Tale\n\nOnce there was a pump.\n")
     world.ingest()

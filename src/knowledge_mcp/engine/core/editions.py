@@ -20,6 +20,7 @@ from knowledge_mcp.language.editions import (
     without_marks,
 )
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
+from knowledge_mcp.support.wording import how_many
 
 BY_HAND = "set_by_hand"
 """Name in a record's metadata: which of `family`, `edition` and `edition_status` a person has set, by comma."""
@@ -329,6 +330,14 @@ class Editions:
             return (() if dated else facts.version), facts.date, record.id
 
         return rank
+
+
+def current_of(records: Sequence[DocumentRecord]) -> tuple[list[DocumentRecord], str]:
+    """List the records that answer unless another edition is asked for, and say how many are left out."""
+    older = frozenset(Editions(records).superseded)
+    kept = [each for each in records if each.id not in older]
+    left_out = how_many(len(older), "older edition is", "older editions are")
+    return kept, f"{left_out} left out; what is named is looked at." if older else ""
 
 
 def _rank_of(record: DocumentRecord) -> tuple[str, tuple[int, ...]]:

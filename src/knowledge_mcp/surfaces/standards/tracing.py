@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 from pydantic import Field
 
 from knowledge_mcp.engine.changes.comparing import document_named
+from knowledge_mcp.engine.core.editions import current_of
 from knowledge_mcp.engine.jobs.jobs import RESULT, Jobs, error_of
 from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark
@@ -302,7 +303,8 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     records = knowledge.documents()
     source = document_named(records, request.source)
     is_all = request.target.strip() == _EVERY
-    targets = [each for each in records if each != source] if is_all else [document_named(records, request.target)]
+    current, left_out = current_of(records) if is_all else ([], "")
+    targets = [each for each in current if each != source] if is_all else [document_named(records, request.target)]
     if source in targets:
         raise InvalidInputError(f"'{source.id}' would be traced to itself.", suggestion="Name two documents.")
     reviews = _reviews(knowledge)
@@ -316,7 +318,7 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     if isinstance(found, _UnderWay):
         return _still_running(TraceResponse, found)
     warnings = ["" if found["related"] else UNRELATED_SETS, found.get("lost", "")]  # a result of before has none
-    message = " ".join(filter(None, warnings))
+    message = " ".join(filter(None, (*warnings, left_out)))
     name, kind = ("gaps", GapFound) if request.gaps else ("links", LinkFound)
     answer = _page_answer(TraceResponse, name, kind, found, request.cursor, message=message)
     return answer.made_from(each.id for each in (source, *targets))
@@ -434,12 +436,13 @@ def _row(row: CheckRow) -> RowChecked:
 def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call | None = None) -> ConflictsResponse:
     """Answer `knowledge_conflicts`."""
     records = knowledge.documents()
-    chosen = list(dict.fromkeys(document_named(records, each) for each in request.documents or ())) or records
+    named = list(dict.fromkeys(document_named(records, each) for each in request.documents or ()))
+    chosen, left_out = (named, "") if named else current_of(records)
     job_request = {"tool": "conflicts", "documents": [each.id for each in chosen]}
     found = _outcome(knowledge, job_request, chosen, call or Call())
     if isinstance(found, _UnderWay):
         return _still_running(ConflictsResponse, found)
-    message = "Advice only: what says the same, or the opposite, in other words is not found."
+    message = f"Advice only: what says the same, or the opposite, in other words is not found. {left_out}".strip()
     pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
     answer = _page_answer(ConflictsResponse, "conflicts", ConflictPair, pairs, request.cursor, message=message)
     return answer.made_from(each.id for each in chosen)

@@ -23,6 +23,7 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
+from knowledge_mcp.engine.core.editions import current_of
 from knowledge_mcp.engine.tracing.conflicts import (
     Conflict,
     ConflictKind,
@@ -126,7 +127,10 @@ def _read_ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
 
     with closing(wiring.build_knowledge(settings)) as knowledge:
         try:
-            for document_id in ids or [each.id for each in knowledge.documents()]:
+            current, left_out = ([], "") if ids else current_of(knowledge.documents())
+            if left_out:
+                notify(left_out)
+            for document_id in ids or [each.id for each in current]:
                 yield _demands_and_meanings(read_ingested(knowledge, document_id))
         except NotFoundError as exc:
             if not ids:
