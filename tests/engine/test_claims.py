@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.language.openings import number_once
+from knowledge_mcp.model.evidence import ReadQuery
 from knowledge_mcp.model.query import SearchQuery
 from tests.engine.world import World
 
@@ -60,6 +62,19 @@ def test_citations_name_the_file_and_mark_a_claimed_title(tmp_path: Path) -> Non
     assert citation(ingested(tmp_path, f"# Halls\n{BODY}")) == "Halls, 1 Scope, lines 1-5 [notes.md]"
     named = ingested(tmp_path, f"---\ntitle: BS EN 1090\n---\n# Halls\n{BODY}")
     assert citation(named) == "BS EN 1090, 1 Scope, lines 4-8 [notes.md, title claimed]"
+
+
+@pytest.mark.parametrize("heading", ["Annex A", "Article 4", "§ 12"])
+def test_a_citation_names_the_number_of_a_section_without_a_title_once(tmp_path: Path, heading: str) -> None:
+    world = ingested(tmp_path, f"# Halls\n\n## {heading}\n\nThe hall shall have two exits.\n")
+    cited = world.knowledge.read(ReadQuery(world.knowledge.documents()[0].id, heading)).passages[0].citation
+    assert cited.startswith(f"Halls, {heading}, line")
+    assert citation(world).startswith(f"Halls, {heading}, line")
+
+
+@pytest.mark.parametrize("label", ["4 Articles of type 4", "4 Type 5", "Annex A", "4", "A Annex A Notes", ""])
+def test_a_label_that_says_its_number_once_stays(label: str) -> None:
+    assert number_once(label) == label
 
 
 def test_a_citation_is_never_turned_around_by_marks_of_a_title(tmp_path: Path) -> None:

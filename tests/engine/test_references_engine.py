@@ -328,6 +328,12 @@ def test_of_an_article_and_a_section_with_one_number_the_word_decides(world: Wor
     assert [entry.title for entry in find_sections(made, "Article 2(1)(a)")] == ["Scope"]
 
 
+def test_whom_to_write_to_is_no_reference(tmp_path: Path) -> None:
+    world = World(tmp_path).holding({"a.md": "# A\n\nAsk [Ada](MAILTO:ada@example.org), or see [the other](b.md).\n"})
+    found = world.knowledge.references(ReferenceQuery("a"))
+    assert [each.target for each in found.outgoing] == ["b.md"]
+
+
 def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) -> None:
     held = read_document(world.base, "piers")
     page = replace(record("Page", "page"), source_path="https://example.org/a/")

@@ -35,7 +35,8 @@ export async function showOutline(mine) {
 }
 
 function link(mine, section) {
-  const name = [section.number, section.title || section.words].filter(Boolean).join(" ") || "Untitled";
+  const isNumber = /^\S+ \S+$/.test(section.title) && section.title.endsWith(` ${section.number}`); // "Annex A"
+  const name = [isNumber ? "" : section.number, section.title || section.words].filter(Boolean).join(" ") || "Untitled";
   return h(
     "a",
     { href: to("document", mine.id, { at: section.passage, q: mine.query, c: mine.collection }) },

@@ -238,6 +238,15 @@ def is_deep(number: str) -> bool:
     return not number.isalnum()
 
 
+_DOUBLED = re.compile(r"(?P<number>\S{1,20}) (?=(?:[^\W\d_]{1,20}|§) (?P=number)\Z)")
+
+
+def number_once(label: str) -> str:
+    """Write a section's label with its number once, where its title is no more than that: "Annex A", "Article 4"."""
+    doubled = _DOUBLED.match(label)
+    return label[doubled.end() :] if doubled else label
+
+
 def split_clause_number(text: str) -> NumberedTitle:
     """Read a heading line: its number, its title, and whether it calls itself informative.
 

@@ -13,6 +13,7 @@ from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_panel, print_table, render, say, write_json
 from knowledge_mcp.cli.shared.session import CommandOptions, load
+from knowledge_mcp.language.openings import number_once
 from knowledge_mcp.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -194,7 +195,8 @@ def _print_outline(parts: Sequence[OutlineResponse]) -> None:
     for each in (section for part in parts for section in part.sections):
         while open_branches[-1][0] >= each.level:
             open_branches.pop()
-        label = render(f"{each.number} {each.title or each.words}".strip(), "italic" if each.informative else "")
+        name = number_once(f"{each.number} {each.title or each.words}".strip())
+        label = render(name, "italic" if each.informative else "")
         if each.page:
             page = f"p. {each.page_label} (page {each.page} of the file)" if each.page_label else f"p. {each.page}"
             label.append(f"  {page}", "dim")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.editions import edition_of_record
+from knowledge_mcp.language.openings import number_once
 from knowledge_mcp.model.chunk import Chunk, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, file_name_of
 from knowledge_mcp.model.document import Span
@@ -50,7 +51,7 @@ def _section(chunk: Chunk) -> str:
 def _join(chunk: Chunk, record: DocumentRecord | None, clause: str, item: str = "") -> str:
     if chunk.clause_number and not _names(clause, chunk.clause_number):
         clause = f"{chunk.clause_number} {chunk.section_title}".strip()
-    parts = [_title(chunk, record), clause, item, _place(chunk, "row" if _has_rows(record) else "line")]
+    parts = [_title(chunk, record), number_once(clause), item, _place(chunk, "row" if _has_rows(record) else "line")]
     return TURNING.sub("", ", ".join(part for part in parts if part) + _origin(chunk.source_path, record))
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.citing import cite, passage
 from knowledge_mcp.engine.core.documents import StoredDocument
+from knowledge_mcp.language.openings import number_once
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -36,7 +37,7 @@ _ALIKE = 3
 def label_of(entry: OutlineEntry) -> str:
     """Name a section by number and title, each once."""
     title = " ".join(entry.title.split())
-    return f"{entry.number} {title}".strip() if entry.number and title != entry.number else title
+    return number_once(f"{entry.number} {title}".strip()) if entry.number and title != entry.number else title
 
 
 def opening_words(entry: OutlineEntry, text: str) -> str:

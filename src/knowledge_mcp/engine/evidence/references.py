@@ -120,7 +120,8 @@ def _references_in(document: StoredDocument, chunks: Iterable[Chunk]) -> Iterato
     found: dict[tuple[Span, str], _FoundReference] = {}
     for chunk in check_each(chunks):
         for reference in chunk.links:
-            found.setdefault((reference.span, reference.target), _FoundReference(reference, document, chunk.span))
+            if not reference.target.lower().startswith("mailto:"):  # who is written to is no place
+                found.setdefault((reference.span, reference.target), _FoundReference(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
         yield each
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from knowledge_mcp.language.openings import number_once
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
@@ -43,7 +44,8 @@ def document_uri(document_id: str) -> str:
 def section_label(chunk: Chunk) -> str:
     """Name the section as a reader would: number and title, each once."""
     number, title = chunk.clause_number, chunk.section_title
-    return title if not number or title == number or title.startswith(f"{number} ") else f"{number} {title}".strip()
+    named = title if not number or title == number or title.startswith(f"{number} ") else f"{number} {title}".strip()
+    return number_once(named)
 
 
 def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> shapes.BriefSource:
