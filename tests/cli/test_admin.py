@@ -148,6 +148,13 @@ def test_documents_are_listed_shown_and_read(knowledge: Command, fake: FakeKnowl
     assert text == fake.document_text("example-standard") + "\n"
 
 
+def test_a_narrow_terminal_breaks_no_word_of_the_list_of_documents(tmp_path: Path) -> None:
+    for columns in ("80", "160"):
+        shown = run("knowledge", "documents", "list", cwd=tmp_path, COLUMNS=columns).out
+        for whole in ("example-standard", "Example Standard", "Engineering", "Chunks", "Ingested", "2026-0", "ready"):
+            assert whole in shown
+
+
 def test_an_unknown_document_is_told_with_what_to_do(knowledge: Command, fake: FakeKnowledge) -> None:
     done = knowledge("documents", "show", "example-standart", "--json")
     assert done.code == 1

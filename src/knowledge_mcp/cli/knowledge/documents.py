@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.ports import Knowledge
 
+_NARROW = 110
+"""Columns of a terminal below which the titles of a list stand under the ids: beside them they had a few letters."""
+
 app = command_group("List, show and remove documents, and tell their editions.")
 
 
@@ -55,7 +58,12 @@ def list_documents(options: CommandOptions) -> None:
             for each in records
         ]
         # an id that is broken cannot be copied
-        print_table(columns, rows, numbers={"Pages", "Chunks"}, unbroken={"Id"})
+        if open_console().width < _NARROW:
+            columns = ("Document", *columns[2:])
+            rows = [(f"{document_id}\n{title}", *rest) for document_id, title, *rest in rows]
+        print_table(
+            columns, rows, numbers={"Pages", "Chunks"}, unbroken={"Id", "Pages", "Chunks", "Ingested", "Status"}
+        )
 
 
 @app.command()
