@@ -129,6 +129,12 @@ def test_a_document_is_told_by_an_id_of_another_case_and_by_its_title(world: Wor
     assert caught.value.suggestion == "Did you mean ferries?"
 
 
+def test_a_document_like_no_other_is_refused_with_the_tool_that_lists_them(world: World) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        world.knowledge.read(ReadQuery("zzzzzzzz"))
+    assert caught.value.suggestion == "knowledge_stats lists the documents."
+
+
 def test_a_clause_without_a_title_is_told_by_its_first_words() -> None:
     text = "4.1 Each line shall be renewed\nevery two years and be marked with the day of its renewal.\n\n4.2 Stop."
     start = text.index("4.2")

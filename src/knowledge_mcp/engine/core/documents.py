@@ -124,7 +124,7 @@ def remove(base: Base, document_id: str) -> int:
 
 def _no_document(base: Base, document_id: str) -> NotFoundError:
     near = near_ids(base.store, [base.collection] if base.exists() else [], document_id)
-    hint = f"Did you mean {', '.join(near)}?" if near else "List the documents to see which ids exist."
+    hint = f"Did you mean {', '.join(near)}?" if near else "knowledge_stats lists the documents."
     return NotFoundError(f"No document has the id '{document_id}'.", suggestion=hint)
 
 
