@@ -34,6 +34,9 @@ _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
 _LONGEST_ID = 200
 
 
+LIST_THEM = "List the documents to see which ids exist: knowledge_stats, or `knowledge documents list`."
+
+
 def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[DocumentRecord]:
     """List records by id: all, or those of some ids that are there."""
     if document_ids is None:
@@ -124,7 +127,7 @@ def remove(base: Base, document_id: str) -> int:
 
 def _no_document(base: Base, document_id: str) -> NotFoundError:
     near = near_ids(base.store, [base.collection] if base.exists() else [], document_id)
-    hint = f"Did you mean {', '.join(near)}?" if near else "knowledge_stats lists the documents."
+    hint = f"Did you mean {', '.join(near)}?" if near else LIST_THEM
     return NotFoundError(f"No document has the id '{document_id}'.", suggestion=hint)
 
 
