@@ -32,8 +32,8 @@ from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.knowledge import LocalKnowledge
+from knowledge_mcp.engine.tracing.items import declared_item
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.engine.tracing.readings import declared_item
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.document import RequirementItem

@@ -19,12 +19,12 @@ from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.engine.evidence.outline import opening_words
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks
 from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand
+from knowledge_mcp.engine.tracing.items import placed_items
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
-from knowledge_mcp.engine.tracing.readings import ReadDocument, groups_in, items_in, requirements_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, groups_in
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.model.query import SearchAnswer, SearchQuery
@@ -460,7 +460,7 @@ def trace_between(
     Raises:
         InvalidInputError: one has no text, or more items than are rated at once.
     """
-    sources, targets = _items(source), _items(target)
+    sources, targets = _items(source), _items(target, met_by=True)
     found = trace([each for each, _ in sources], [each for each, _ in targets], propose, decided)
     places = ({each.id: place for each, place in sources}, {each.id: place for each, place in targets})
     items = ({each.id: each for each, _ in sources}, {each.id: each for each, _ in targets})
@@ -579,16 +579,16 @@ def _item(item: TraceItem, places: dict[str, int | None], *, text: str | None = 
     )
 
 
-def _items(document: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
+def _items(document: LibraryDocument, *, met_by: bool = False) -> list[tuple[TraceItem, int | None]]:
     """List what of a document is traced, each with the passage that it begins in."""
     reading = _reading(document)
-    spans = [group[0].span for group, _ in requirements_in(reading)]
-    spans = spans or [each.span for each in document.structure.sections if each.span.of(document.text).strip()]
-    if len(spans) > _MOST_ITEMS or not document.text.strip():
-        problem = f"has {len(spans):,} requirements, more than {_MOST_ITEMS}" if spans else "has no text"
+    items = placed_items(reading, met_by=met_by)
+    if len(items) > _MOST_ITEMS or not document.text.strip():
+        problem = "has no text"
+        if document.text.strip():
+            problem = f"has {len(items):,} requirements or clauses, more than {_MOST_ITEMS}"
         name = document.record.title or document.record.file_name
         raise InvalidInputError(f"{name} {problem}.", suggestion="Use `knowledge trace` on the command line.")
     return [
-        (replace(item, citation=reading.cited(span)), _passage_at(document.chunks, span.start))
-        for item, span in zip(items_in(reading), spans or [Span(0, len(document.text))], strict=True)
+        (replace(item, citation=reading.cited(span)), _passage_at(document.chunks, span.start)) for item, span in items
     ]

@@ -135,7 +135,8 @@ def _gather(
 
 def _export_declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRecord]) -> tuple[int, bytes]:
     """Return the items and the ReqIF of the one document that a requirement file was read to; nothing of any other."""
-    from knowledge_mcp.engine.tracing.readings import items_below_headings, read_ingested
+    from knowledge_mcp.engine.tracing.items import items_below_headings
+    from knowledge_mcp.engine.tracing.readings import read_ingested
     from knowledge_mcp.surfaces.interchange import items_as_reqif
 
     if len(found) > 1 and declared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -27,7 +27,15 @@ _ENOUGH = 20
 _SAMPLE = 200
 """Items that tell the language."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_CODED = re.compile(r"(?=[^\s]{0,40}\d)[A-Za-z][\w.:/-]{2,60}\w")
+_CODE = re.compile(r"(?=\S{0,40}[\d_])(?=\S{0,40}[^\W\d])\w{1,60}(?:[.:/-]\w{1,60}){0,20}")
+_JOINED = re.compile(r"[:/]")
+_NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d{1,9})", re.DOTALL)
+_UP_TO = re.compile(
+    r"[\])]?\s{0,3}(?:to|through|thru|bis|à|a|\.{2,3}|[…–—-])\s{0,3}[\[(]?(?P<stem>[^\W\d][\w.:/-]{0,60}?)?(?P<last>\d{1,9})(?!\w)"
+)
+"""What makes a range of the code before it: "REQ-1 to REQ-5", "REQ-1..5"."""
+_LONGEST_RANGE = 1000
+"""Items that a range stands for at most; longer ones are no range of ids."""
 
 
 class Verdict(StrEnum):
@@ -54,6 +62,7 @@ class TraceItem:
         kind: what its tool calls it.
         link_kinds: what its links are called there, in the order of `links`; empty where that is not known.
         name: its id within its document, by which links name it, where `id` has the document before it.
+        beside: what stands with it in its document, and may name items of the other set: "Parent: SYS-3".
     """
 
     id: str
@@ -66,6 +75,7 @@ class TraceItem:
     kind: str = ""
     link_kinds: tuple[str, ...] = ()
     name: str = ""
+    beside: str = ""
 
     @property
     def words(self) -> str:
@@ -175,10 +185,10 @@ def _declared_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) 
     """Yield what the items say of themselves: links that they list, and ids of the other set in their text."""
     back, there = _by_name(sources), _by_name(targets)
     for each in check_each(sources):
-        for name in _named_by(each) & there.keys():
+        for name in _named_by(each, there):
             yield each.id, there[name]
     for each in check_each(targets):
-        for name in _named_by(each) & back.keys():
+        for name in _named_by(each, back):
             yield back[name], each.id
 
 
@@ -190,14 +200,44 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
     }
 
 
-def _named_by(item: TraceItem) -> set[str]:
-    """List what an item may be linked with by its own words: links that it lists, and codes in its text."""
-    return {*item.links, *({*_CODED.findall(item.text)} - {item.id, item.name})}
+def _named_by(item: TraceItem, known: Mapping[str, str]) -> set[str]:
+    """List what an item is linked with by its own words: links that it lists, and codes in what its document says."""
+    said = "\n".join((item.words, item.beside, *item.attributes.values()))
+    named = {*names_in(said, known)} - {item.id, item.name}
+    return named.union(*(_leads_to(link, known) for link in item.links))
+
+
+def _leads_to(link: str, known: Container[str]) -> set[str]:
+    return {link} if link in known else {*names_in(link, known)}
+
+
+def names_in(text: str, known: Container[str]) -> Iterator[str]:
+    """Yield the ids that a text names, those in a range too; "REQ-7/REQ-8" and "REQ-7/8" are two."""
+    for match in _CODE.finditer(text):
+        whole = match[0]
+        if whole in known:
+            yield whole
+        else:
+            first, *others = _JOINED.split(whole)
+            stem = numbered["stem"] if (numbered := _NUMBERED.fullmatch(first)) else ""
+            yield from (each for each in (first, *others, *(stem + each for each in others)) if each in known)
+        yield from (each for each in _range_behind(match, text) if each in known)
+
+
+def _range_behind(match: re.Match[str], text: str) -> Iterator[str]:
+    """Yield the ids behind the first one of a range."""
+    first = _NUMBERED.fullmatch(match[0])
+    last = _UP_TO.match(text, match.end()) if first is not None else None
+    if first is None or last is None or last["stem"] not in {None, first["stem"]}:
+        return
+    begin, end, width = int(first["number"]), int(last["last"]), len(first["number"])
+    if begin < end <= begin + _LONGEST_RANGE:
+        yield from (f"{first['stem']}{each:0{width}d}" for each in range(begin + 1, end + 1))
 
 
 def _lost_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[tuple[TraceItem, str], ...]:
     known = _by_name(sources).keys() | _by_name(targets).keys()
-    return tuple((each, name) for each in (*sources, *targets) for name in each.links if name not in known)
+    return tuple((each, name) for each in (*sources, *targets) for name in each.links if not _leads_to(name, known))
 
 
 # ---- evidence

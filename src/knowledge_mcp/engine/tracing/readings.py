@@ -1,10 +1,8 @@
-"""Documents as they are traced and checked: ingested, or read for the occasion; their items, demands and meanings."""
+"""Documents as they are traced and checked: ingested, or read for the occasion; their demands and meanings."""
 
 from __future__ import annotations
 
 import functools
-import itertools
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,12 +12,9 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
-from knowledge_mcp.model.document import RequirementItem, Span
+from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.lines import SourceLines
 from knowledge_mcp.ports import Knowledge
-
-HEADING = "Heading"
-"""What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
 
 
 @dataclass(frozen=True)
@@ -104,70 +99,6 @@ def one_text(item: TraceItem) -> ReadDocument:
     return ReadDocument(item.citation if item.citation.endswith(item.id) else f"{item.citation}, {item.id}", item.words)
 
 
-def items_in(reading: ReadDocument) -> list[TraceItem]:
-    """List what a requirement file declares, of any other document its requirements.
-
-    Where it has none, its clauses are listed, and the whole text where it has neither.
-    """
-    title = reading.record.title if reading.record is not None else reading.name
-    if reading.structure.items:
-        return [declared_item(each, f"{title}, {each.id}") for each in reading.structure.items]
-    clauses = [
-        (group[0].clause_number or chunk.clause_number or "", group[0].identifier, words_of(group, reading.text))
-        for group, chunk in requirements_in(reading)
-    ]
-    items = [(identifier or clause, "", words) for clause, identifier, words in clauses]
-    if not items:
-        items = [
-            (each.number or "", each.title, each.span.of(reading.text))
-            for each in reading.structure.sections
-            if each.span.of(reading.text).strip()
-        ]
-    items_found = numbered(items or [("", title, reading.text)], reading.name)
-    return (
-        [replace(each, place=clause) for each, (clause, _, _) in zip(items_found, clauses, strict=True)]
-        if clauses
-        else items_found
-    )
-
-
-def declared_item(item: RequirementItem, citation: str) -> TraceItem:
-    """Take an item of a requirement file for one that is traced."""
-    links, kinds = tuple(link.target for link in item.links), tuple(link.kind for link in item.links)
-    text = item.text or item.title or item.id
-    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds)
-
-
-def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
-    """List what a requirement file declares, in order, with the sections that have a title and are no items."""
-    items, found = reading.structure.items, list[TraceItem]()
-    begun = {each.span.start for each in items}
-    taken_ids = {each.id for each in items}
-    sections = [each for each in reading.structure.sections if each.span.start not in begun]
-    places: list[str] = []  # of the sections around
-    for item, declared in zip(items, items_in(reading), strict=True):
-        while item.level and sections and sections[0].span.start < item.span.start:
-            found.append(_heading(sections.pop(0), items, places, taken_ids))
-        found.append(declared)
-    if any(each.level for each in items):
-        found += [_heading(each, items, places, taken_ids) for each in sections]
-    return found
-
-
-def _heading(
-    section: OutlineEntry, items: Sequence[RequirementItem], places: list[str], taken_ids: set[str]
-) -> TraceItem:
-    """Take a section for an item; its place is what the levels of the items in it begin with."""
-    inside = next((each.level for each in items if section.span.contains(each.span) and each.level), "")
-    del places[section.level - 1 :]
-    above = f"{places[-1]}." if places else ""
-    places.append(".".join(inside.split(".")[: section.level]) if inside else f"{above}-")
-    name = next(name for at in itertools.count(1) if (name := f"section-{at}") not in taken_ids)
-    taken_ids.add(name)
-    attributes = {"ReqIF.ChapterName": section.title}
-    return TraceItem(name, "", "", "", (), attributes, places[-1], HEADING)
-
-
 def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
     """List what has force, whatever that is: sentences that belong together, and the passage that holds the first."""
     holders = {statement.span: chunk for statement, chunk in reading.statements}
@@ -201,15 +132,3 @@ def meanings_in(reading: ReadDocument, key_of: Callable[[str], str]) -> Iterator
         domain = f" <{each.domain}>" if each.domain else ""
         place = f"{name}, {each.clause_number}" if each.clause_number else name
         yield Meaning(f"{key_of(each.term)}{domain}", each.term, each.text, place)
-
-
-def numbered(items: Sequence[tuple[str, str, str]], citation: str) -> list[TraceItem]:
-    """Give items (id, title, text) ids: their own; where several have one, or one has none, a number behind it."""
-    counts = Counter(name for name, _, _ in items)
-    seen: Counter[str] = Counter()
-    found: list[TraceItem] = []
-    for name, title, text in items:
-        seen[name] += 1
-        own = name if name and counts[name] == 1 else f"{name}#{seen[name]}"
-        found.append(TraceItem(own, title, text, f"{citation}, {name}" if name else citation))
-    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +13,10 @@ from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 COLUMNS: Mapping[str, Sequence[str]] = {
-    "id": ("id", "_id", "identifier", "uid", "key", "req id", "requirement id"),
+    "id": (
+        *("id", "identifier", "uid", "key", "req id", "requirement id", "object identifier", "tc id", "test id"),
+        *("test case id", "issue key", "kennung"),
+    ),
     "title": ("title", "name", "heading", "summary"),
     "text": ("text", "description", "statement", "requirement", "requirement text", "content"),
     "links": ("links", "link", "traces to", "parent", "parents", "satisfies", "verifies", "refines"),
@@ -42,7 +47,8 @@ def parse_columns(text: str) -> dict[str, str]:
 
 def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
     """Return the place of each column that there is; `given` names win, the usual ones count too."""
-    places = {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
+    places = {_plain(name): place for place, name in reversed(list(enumerate(header))) if name.strip()}
+    places |= {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
     found: dict[str, int] = {}
     for role, names in COLUMNS.items():
         candidates = [given.get(role, "").strip().lower(), *names]
@@ -50,6 +56,20 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int
         if place is not None:
             found[role] = place
     return found
+
+
+def _plain(name: str) -> str:
+    """Turn "Req. ID", "Req-ID" and "REQ_ID" into "req id"."""
+    return " ".join(re.findall(r"[^\W_]+", name.lower()))
+
+
+def header_among(rows: Iterable[Sequence[str]], columns: Mapping[str, str]) -> int | None:
+    """Return the place of the first row that names an id and a text or title; None where none of the first does."""
+    for place, cells in enumerate(itertools.islice(rows, _MOST_LEADING)):
+        found = columns_of(cells, columns)
+        if "id" in found and {"title", "text"} & found.keys():
+            return place
+    return None
 
 
 def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -85,13 +105,15 @@ def items_of_rows(
         columns: what the columns of `id`, `title`, `text` and `links` are called.
         name: of the sheet.
     """
-    header, found = list[str](), dict[str, int]()
-    for number, cells in enumerate(rows, 1):
-        if "id" not in found or not {"title", "text"} & found.keys():
-            header, found = [cell.strip() for cell in cells], columns_of(cells, columns)
-            if number > _MOST_LEADING:
-                break
-        elif any(cell.strip() for cell in cells):
+    rows = iter(rows)
+    leading = list(itertools.islice(rows, _MOST_LEADING))
+    place = header_among(leading, columns)
+    if place is None:
+        return
+    header = [cell.strip() for cell in leading[place]]
+    found = columns_of(header, columns)
+    for number, cells in enumerate(itertools.chain(leading[place + 1 :], rows), place + 2):
+        if any(cell.strip() for cell in cells):
             yield _item(header, found, cells, number, name)
 
 

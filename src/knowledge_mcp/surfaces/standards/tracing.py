@@ -21,8 +21,9 @@ from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark
 from knowledge_mcp.engine.tracing.conflicts import Conflict
 from knowledge_mcp.engine.tracing.decisions import Reviews, as_mark_kind
+from knowledge_mcp.engine.tracing.items import items_in
 from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink, Verdict, trace
-from knowledge_mcp.engine.tracing.readings import items_in, read_ingested
+from knowledge_mcp.engine.tracing.readings import read_ingested
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError
@@ -330,7 +331,8 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
 
     linker = Linker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress))
     decided = {(one, other): yes for one, other, yes in request["decided"]}
-    found = trace(_items(knowledge, [request["from"]]), _items(knowledge, request["to"]), linker, decided)
+    sources, targets = _items(knowledge, [request["from"]]), _items(knowledge, request["to"], met_by=True)
+    found = trace(sources, targets, linker, decided)
     counts = Counter(link.verdict for link in found.links)
     verdicts = {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
     gaps = [("from", each) for each in found.untraced_sources] + [("to", each) for each in found.untraced_targets]
@@ -344,9 +346,9 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
     }
 
 
-def _items(knowledge: Knowledge, documents: Sequence[str]) -> list[TraceItem]:
+def _items(knowledge: Knowledge, documents: Sequence[str], *, met_by: bool = False) -> list[TraceItem]:
     """List the items of documents; of several, each id with its document before it."""
-    found = [(name, item) for name in documents for item in items_in(read_ingested(knowledge, name))]
+    found = [(name, item) for name in documents for item in items_in(read_ingested(knowledge, name), met_by=met_by)]
     if len(documents) == 1:
         return [item for _, item in found]
     return [replace(item, id=f"{name}: {item.id}", name=item.id) for name, item in found]

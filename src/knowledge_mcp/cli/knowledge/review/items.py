@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.cli.knowledge.review.files import name_skipped, open_ingested, read_below, read_file, report_skipped
 from knowledge_mcp.cli.shared.failures import notify
+from knowledge_mcp.engine.tracing.items import declared_item, items_in
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, items_in, read_ingested
+from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.sources.scan.files import RepositoryScan
@@ -52,7 +53,12 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 
 def items_of(
-    settings: Settings, name: str, columns: Mapping[str, str] | None = None, only: Sequence[str] = ()
+    settings: Settings,
+    name: str,
+    columns: Mapping[str, str] | None = None,
+    only: Sequence[str] = (),
+    *,
+    met_by: bool = False,
 ) -> list[TraceItem]:
     """Read one side.
 
@@ -61,6 +67,7 @@ def items_of(
         name: a file, a folder, the id of an ingested document, or `collection:` and the name of one.
         columns: names of the columns for `id`, `title`, `text` and `links`, where a table uses others.
         only: how ids, clauses or levels begin of items that are selected; none for all.
+        met_by: whether it is to meet what the other side demands, as `items_in` says.
 
     Raises:
         NotFoundError: it is no file, no folder and no document.
@@ -69,12 +76,18 @@ def items_of(
     """
     path = Path(name)
     if not path.exists():
-        items = _ingested_items(settings, name)
+        items = _ingested_items(settings, name, met_by=met_by)
     else:
         from knowledge_mcp.readers.requirements.reader import RequirementReader
 
         with closing(RequirementReader()) as reader:
-            items = _of_path(settings, path, reader, columns or {})
+            items = _of_path(settings, path, reader, columns or {}, met_by=met_by)
+            counts = Counter(each.id for each in items)
+            if path.is_dir():  # its files have each their own numbering
+                items = [
+                    replace(each, id=f"{each.citation}: {each.id}", name=each.id) if counts[each.id] > 1 else each
+                    for each in items
+                ]
     if not items:
         raise InvalidInputError(f"There are no items in {name}.", suggestion="Give items with `id` and `text`.")
     twice = [each for each, count in Counter(item.id for item in items).items() if count > 1]
@@ -149,14 +162,16 @@ def _read_file(
     return [read_file(settings, path, name)]
 
 
-def _of_path(settings: Settings, path: Path, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem]:
+def _of_path(
+    settings: Settings, path: Path, reader: RequirementReader, columns: Mapping[str, str], *, met_by: bool
+) -> list[TraceItem]:
     if path.is_dir():
-        return list(_of_folder(settings, path, reader))
+        return list(_of_folder(settings, path, reader, met_by=met_by))
     suffix = path.suffix.lower()
     if suffix in _ITEMS:
         return _of_file(path, reader, columns)
     found = _stated_items(path, path.name, reader, columns) if _states(path) else None
-    return _of_document(settings, path) if found is None else found
+    return _of_document(settings, path, met_by=met_by) if found is None else found
 
 
 def _states(path: Path) -> bool:
@@ -192,10 +207,7 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
         raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Check its rights.") from exc
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
-        rows = [
-            (number, {(key or "").strip(): value for key, value in row.items() if isinstance(value, str)})
-            for number, row in enumerate(csv.DictReader(io.StringIO(text), dialect=_dialect(text, suffix)), 2)
-        ]
+        rows = list(_table_rows(text, columns))
     else:
         rows = list(_json_rows(path, text, lines=suffix != ".json"))
         if suffix == ".json" and len(rows) == 1 and "versions" in rows[0][1]:
@@ -220,11 +232,22 @@ def _decode(path: Path) -> str:
     return decoded.text
 
 
-def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
-    try:
-        return csv.Sniffer().sniff(text[:8192], ",;\t|")
-    except csv.Error:
-        return csv.excel_tab if suffix == ".tsv" else csv.excel
+def _table_rows(
+    text: str, columns: Mapping[str, str], *, strict: bool = False
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the rows below the header by its names; where none names an id and a text, of the first unless `strict`."""
+    from knowledge_mcp.readers.data.csv import delimiter_of
+    from knowledge_mcp.readers.requirements.tables import header_among
+
+    table = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)))
+    first = header_among(table, columns)
+    if first is None:
+        if strict:
+            return
+        first = 0
+    for number, row in enumerate(table[first + 1 :], first + 2):
+        if any(cell.strip() for cell in row):
+            yield number, {name.strip(): cell for name, cell in zip(table[first], row, strict=False) if name.strip()}
 
 
 def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -271,14 +294,14 @@ def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str,
         raise InvalidInputError(
             f"{path}: the links of item {number} are no list.", suggestion="Give ids as a list, or with commas."
         )
-    declared = links.replace(";", ",").split(",") if isinstance(links, str) else cast("list[Any]", links)
+    declared = re.split(r"[,;\n]", links) if isinstance(links, str) else cast("list[Any]", links)
     attributes = {key: str(value) for key, value in row.items() if value not in (None, "", [])}
     targets = tuple(str(each).strip() for each in declared if str(each).strip())
     return TraceItem(name, title, text or title, f"{path.name}:{number}", targets, attributes)
 
 
-def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> Iterator[TraceItem]:
-    """Yield the items of the requirement files in a folder, and every other file as one.
+def _of_folder(settings: Settings, folder: Path, reader: RequirementReader, *, met_by: bool) -> Iterator[TraceItem]:
+    """Yield the items of the requirement files in a folder, requirements with identifiers, and other files as one each.
 
     Left out is what an index of the repository leaves out: hidden files, what `.gitignore` names, what tools write.
     """
@@ -292,11 +315,7 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> I
         if not path.is_file() or any(part.startswith(".") for part in Path(name).parts):
             continue
         try:
-            found = _stated_items(path, name, reader, {}) if _states(path) else None
-            if found is None:
-                yield TraceItem(name, name, _text_of(settings, path), name)
-            else:
-                yield from found
+            yield from _in_folder(settings, path, name, reader, met_by=met_by)
         except (UnreadableDocumentError, InvalidInputError) as exc:
             skipped.append(name_skipped(path, name, exc))
     if count := scan.left_out.total():
@@ -304,6 +323,22 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> I
             f"Left out: {how_many(count, 'file or folder', 'files and folders')} that .gitignore names or tools write."
         )
     report_skipped("traced", folder, skipped)
+
+
+def _in_folder(
+    settings: Settings, path: Path, name: str, reader: RequirementReader, *, met_by: bool
+) -> Sequence[TraceItem]:
+    found = _stated_items(path, name, reader, {}) if _states(path) else None
+    if found is not None:
+        return found
+    if path.suffix.lower() in {".csv", ".tsv"} and (rows := list(_table_rows(_decode(path), {}, strict=True))):
+        return [_item(path, number, row, {}) for number, row in rows]
+    if media_type_of(path.name) == UNKNOWN:
+        return [TraceItem(name, name, _text_of(settings, path), name)]
+    reading = read_file(settings, path, name)
+    if any(each.identifier for each, _ in reading.statements):
+        return items_in(reading, met_by=met_by)
+    return [TraceItem(name, name, reading.text, name)]
 
 
 def _text_of(settings: Settings, path: Path) -> str:
@@ -314,19 +349,19 @@ def _text_of(settings: Settings, path: Path) -> str:
     return _decode(path)
 
 
-def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
-    """Take a document's requirements as items; its clauses where it has none, the whole text where it has neither."""
+def _of_document(settings: Settings, path: Path, *, met_by: bool) -> list[TraceItem]:
+    """Take what `items_in` lists of a document; the whole text of a file of no kind that is known."""
     if media_type_of(path.name) == UNKNOWN:
         return [TraceItem(path.name, path.name, _text_of(settings, path), path.name)]
-    return items_in(read_file(settings, path, path.name))
+    return items_in(read_file(settings, path, path.name), met_by=met_by)
 
 
-def _ingested_items(settings: Settings, name: str) -> list[TraceItem]:
+def _ingested_items(settings: Settings, name: str, *, met_by: bool) -> list[TraceItem]:
     """List the items of an ingested document, or of all of a collection, each id then with its document before it."""
     collection = name.removeprefix(_COLLECTION)
     if collection == name:
         with open_ingested(settings, name) as knowledge:
-            return items_in(read_ingested(knowledge, name))
+            return items_in(read_ingested(knowledge, name), met_by=met_by)
     with open_ingested(settings.model_copy(update={"collection": collection}), name) as knowledge:
         records = knowledge.documents()
         if not records:
@@ -337,7 +372,7 @@ def _ingested_items(settings: Settings, name: str) -> list[TraceItem]:
         return [
             replace(item, id=f"{each.id}: {item.id}", name=item.id)
             for each in records
-            for item in items_in(read_ingested(knowledge, each.id))
+            for item in items_in(read_ingested(knowledge, each.id), met_by=met_by)
         ]
 
 

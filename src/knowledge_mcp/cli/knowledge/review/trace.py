@@ -86,7 +86,8 @@ def trace_command(
 
     FROM and TO are JSON Lines, JSON, CSV or XLSX files of items with `id`, `title` and `text`; ReqIF, StrictDoc,
     Doorstop and sphinx-needs, whose declared links count; folders of documents or of a repository's code or tests, one
-    item a file; documents; ids of ingested documents; or all documents of a collection. Nothing need be ingested.
+    item a file that has no identified requirements; documents; ids of ingested documents; or all documents of a
+    collection. Nothing need be ingested. What names an item ("Satisfies: REQ-1 to REQ-5", a row of a matrix) is linked.
     Probabilities hold for two sets that belong together.
 
     Example: knowledge trace srs.csv src/ --html matrix.html
@@ -130,7 +131,10 @@ def _sides(
     settings: Settings, columns: str | None, *selections: tuple[str, list[str] | None]
 ) -> list[interchange.Side]:
     column_names = parse_columns(columns)
-    return [(name, items_of(settings, name, column_names, only or ())) for name, only in selections]
+    return [
+        (name, items_of(settings, name, column_names, only or (), met_by=side == 1))
+        for side, (name, only) in enumerate(selections)
+    ]
 
 
 def _reqif(settings: Settings, sides: Sequence[interchange.Side], found: Trace) -> bytes:

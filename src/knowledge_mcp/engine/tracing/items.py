@@ -1,0 +1,211 @@
+"""What of a document is traced: items that its file declares, its requirements, or its clauses; and what they name."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from knowledge_mcp.engine.core.headings import heading_end
+from knowledge_mcp.engine.search.requirements import words_of
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
+from knowledge_mcp.language.sentences import cell_texts
+from knowledge_mcp.model.chunk import Statement
+from knowledge_mcp.model.collection import OutlineEntry
+from knowledge_mcp.model.document import RequirementItem, Span
+from knowledge_mcp.support.checkpoints import check_each
+
+HEADING = "Heading"
+"""What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
+_ROW = re.compile(r"[ \t]*\|")
+_LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
+"""What a line begins with, be it a heading or the label of a requirement."""
+_BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
+
+
+def items_in(reading: ReadDocument, *, met_by: bool = False) -> list[TraceItem]:
+    """List what a requirement file declares, of any other document its requirements, else its clauses, else its text.
+
+    Args:
+        reading: the document.
+        met_by: whether it is to meet what another demands: where most of its clauses demand nothing, as in designs and
+            reports of tests, these count too, and sentences without an identifier are part of their clauses.
+    """
+    return [item for item, _ in placed_items(reading, met_by=met_by)]
+
+
+def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[TraceItem, Span]]:
+    """List the same items, each with the place of its words."""
+    title = reading.record.title if reading.record is not None else reading.name
+    if reading.structure.items:
+        return [(declared_item(each, f"{title}, {each.id}"), each.span) for each in reading.structure.items]
+    demands = [
+        (group, group[0].clause_number or chunk.clause_number or "") for group, chunk in requirements_in(reading)
+    ]
+    clauses = _clauses(reading)
+    if demands:
+        silent = _without(clauses, demands)
+        clauses = []
+        if met_by and len(silent) > len(demands):
+            demands = [(group, clause) for group, clause in demands if group[0].identifier not in {None, clause}]
+            clauses = _without(_clauses(reading), demands)
+    found = [
+        (group[0].span, TraceItem(group[0].identifier or clause, "", words_of(group, reading.text), "", place=clause))
+        for group, clause in demands
+    ]
+    beside = _beside(reading, [(group[0].identifier or "", group[0].span.start) for group, _ in demands])
+    found = [(span, replace(item, beside=said)) for (span, item), said in zip(found, beside, strict=True)]
+    found += [(span, TraceItem(each.number or "", each.title, span.of(reading.text), "")) for each, span in clauses]
+    if not found:
+        found = [(Span(0, len(reading.text)), TraceItem("", title, reading.text, ""))]
+    found.sort(key=lambda each: each[0])
+    items = _numbered([item for _, item in found], reading.name)
+    return [(item, span) for item, (span, _) in zip(items, found, strict=True)]
+
+
+def _clauses(reading: ReadDocument) -> list[tuple[OutlineEntry, Span]]:
+    """List the sections that have words of their own, with these: up to the first section inside."""
+    sections = reading.structure.sections
+    found: list[tuple[OutlineEntry, Span]] = []
+    for place, each in enumerate(sections):
+        stop = min(sections[place + 1].span.start, each.span.end) if place + 1 < len(sections) else each.span.end
+        begin = heading_end(reading.text, each) if each.title else None
+        if reading.text[each.span.start if begin is None else begin : stop].strip():
+            found.append((each, Span(each.span.start, stop)))
+    return found
+
+
+def _without(
+    clauses: Sequence[tuple[OutlineEntry, Span]], demands: Sequence[tuple[Sequence[Statement], str]]
+) -> list[tuple[OutlineEntry, Span]]:
+    """Leave the clauses in which no demand begins."""
+    begun = [group[0].span.start for group, _ in demands]
+    return [
+        each for each in clauses if bisect.bisect_left(begun, each[1].start) == bisect.bisect_left(begun, each[1].end)
+    ]
+
+
+def _beside(reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> list[str]:
+    """Gather what stands with each demand: lines up to the next one or section, and rows of tables that name it.
+
+    Args:
+        reading: the document.
+        demands: identifier, or nothing, and place of each, in order.
+    """
+    gathering = _Gathering(reading, demands)
+    begin = 0
+    for line in check_each(reading.text.splitlines(keepends=True)):
+        gathering.take(Span(begin, begin + len(line)), line)
+        begin += len(line)
+    gathering.end_table()
+    return ["".join(each) for each in gathering.found]
+
+
+class _Gathering:
+    """Take a document line by line, and give each to the demands that it belongs to."""
+
+    def __init__(self, reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> None:
+        counts = Counter(name for name, _ in demands)
+        self.found: list[list[str]] = [[] for _ in demands]
+        self._own = {name: place for place, (name, _) in enumerate(demands) if name and counts[name] == 1}
+        self._places = [place for _, place in demands]
+        self._text = reading.text
+        self._begun = {each.span.start: each.span.end for each in reading.structure.sections}
+        self._current: int | None = None
+        self._scope = 0  # where the section ends that a demand is the heading of
+        self._rows: list[str] = []  # of the table that is being read
+        self._is_owned = False  # whether one of them names a demand
+
+    def take(self, span: Span, line: str) -> None:
+        starts = range(bisect.bisect_left(self._places, span.start), bisect.bisect_left(self._places, span.end))
+        if _ROW.match(line):
+            self._take_row(line, starts or self._named_in(line))
+            return
+        self.end_table()
+        if span.start in self._begun and span.start >= self._scope:
+            self._current = None
+        label = _LABEL.match(line)
+        if label is not None and (name := label[1].rstrip(".")) in self._own:
+            self._current = self._own[name]
+            self._scope = self._begun.get(span.start, 0)
+        cuts = [span.start, *(self._places[each] for each in starts), span.end]
+        for owner, (begin, end) in zip([self._current, *starts], itertools.pairwise(cuts), strict=True):
+            if owner is not None:
+                self.found[owner].append(self._text[begin:end])
+        self._current = starts[-1] if starts else self._current
+
+    def _take_row(self, line: str, owners: Sequence[int]) -> None:
+        self._rows.append(line)
+        if owners:
+            for owner in owners:
+                self.found[owner] += [line] if self._is_owned else self._rows
+            self._current = owners[0] if len({*owners}) == 1 else None
+            self._is_owned = True
+        elif self._is_owned and self._current is not None:
+            self.found[self._current].append(line)
+
+    def end_table(self) -> None:
+        """Give a table that names no demand to the one above it; one that does, ends what is said of that."""
+        if self._is_owned:
+            self._current = None
+        elif self._current is not None:
+            self.found[self._current] += self._rows
+        self._rows, self._is_owned = [], False
+
+    def _named_in(self, line: str) -> list[int]:
+        """Return the demands that a row of a table is about: those that a cell of nothing but ids names."""
+        cells = [[name for name in _BETWEEN_NAMES.split(cell) if name] for cell in cell_texts(line)]
+        return [self._own[name] for cell in cells if all(name in self._own for name in cell) for name in cell]
+
+
+def declared_item(item: RequirementItem, citation: str) -> TraceItem:
+    """Take an item of a requirement file for one that is traced."""
+    links, kinds = tuple(link.target for link in item.links), tuple(link.kind for link in item.links)
+    text = item.text or item.title or item.id
+    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds)
+
+
+def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
+    """List what a requirement file declares, in order, with the sections that have a title and are no items."""
+    items, found = reading.structure.items, list[TraceItem]()
+    begun = {each.span.start for each in items}
+    taken_ids = {each.id for each in items}
+    sections = [each for each in reading.structure.sections if each.span.start not in begun]
+    places: list[str] = []  # of the sections around
+    for item, declared in zip(items, items_in(reading), strict=True):
+        while item.level and sections and sections[0].span.start < item.span.start:
+            found.append(_heading(sections.pop(0), items, places, taken_ids))
+        found.append(declared)
+    if any(each.level for each in items):
+        found += [_heading(each, items, places, taken_ids) for each in sections]
+    return found
+
+
+def _heading(
+    section: OutlineEntry, items: Sequence[RequirementItem], places: list[str], taken_ids: set[str]
+) -> TraceItem:
+    """Take a section for an item; its place is what the levels of the items in it begin with."""
+    inside = next((each.level for each in items if section.span.contains(each.span) and each.level), "")
+    del places[section.level - 1 :]
+    above = f"{places[-1]}." if places else ""
+    places.append(".".join(inside.split(".")[: section.level]) if inside else f"{above}-")
+    name = next(name for at in itertools.count(1) if (name := f"section-{at}") not in taken_ids)
+    taken_ids.add(name)
+    attributes = {"ReqIF.ChapterName": section.title}
+    return TraceItem(name, "", "", "", (), attributes, places[-1], HEADING)
+
+
+def _numbered(items: Sequence[TraceItem], citation: str) -> list[TraceItem]:
+    """Give items ids: their own; where several have one, or one has none, a number behind it."""
+    counts = Counter(each.id for each in items)
+    seen: Counter[str] = Counter()
+    found: list[TraceItem] = []
+    for each in items:
+        seen[each.id] += 1
+        own = each.id if each.id and counts[each.id] == 1 else f"{each.id}#{seen[each.id]}"
+        found.append(replace(each, id=own, citation=f"{citation}, {each.id}" if each.id else citation))
+    return found

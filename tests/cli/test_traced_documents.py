@@ -1,0 +1,141 @@
+"""`knowledge trace` over documents: what names an item is linked to it, and what describes is traced by its clauses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp import wiring
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.ranking.linking import Linker
+from knowledge_mcp.settings import Settings
+from tests.cli.conftest import Command
+from tests.engine.test_tracing import embed
+
+
+@pytest.fixture(autouse=True)
+def linker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rate without the model."""
+
+    def build(_: Settings) -> Linker:
+        return Linker(EnglishAnalyser().document_terms, embed)
+
+    monkeypatch.setattr(wiring, "build_linker", build)
+
+
+SYSTEM = "".join(f"SYS-{number},The system shall do what is asked in {number}.\n" for number in range(1, 9))
+SOFTWARE = """# Software requirements
+
+## 2 Requirements
+
+**SWR-1** The software shall sample the sensor every 500 ms.
+
+- Parent: SYS-1
+- Verification: test, unlike SWR-2
+
+**SWR-2** The software shall debounce the level for 2 s.
+
+*Traces to: SYS-2 to SYS-3*
+
+| ID | Requirement | Parent |
+|---|---|---|
+| SWR-4 | The software shall drive the horn. | SYS-4/SYS-5 |
+
+| Parent | SYS-6 |
+|---|---|
+| ID | SWR-6 |
+| Text | The log shall hold 10 000 entries. |
+| Parent | SYS-7 |
+
+## 3 Traceability
+
+SYS-5 has no software beside SWR-4.
+
+| System | Software |
+|---|---|
+| SYS-8 | SWR-1, SWR-6 |
+"""
+
+
+def linked(knowledge: Command, *arguments: str) -> set[tuple[str, str]]:
+    """Return what a trace says is declared."""
+    answer = json.loads(knowledge("trace", *arguments, "--json").out)
+    return {(each["from"], each["to"]) for each in answer["links"] if each["verdict"] == "declared"}
+
+
+def test_what_stands_with_a_requirement_and_rows_of_matrices_declare_links(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "swr.md").write_text(SOFTWARE)
+    assert linked(knowledge, str(tmp_path / "swr.md"), str(tmp_path / "sys.csv")) == {
+        ("SWR-1", "SYS-1"),
+        ("SWR-2", "SYS-2"),
+        ("SWR-2", "SYS-3"),
+        ("SWR-4", "SYS-4"),
+        ("SWR-4", "SYS-5"),
+        ("SWR-6", "SYS-6"),
+        ("SWR-6", "SYS-7"),
+        ("SWR-1", "SYS-8"),
+        ("SWR-6", "SYS-8"),
+    }
+
+
+def test_sections_below_the_heading_of_a_requirement_belong_to_it(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "swr.md").write_text(
+        "# Needs\n\n## SWR-1 Sampling\n\nThe sensor shall be sampled.\n\n### Source\n\nSYS-1\n\n"
+        "## Notes\n\nSYS-2 is met elsewhere.\n"
+    )
+    assert linked(knowledge, str(tmp_path / "swr.md"), str(tmp_path / "sys.csv")) == {("SWR-1", "SYS-1")}
+
+
+def test_a_design_or_report_is_traced_by_its_clauses_though_one_of_them_demands(
+    knowledge: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "design.md").write_text(
+        "# Design\n\n## 1 Introduction\n\nThis is the design.\n\n## 2 Recorder\n\nEvents go to flash. The recorder "
+        "shall use wear levelling.\n\nSatisfies: SYS-1\n\n## 3 Gateway\n\nRegisters are mapped (SYS-2..4).\n"
+    )
+    (tmp_path / "report.md").write_text(
+        "# Report\n\n## TC-1 Overflow\n\nVerifies: SYS-5\n\nPassed.\n\n## TC-2 Start\n\nVerifies: SYS-6\n\nExpected: "
+        "it shall start.\n\n## TC-3 Log\n\nVerifies SYS-7. Passed.\n"
+    )
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "design.md")) == {
+        ("SYS-1", "2"),
+        ("SYS-2", "3"),
+        ("SYS-3", "3"),
+        ("SYS-4", "3"),
+    }
+    report = {("SYS-5", "TC-1"), ("SYS-6", "TC-2"), ("SYS-7", "TC-3")}
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "report.md")) == report
+
+
+def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
+    knowledge: Command, tmp_path: Path
+) -> None:
+    needs, meets = tmp_path / "needs", tmp_path / "meets"
+    needs.mkdir()
+    meets.mkdir()
+    (needs / "swr.md").write_text("# A\n\n[SWR-1] The pump shall stop.\n\n[SWR-2] The horn shall sound.\n")
+    (needs / "more.md").write_text("# B\n\n[SWR-2] The lamp shall blink.\n\n[SWR-3] The lamp shall be red.\n")
+    (meets / "cases.csv").write_text('Sheet of tests,\n,\nTest ID,Title,Covers\nTC-1,Stop,"SWR-1\nSWR-3"\n,,\n')
+    (meets / "pump.c").write_text("/* implements SWR-1 */\n")
+    found = linked(knowledge, str(needs), str(meets))
+    assert found == {("SWR-1", "TC-1"), ("SWR-3", "TC-1"), ("SWR-1", "pump.c")}
+    answer = json.loads(knowledge("trace", str(needs), str(meets), "--json").out)
+    named = {each["from"] for each in answer["links"]} | {each["id"] for each in answer["gaps"]["from"]}
+    assert named == {"SWR-1", "more.md, SWR-2: SWR-2", "swr.md, SWR-2: SWR-2", "SWR-3"}
+
+
+def test_rows_of_tables_may_begin_below_a_title_and_be_linked_by_any_column(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text('Case;Test_ID;Name\n1;TC-1;"Stop; at ""once"""\n2;TC-2;Start\n')
+    (tmp_path / "srs.csv").write_text(
+        'Requirements of the plant;;;\n;;;\nReq. ID;Requirement;Verified by;Also\nA-1;It shall stop.;"TC-1\nTC-9";\n'
+        "A-2;It shall start.;;see TC-2\n;;;\n"
+    )
+    assert linked(knowledge, str(tmp_path / "srs.csv"), str(tmp_path / "cases.csv")) == {
+        ("A-1", "TC-1"),
+        ("A-2", "TC-2"),
+    }
