@@ -210,3 +210,22 @@ def test_a_letter_above_a_line_of_hyphens_is_text(read: Read) -> None:
     )
     found = read(letter, letter.replace("two years", "four years"))
     assert told(found) == [("number", "two", "four")]
+
+
+def test_definitions_and_sentences_of_a_contract_in_plain_text_are_no_titles(read: Read) -> None:
+    old = (
+        'AGREEMENT\n\n1. DEFINITIONS\n\n1.1 "Business Day" means a day other than a Sunday in England.\n\n'
+        '1.2 "Charges" means the charges set out in Schedule 2.\n\n2. LIABILITY\n\n'
+        "2.1 Nothing in this Agreement limits liability for death.\n\n2.2 Neither party pays for any loss of profit.\n"
+    )
+    new = old.replace("in England", "in Scotland").replace("for death", "for fraud")
+    assert told(read(old, new, ".txt")) == [
+        ("definition", "a day other than a Sunday in England.", "a day other than a Sunday in Scotland."),
+        ("words", "death.", "fraud."),
+    ]
+
+
+def test_a_changed_definition_is_told_once_though_its_term_and_number_stand_in_its_sentence(read: Read) -> None:
+    old = '# Code\n\n## 2 Definitions\n\n2.2 "escape route" means a path of travel from any point to an exit.\n'
+    found = read(old, old.replace("an exit", "a place of safety"))
+    assert [kind for kind, _, _ in told(found)] == ["definition"]

@@ -69,3 +69,14 @@ def _changes_in(old: str, new: str) -> list[tuple[str, str, str]]:
     """Tell what changed between two clauses that have only these words."""
     (only,) = compared(f"# 4 Pumps\n\n{old}\n", f"# 4 Pumps\n\n{new}\n")
     return [(each.name, each.before, each.after) for each in only.changes]
+
+
+def test_dates_of_other_languages_are_told_whole() -> None:
+    german = "Die Prüfung ist bis zum 31. Dezember 2020 abzuschließen."
+    assert _changes_in(german, german.replace("31. Dezember 2020", "30. Juni 2025")) == [
+        ("number", "31. Dezember 2020", "30. Juni 2025")
+    ]
+    french = "Le contrat prend effet le 1er janvier 2020."
+    assert _changes_in(french, french.replace("janvier 2020", "juin 2025")) == [
+        ("number", "1er janvier 2020", "1er juin 2025")
+    ]

@@ -72,3 +72,18 @@ def test_headings_without_words_belong_together_where_what_they_hold_does() -> N
     after = f"# Code\n\n## Duty of harbours\n\n### Lifting machines\n\n{text}"
     assert ("renamed", "Crane", "Lifting machines") in links(compared(before, after))
     assert LinkKind.MOVED.value not in {kind for kind, _, _ in links(compared(before, after))}
+
+
+def test_a_requirement_that_stands_in_another_clause_is_not_withdrawn() -> None:
+    old = (
+        "# Code\n\n## 1 Alarms\n\nAn alarm shall be heard in all rooms of the house. Call points shall be provided at "
+        "each exit.\n\n## 2 Power\n\nBatteries shall last for one whole day without the mains.\n"
+    )
+    moved = (
+        old.replace(" Call points shall be provided at each exit.", "")
+        + "\nCall points shall be provided at each exit.\n"
+    )
+    names = [(each.name, each.before or each.after) for found in compared(old, moved) for each in found.changes]
+    assert names == [("words", "Call points shall be provided at each exit.")] * 2
+    gone = old.replace(" Call points shall be provided at each exit.", "")
+    assert [each.name for found in compared(old, gone) for each in found.changes] == ["requirement withdrawn"]

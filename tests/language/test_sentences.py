@@ -65,3 +65,18 @@ def test_sentences_are_in_order_and_leave_out_nothing_but_blanks(text: str, star
         assert span.of(text).strip() == span.of(text) != ""
         position = span.end
     assert text[position:].strip() == ""
+
+
+def test_ordinals_and_short_words_of_german_end_no_sentence() -> None:
+    text = (
+        "Die Prüfung ist bis zum 31. Dezember 2020 abzuschließen. Im 2. Obergeschoss sind Türen vorzusehen. "
+        "Der Abstand ist mind. 5 m gem. Ziff. 3. Er gilt ab 1. Januar. Es sind 5. Die Tür ist zu."
+    )
+    assert [span.of(text) for span in sentence_spans(text)] == [
+        "Die Prüfung ist bis zum 31. Dezember 2020 abzuschließen.",
+        "Im 2. Obergeschoss sind Türen vorzusehen.",
+        "Der Abstand ist mind. 5 m gem. Ziff. 3.",
+        "Er gilt ab 1. Januar.",
+        "Es sind 5.",
+        "Die Tür ist zu.",
+    ]

@@ -38,10 +38,12 @@ _SIGN = re.compile(r"(?:[<>]=?|[≤≥±~])\s?\Z")
 _TIMES = re.compile(r"\b(?:half|twice|double)\b", re.IGNORECASE)
 _MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|januar|februar|märz|mai|juni|juli|oktober|dezember)"
+    r"|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember"
+    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
 )
 _DATE = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTH},?\s\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
+    rf"\b\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s(?:of\s|de\s)?{_MONTH},?\s(?:de\s)?\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
     re.IGNORECASE,
 )
 

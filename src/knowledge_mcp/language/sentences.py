@@ -15,6 +15,7 @@ _ABBREVIATIONS = frozenset(
     " ref refs"
     " ed eds rev ver vs mr mrs ms dr prof st inc ltd co corp dept max min ca ff al pp p app ann encl op ibid a.k.a"
     " bzw evtl ggf inkl nr sog usw vgl abs abschn abb anm aufl pág núm p.ex p.ej"
+    " mind gem einschl zzgl exkl entspr ziff kap lfd str tel bspw insb env réf"
     " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
 """Words that keep their full stop without ending a sentence, lower case, last stop left off."""
@@ -41,6 +42,12 @@ _FIGURE = re.compile(r"[\d¼-¾⅐-⅞]['’\"″”]?[ \u00a0-]?\Z")
 _DOTTED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]\Z")
 _SPACED = re.compile(r"(?:z\. ?[BT]|u\. ?U|i\. ?A)\.")
 """German abbreviations with a capital behind their first stop."""
+_ORDINAL = re.compile(
+    r"\d{1,2}\.\s(?:Jan(?:uar)?|Jänner|Feb(?:ruar)?|März|April|Mai|Jun[io]|Jul[io]|August|Sept(?:ember)?|Okt(?:ober)?"
+    r"|November|Dez(?:ember)?)\b"
+    r"|(?:(?<=\b[AaIi]m\s)|(?<=\b[Dd](?:as|e[mnrs]|ie)\s)|(?<=\b(?:[Vv]om|[Zz]u[mr])\s))\d{1,2}\."
+)
+"""A number that German prints with a full stop: "31. Dezember", "im 2. Obergeschoss"."""
 _QUOTED = re.compile(r"(?=[“\"])(?:“[^”\n]{1,400}”|(?<![\w\"])\"[^\"\n]{1,400}\"(?!\w))")
 
 
@@ -48,9 +55,9 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
     """List the sentences of `text[start:end]` in order: disjoint, no blanks at either end, nothing but blanks left out.
 
     A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, between a unit and a number
-    ("34 in. (865 mm)"), after an enumerator that opens the sentence ("1.", "5.3.1."), before a small letter, or inside
-    a quotation. A blank line, a new list item's line and a line that ends with a colon do. Marks of footnotes behind a
-    stop ("[^3]") belong to it.
+    ("34 in. (865 mm)"), in a German ordinal ("31. Dezember"), after an enumerator that opens the sentence ("1.",
+    "5.3.1."), before a small letter, or inside a quotation. A blank line, a new list item's line and a line that ends
+    with a colon do. Marks of footnotes behind a stop ("[^3]") belong to it.
     """
     end = len(text) if end is None else end
     quotes = [(m.start(), m.end()) for m in _QUOTED.finditer(text, start, end)]
@@ -108,7 +115,9 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
         word_start -= 1
     word = text[word_start : match.start()].lstrip(_OPENERS)
     lowered = word.lower()
-    if lowered in _ABBREVIATIONS or _DOTTED.match(word) or _SPACED.match(text, word_start):
+    if lowered in _ABBREVIATIONS or _DOTTED.match(word):
+        return False
+    if _SPACED.match(text, word_start) or _ORDINAL.match(text, word_start):
         return False
     if word_start == begin and _ENUMERATOR.match(word):
         return False

@@ -112,12 +112,34 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
             found.setdefault(place, []).append(change)
     for place, change in _standing(links):
         found.setdefault(place, []).append(change)
+    _tell_moved(found)
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
         inside = sorted(found.get(place, ()), key=lambda change: WEIGHTIEST_FIRST.index(change.name))
         is_edited = link.kind is LinkKind.SAME and bool(inside)
         changes.append(ClauseChange(replace(link, kind=LinkKind.EDITED) if is_edited else link, tuple(inside)))
     return changes
+
+
+def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
+    """Have a requirement that left a clause and stands in another one, in the same words, be no change of what obliges.
+
+    Args:
+        found: changes by the place of their link; changed here.
+    """
+    gone = Counter(_said(each) for changes in found.values() for each in changes if each.requirement == "withdrawn")
+    come = Counter(_said(each) for changes in found.values() for each in changes if each.requirement == "added")
+    for requirement in ("withdrawn", "added"):
+        left = gone & come
+        for changes in found.values():
+            for at, each in enumerate(changes):
+                if each.requirement == requirement and left[_said(each)] > 0:
+                    left[_said(each)] -= 1
+                    changes[at] = replace(each, requirement="")
+
+
+def _said(change: TextChange) -> tuple[str, ...]:
+    return tuple(words_and_signs(change.old_text or change.new_text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +243,20 @@ class _Told:
             return False
         if self._definitions:
             old, new = plain(change.old_text), plain(change.new_text)
-            if any(before and after and old in before and new in after for before, after in self._definitions):
+            if any(_is_of(old, new, before, after) for before, after in self._definitions if before and after):
                 return True
         return bool(change.old_text and change.new_text) and all(
             any(piece.strip(_PUNCTUATION) in each[side] for each in self._references)
             for side, words in enumerate((change.before, change.after))
             for piece in words.split(_CUT)
         )
+
+
+def _is_of(old: str, new: str, before: str, after: str) -> bool:
+    """Tell whether a sentence is part of a definition that changed, or holds it and has changed nowhere else."""
+    if old in before and new in after:
+        return True
+    return before in old and after in new and old.replace(before, "", 1) == new.replace(after, "", 1)
 
 
 class _Relations:

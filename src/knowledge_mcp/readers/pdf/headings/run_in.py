@@ -15,11 +15,13 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
 )
 
 RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
-_SENTENCE = re.compile(r"(?:an?|all|any|each|every|no|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE)
+_SENTENCE = re.compile(
+    r"(?:an?|all|any|each|every|no|nothing|neither|if|unless|where|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE
+)
 """A sentence that a clause without a title begins with: an article or the like, and six words and more."""
 _SAYS = re.compile(
     r"\S \b(?:shall|must|should|may|is|are|has|have|muss|müssen|soll|sollen|darf|dürfen|ist|sind|doit|doivent|est|sont"
-    r"|debe|deben|deberá|deberán|es|son)\b"
+    r"|debe|deben|deberá|deberán|es|son|means?|bedeute[nt]|bezeichne[nt]|désignent?|significan?)\b"
 )
 """A verb that makes a sentence of a clause without a title: "Doors shall open outwards."."""
 LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
