@@ -204,3 +204,21 @@ def test_more_than_can_be_compared_or_told_is_refused(monkeypatch: pytest.Monkey
         conflicts(limited(30), TERMS)
     with pytest.raises(InvalidInputError, match="more than 30 requirements"):
         conflicts(limited(31), TERMS)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("Work shall end by 1 March 2024.", "Work shall end by June 1, 2024.", ["limit"]),
+        ("Work shall end by 1 March 2024.", "Work shall end by March 1st, 2024.", ["duplicate"]),
+        ("The range shall be -20 °C to +50 °C here.", "The range shall be 0 °C to +40 °C here.", ["limit"]),
+        ("Der Bericht muss am 1. Mai 2024 vorliegen.", "Der Bericht muss am 2. Juni 2024 vorliegen.", ["limit"]),
+        ("Die Tür darf nicht verschlossen werden.", "Die Tür muss verschlossen werden.", ["contradiction"]),
+        ("Der Fahrkorb muss beleuchtet sein.", "Der Fahrkorb sollte beleuchtet sein.", ["force"]),
+        ("Nicht brennbare Stoffe müssen trocken sein.", "Brennbare Stoffe müssen trocken sein.", []),
+        ("La porte ne doit pas être verrouillée.", "La porte doit être verrouillée.", ["contradiction"]),
+        ("Le rapport doit partir le 1er mai 2024.", "Le rapport doit partir le 2 juin 2024.", ["limit"]),
+    ],
+)
+def test_dates_ranges_and_demands_of_other_languages_are_compared(one: str, other: str, found: list[str]) -> None:
+    assert kinds(one, other) == found

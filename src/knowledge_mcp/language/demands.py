@@ -9,6 +9,7 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
+from knowledge_mcp.language.quantities.dates import DATE
 from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
@@ -36,16 +37,6 @@ _NORMAL = {
 _SIGN = re.compile(r"(?:[<>]=?|[≤≥±~])\s?\Z")
 """What stands in front of a number and says how it limits."""
 _TIMES = re.compile(r"\b(?:half|twice|double)\b", re.IGNORECASE)
-_MONTH = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember"
-    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
-    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
-)
-_DATE = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s(?:of\s|de\s)?{_MONTH},?\s(?:de\s)?\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
-    re.IGNORECASE,
-)
 
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
@@ -78,8 +69,8 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
 def limits(sentence: str) -> list[PrintedMark]:
     """List the numbers with their units, number words and dates; those of references and editions are left out."""
     text = mask_places(sentence)
-    found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in _DATE.finditer(text)]
-    text = _DATE.sub(lambda date: "x" * len(date[0]), text)
+    found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in DATE.finditer(text)]
+    text = DATE.sub(lambda date: "x" * len(date[0]), text)
     found += [PrintedMark(match.group().lower(), match.group(), *match.span()) for match in _TIMES.finditer(text)]
     marks, language = _list_marks(text), language_of(text)
     for each in numerals_in(text, language):

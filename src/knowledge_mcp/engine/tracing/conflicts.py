@@ -21,6 +21,7 @@ from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.printed import places_in
 from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.dates import DATE, day_of
 from knowledge_mcp.language.quantities.reading import Quantity, denied, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
@@ -43,6 +44,8 @@ _REPORTED_EVERY = 1000
 _FEWEST_WORDS = 3
 """A subject, a verb and an object: fewer words fit to anything. A limit with its unit counts for the last two."""
 _LONGEST = 600
+_BETWEEN_ENDS = 5
+"""Characters between the ends of a range: " and "."""
 _POINTS = re.compile(
     r"\A\W*(?:it|they|he|she|the (?:same|above|following))\b"
     r"|\b(?:this|these|those|such|said)\s+(?!document|standard|specification|part|system|product)\w"
@@ -63,6 +66,10 @@ _CODE = re.compile(
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
 )
 """What is a name and no word: none of it may differ."""
+_DENIES_BEFORE = re.compile(r"\b(?:ne\s|n['’]|no\s|non\s|não\s)\s{0,3}\Z")
+_DENIES_BEHIND = re.compile(r"\b(?:nicht|keinesfalls|niemals|pas|jamais)\b")
+"""What denies a word of force in other languages; English words of force hold it."""
+_DAY = "day of the calendar"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
 _OPPOSITES = {
@@ -73,7 +80,8 @@ _OPPOSITES = {
         "/minimum maximum/above below/internal external/manual automatic/manually automatically/encrypted unencrypted"
         "/locked unlocked/lock unlock/include exclude/always never/with without/synchronous asynchronous"
         "/ascending descending/visible hidden/show hide/mandatory optional/online offline/active inactive"
-        "/public private/horizontal vertical/parallel perpendicular"
+        "/public private/horizontal vertical/parallel perpendicular/inward outward/inwards outwards"
+        "/upwards downwards/clockwise anticlockwise/clockwise counterclockwise"
     ).split("/")
 }
 
@@ -266,10 +274,13 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         if len(text) > _LONGEST:
             continue
         blank = [match.span() for match in (OWN_LABEL.match(text), *_ENUMERATOR.finditer(text)) if match]
-        printed = tuple(
+        dates = [_date(each) for each in DATE.finditer(text)]
+        blank += [(each.start, each.end) for each in dates]
+        numbers = [
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
-        )
-        subject = tuple(terms(_subject(text, item.id, printed)))
+        ]
+        printed = tuple(sorted((*numbers, *dates), key=lambda each: each.start))
+        subject = tuple(terms(_subject(text, item.id, printed, forces)))
         if len(set(subject)) + 2 * len(printed) < _FEWEST_WORDS:
             continue
         force = max(forces, key=lambda each: RANK[each.modality], default=None)
@@ -281,11 +292,20 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
 
 
-def _subject(text: str, own_id: str, limits: Sequence[Quantity]) -> str:
-    """Leave what a sentence is about: no limits, no words of force, not the requirement's own id."""
+def _date(found: re.Match[str]) -> Quantity:
+    return Quantity(day_of(found), _DAY, Bound.EXACT, *found.span(), " ".join(found[0].split()))
+
+
+def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequence[Force]) -> str:
+    """Leave what a sentence is about: no limits, no words of force or their "not", not the requirement's own id."""
     signs = list(text)
-    for each in limits:
+    for each in (*limits, *forces):
         signs[each.start : each.end] = " " * (each.end - each.start)
+    for each in forces:
+        if each.negated:
+            around = (_DENIES_BEFORE.search(text, 0, each.start), _DENIES_BEHIND.search(text, each.end))
+            for found in filter(None, around):
+                signs[found.start() : found.end()] = " " * len(found[0])
     left = without_limits("".join(signs))
     return re.sub(rf"(?<!\w){re.escape(own_id)}(?!\w)", " ", left) if own_id and own_id in left else left
 
@@ -436,9 +456,19 @@ def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
         return None
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
     places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance stand in one
+    if len(differ) == 2 and all(_is_range(*side) for side in zip(*differ, strict=True)):
+        return " and ".join(
+            f"{low} to {high}" for low, high in ([each.printed for each in side] for side in zip(*differ, strict=True))
+        )
     if len(places) != 1:
         return None  # two that differ are a condition and what holds under it
-    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT)}{each}" for each in differ[0])
+    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != _DAY)}{each}" for each in differ[0])
+
+
+def _is_range(low: Quantity, high: Quantity) -> bool:
+    """Tell whether two limits are the ends of one range: "-20 °C to +50 °C"."""
+    is_beside = 0 < high.start - low.end <= _BETWEEN_ENDS
+    return is_beside and (low.bound, high.bound, low.unit) == (Bound.LEAST, Bound.MOST, high.unit)
 
 
 def _differ(mine: Quantity, its: Quantity) -> bool:
