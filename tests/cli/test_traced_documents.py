@@ -139,3 +139,21 @@ def test_rows_of_tables_may_begin_below_a_title_and_be_linked_by_any_column(know
         ("A-1", "TC-1"),
         ("A-2", "TC-2"),
     }
+
+
+def test_items_of_reqif_are_linked_by_what_people_call_them(knowledge: Command, tmp_path: Path) -> None:
+    reqif = (
+        '<REQ-IF xmlns="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"><CORE-CONTENT><REQ-IF-CONTENT><SPEC-OBJECTS>'
+        '<SPEC-OBJECT IDENTIFIER="_8f3a"><VALUES><ATTRIBUTE-VALUE-STRING THE-VALUE="SYS-3"><DEFINITION>'
+        "<ATTRIBUTE-DEFINITION-STRING-REF>d1</ATTRIBUTE-DEFINITION-STRING-REF></DEFINITION></ATTRIBUTE-VALUE-STRING>"
+        '<ATTRIBUTE-VALUE-STRING THE-VALUE="The pump shall stop."><DEFINITION><ATTRIBUTE-DEFINITION-STRING-REF>d2'
+        "</ATTRIBUTE-DEFINITION-STRING-REF></DEFINITION></ATTRIBUTE-VALUE-STRING></VALUES><TYPE>"
+        "<SPEC-OBJECT-TYPE-REF>t</SPEC-OBJECT-TYPE-REF></TYPE></SPEC-OBJECT></SPEC-OBJECTS><SPEC-TYPES>"
+        '<SPEC-OBJECT-TYPE IDENTIFIER="t" LONG-NAME="Requirement"><SPEC-ATTRIBUTES>'
+        '<ATTRIBUTE-DEFINITION-STRING IDENTIFIER="d1" LONG-NAME="ReqIF.ForeignID"/>'
+        '<ATTRIBUTE-DEFINITION-STRING IDENTIFIER="d2" LONG-NAME="ReqIF.Text"/>'
+        "</SPEC-ATTRIBUTES></SPEC-OBJECT-TYPE></SPEC-TYPES></REQ-IF-CONTENT></CORE-CONTENT></REQ-IF>"
+    )
+    (tmp_path / "sys.reqif").write_text(reqif)
+    (tmp_path / "swr.md").write_text("# Needs\n\nSWR-1 The valve shall close.\n\nParent: SYS-3\n")
+    assert linked(knowledge, str(tmp_path / "sys.reqif"), str(tmp_path / "swr.md")) == {("_8f3a", "SWR-1")}

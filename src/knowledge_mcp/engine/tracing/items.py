@@ -21,6 +21,8 @@ from knowledge_mcp.support.checkpoints import check_each
 
 HEADING = "Heading"
 """What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
+_PUBLIC_ID = "ReqIF.ForeignID"
+"""What people call an item of ReqIF; its identifier is for programs."""
 _ROW = re.compile(r"[ \t]*\|")
 _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """What a line begins with, be it a heading or the label of a requirement."""
@@ -166,7 +168,8 @@ def declared_item(item: RequirementItem, citation: str) -> TraceItem:
     """Take an item of a requirement file for one that is traced."""
     links, kinds = tuple(link.target for link in item.links), tuple(link.kind for link in item.links)
     text = item.text or item.title or item.id
-    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds)
+    name = item.attributes.get(_PUBLIC_ID, "")
+    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds, name)
 
 
 def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
