@@ -130,10 +130,14 @@ def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
 
 
 def test_rows_of_tables_may_begin_below_a_title_and_be_linked_by_any_column(knowledge: Command, tmp_path: Path) -> None:
-    (tmp_path / "cases.csv").write_text('Case;Test_ID;Name\n1;TC-1;"Stop; at ""once"""\n2;TC-2;Start\n')
+    (tmp_path / "cases.csv").write_text('Fall;Test_ID;Beschreibung\n1;TC-1;"Halt; ""sofort"""\n2;TC-2;Start\n')
     (tmp_path / "srs.csv").write_text(
         'Requirements of the plant;;;\n;;;\nReq. ID;Requirement;Verified by;Also\nA-1;It shall stop.;"TC-1\nTC-9";\n'
-        "A-2;It shall start.;;see TC-2\n;;;\n"
+        "A-2;It shall start.;;see TC-2\n;;;\n;3.2 Alarms;;\n"
+    )
+    assert (
+        "Left out: 1 row without an id (7)."
+        in knowledge("trace", str(tmp_path / "srs.csv"), str(tmp_path / "cases.csv")).err
     )
     assert linked(knowledge, str(tmp_path / "srs.csv"), str(tmp_path / "cases.csv")) == {
         ("A-1", "TC-1"),

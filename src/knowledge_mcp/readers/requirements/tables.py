@@ -17,8 +17,11 @@ COLUMNS: Mapping[str, Sequence[str]] = {
         *("id", "identifier", "uid", "key", "req id", "requirement id", "object identifier", "tc id", "test id"),
         *("test case id", "issue key", "kennung"),
     ),
-    "title": ("title", "name", "heading", "summary"),
-    "text": ("text", "description", "statement", "requirement", "requirement text", "content"),
+    "title": ("title", "name", "heading", "summary", "titel", "bezeichnung", "titre"),
+    "text": (
+        *("text", "description", "statement", "requirement", "requirement text", "content"),
+        *("beschreibung", "anforderung", "texte", "exigence"),
+    ),
     "links": ("links", "link", "traces to", "parent", "parents", "satisfies", "verifies", "refines"),
 }
 """What columns are called, where nobody says it."""

@@ -21,7 +21,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.sources.scan.files import RepositoryScan
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.requirements.reader import RequirementReader
@@ -237,7 +237,7 @@ def _table_rows(
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the rows below the header by its names; where none names an id and a text, of the first unless `strict`."""
     from knowledge_mcp.readers.data.csv import delimiter_of
-    from knowledge_mcp.readers.requirements.tables import header_among
+    from knowledge_mcp.readers.requirements.tables import columns_of, header_among
 
     table = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)))
     first = header_among(table, columns)
@@ -245,9 +245,16 @@ def _table_rows(
         if strict:
             return
         first = 0
+    named = columns_of(table[first], columns).get("id") if table else None
+    nameless: list[int] = []
     for number, row in enumerate(table[first + 1 :], first + 2):
-        if any(cell.strip() for cell in row):
+        if named is not None and any(map(str.strip, row)) and not "".join(row[named : named + 1]).strip():
+            nameless.append(number)  # a heading between items
+        elif any(map(str.strip, row)):
             yield number, {name.strip(): cell for name, cell in zip(table[first], row, strict=False) if name.strip()}
+    if nameless:
+        rows = list_first([str(each) for each in nameless], _MAX_LISTED)
+        notify(f"Left out: {how_many(len(nameless), 'row', 'rows')} without an id ({rows}).")
 
 
 def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
