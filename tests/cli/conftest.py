@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli import stand_in
 from tests.cli.running import Finished
 from tests.fakes.knowledge import FakeKnowledge
+from tests.sources.web_site import Authority, Site
 
 Command = Callable[..., Finished]
 
@@ -105,3 +106,14 @@ def real_ingest(call: Command, no_model: None, monkeypatch: pytest.MonkeyPatch) 
     """Run `knowledge-ingest`, and let `knowledge` run, over the real parts, all but the model."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return partial(call, ingest_command.main)
+
+
+@pytest.fixture
+def site(home: Path, real_ingest: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Serve an empty site whose authority the commands trust."""
+    authority = Authority(home)
+    (home / "authority.pem").write_text(authority.pem())
+    monkeypatch.setenv("SSL_CERT_FILE", str(home / "authority.pem"))
+    monkeypatch.setenv("RAG_FETCH_ALLOWED_HOSTS", "127.0.0.1")
+    with Site(authority.server("127.0.0.1"), {}) as made:
+        yield made

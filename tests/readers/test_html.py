@@ -266,6 +266,44 @@ def test_a_page_of_more_blocks_than_a_document_holds_is_refused(monkeypatch: pyt
     assert refusal(b"<p>x" * 101).reason is UnreadableReason.TOO_LARGE
 
 
+@pytest.mark.parametrize(
+    ("said", "codec", "words"),
+    [
+        ("iso-8859-1", "cp1252", "It’s “quoted” – 5 €"),
+        ("us-ascii", "cp1252", "It’s"),
+        ("Shift_JIS", "cp932", "①扉は閉じる"),
+        ("gb2312", "gb18030", "门镕應当"),
+        ("iso-8859-2", "iso-8859-2", "Dveře se zavřou"),
+    ],
+)
+def test_an_encoding_that_a_page_names_is_read_as_browsers_read_it(said: str, codec: str, words: str) -> None:
+    document = read(f"<meta charset='{said}'><p>{words}</p>".encode(codec))
+    assert (document.text, document.warnings) == (words, ())
+
+
+def test_links_that_only_copy_their_own_place_are_no_words() -> None:
+    page = (
+        "<section id=s><h2>1 Scope<a href=#s title=Link>¶</a></h2><p id=p>It holds.<a href=#p>#</a></p>"
+        "<p>See <a href=#n>*</a> and <a href=#s>§</a>.</p></section><p id=n>* A note.</p>"
+    )
+    assert read(page).text.split("\n\n") == ["1 Scope", "It holds.", "See * and §.".replace("§", ""), "* A note."]
+
+
+def test_a_clause_number_that_a_stylesheet_sets_apart_runs_into_no_word() -> None:
+    page = (
+        "<p><span>1</span><span>(1)</span><span>In this Act it shall hold.</span></p><p><b>(a)</b><i>doors</i></p>"
+        "<p><b>2</b>nd, <i>H</i><i>2</i> and <span>M</span><span>any</span></p><pre><b>(a)</b><i>x</i></pre>"
+    )
+    found = [words for _, words in blocks(read(page))]
+    assert found == ["1 (1) In this Act it shall hold.", "(a) doors", "2nd, H2 and Many", "(a)x"]
+
+
+def test_below_heads_of_columns_cells_may_hold_code_and_tables() -> None:
+    inner = "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>"
+    page = f"<table><tr><th>Key</th><th>Use</th></tr><tr><td>k<pre>x = 1</pre></td><td>{inner}</td></tr></table>"
+    assert blocks(read(page)) == [("table", "| Key | Use |\n| --- | --- |\n| k x = 1 | a b c d |")]
+
+
 # ---- crawled pages --------------------------------------------------------------------------------------------------
 
 _URI = "https://example.org/blog/post"
@@ -288,7 +326,44 @@ def test_of_a_crawled_page_the_main_content_is_kept() -> None:
     assert "Imprint" not in document.text
     assert "Paragraph 11 of the story" in document.text
     assert document.sections[0].title == "A Story"
-    assert document.warnings == ()
+    assert document.warnings == ("93 words around the page's text were left out: menus, heads, feet.",)
+
+
+def test_notes_examples_and_footnotes_in_the_main_content_are_part_of_it() -> None:
+    beside = (
+        "<aside class=note>A note holds.</aside><aside class=sidebar><p>A sidebar holds.</p></aside>"
+        "<aside role=doc-footnote>A footnote holds.</aside><form><p>A form holds.</p></form>"
+        "<section><h2>Part</h2><p>Its text.</p><footer>A foot of a part holds.</footer></section>"
+        "<nav>Previous page</nav><ul class=breadcrumbs><li><a href=/>Home</a></ul>"
+    )
+    document = read(_CRAWLED.replace("<h2>", f"{beside}<h2>", 1), uri=_URI)
+    for words in ("A note", "A sidebar", "A footnote", "A form", "A foot of a part"):
+        assert f"{words} holds." in document.text
+    assert not {"Previous", "Home"} & set(document.text.split())
+    unmarked = read(_CRAWLED.replace("<h2>", f"{beside}<h2>", 1).replace("main>", "div>"), uri=_URI)
+    for words in ("A note", "A sidebar", "A footnote", "A foot of a part"):
+        assert f"{words} holds." in unmarked.text
+
+
+def test_a_short_page_within_large_menus_is_read_and_the_menus_are_not() -> None:
+    page = f"<nav><ul>{_MENU}</ul></nav><main><h1>Bolts</h1><p>Bolts shall be tightened to 25 N·m.</p></main>"
+    assert read(page, uri=_URI).text == "Bolts\n\nBolts shall be tightened to 25 N·m."
+    reader = HtmlReader(main_text=True, sandbox=InProcessSandbox())
+    assert reader.read(item_of(page.encode(), "page.html")).text == read(page, uri=_URI).text
+    assert "25 N·m" in read(page.replace("main>", "div>"), uri=_URI).text
+
+
+def test_what_stands_beside_most_of_the_main_content_is_kept() -> None:
+    lead = "<div><h1>A Story</h1><p>In short: the crane shall be tested once a year by its owner.</p></div>"
+    page = f"<body><ul>{_MENU}</ul><main>{lead}<div><div>{_STORY}{_STORY}</div></div></main><footer>Imprint</footer>"
+    assert "the crane shall be tested" in read(page, uri=_URI).text
+    unmarked = page.replace("<main>", "<div id=content>").replace("main>", "div>")
+    assert "the crane shall be tested" in read(unmarked, uri=_URI).text
+
+
+def test_a_main_element_beside_most_of_the_text_is_none() -> None:
+    page = f"<body><main><h1>Welcome</h1></main><div><h2>A Story</h2>{_STORY}</div>"
+    assert "Paragraph 11 of the story" in read(page, uri=_URI).text
 
 
 def test_the_main_content_keeps_its_code_lists_and_tables_as_they_are() -> None:
@@ -333,7 +408,7 @@ def test_without_trafilatura_the_whole_page_is_kept_and_that_is_told(monkeypatch
         return original(name, *arguments, **named)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    document = read(_CRAWLED, uri=_URI)
+    document = read(_CRAWLED.replace("main>", "div>").replace("nav>", "div>"), uri=_URI)
     assert "Menu entry 3" in document.text
     assert any('pip install "clausewise[office]"' in warning for warning in document.warnings)
 
@@ -401,6 +476,22 @@ def test_closed_tabs_and_accordions_are_text_below_their_labels() -> None:
         "Drain it.",
     ]  # fmt: skip
     assert document.hidden == ()
+
+
+def test_panels_that_no_tab_names_are_text_where_there_are_as_many_tabs() -> None:
+    page = (
+        "<div><ul role=tablist><li role=tab>npm</li><li role=tab>Yarn</li></ul><div>"
+        "<div role=tabpanel><pre>npm install x</pre></div><div role=tabpanel hidden><pre>add x</pre></div></div></div>"
+    )
+    assert read(page).text.split("\n\n")[-2:] == ["Yarn", "add x"]
+    hidden = read(page.replace("<li role=tab>Yarn</li>", ""))
+    assert "add x" not in hidden.text
+
+
+def test_a_closed_dialog_and_words_for_programs_that_cannot_play_are_hidden() -> None:
+    document = read("<p>Before.</p><dialog>obey</dialog><dialog open>Read me.</dialog><video>No video here.</video>")
+    assert document.text == "Before.\n\nRead me."
+    assert dict(document.hidden) == {HiddenReason.NOT_DISPLAYED.value: 16}
 
 
 @pytest.mark.parametrize(

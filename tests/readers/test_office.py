@@ -460,6 +460,11 @@ def test_a_mail_gives_its_heads_its_text_and_the_names_of_its_attachments() -> N
     assert document.warnings == ("Attachments are not read: plan.pdf.",)
 
 
+def test_a_mail_is_read_in_the_encoding_that_its_label_is_used_for() -> None:
+    head = b"From: a@example.org\nSubject: Seals\nContent-Type: text/plain; charset=iso-8859-1\n"
+    assert "It’s 5 €." in read(head + b"Content-Transfer-Encoding: 8bit\n\nIt\x92s 5 \x80.\n", "a.eml").text
+
+
 def test_a_mail_that_has_only_html_is_read_as_a_page() -> None:
     mail = b"Subject: x\nContent-Type: text/html\n\n<p>A <b>seal</b> leaks.</p>"
     assert "A seal leaks." in read(mail, "a.eml").text

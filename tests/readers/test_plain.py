@@ -255,6 +255,11 @@ def test_a_text_of_more_rows_than_pages_are_made_of_is_paragraphs(
     ]
 
 
+@pytest.mark.parametrize("words", ["The döor shall close.", "café", "Größe;Fläche", "Señor Núñez: 5 €"])
+def test_a_few_letters_with_accents_are_no_chinese(words: str) -> None:
+    assert read(words, "cp1252").text == words
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_any_encoding_is_read(encoding: str) -> None:
     document = read("Größe und Grüße über Brücken\n", encoding)

@@ -36,10 +36,32 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chu
 
 @pytest.mark.requirement("D-REQ-2.2")
 def test_a_page_comes_as_the_bytes_that_it_is(world: World) -> None:
-    found = world.fetch("/bridges", answer(PAGE, kind="text/html; charset=latin-1"))
+    found = world.fetch("/bridges", answer(PAGE, kind="text/html"))
     assert found.content == PAGE
     assert (found.media_type, found.filename) == ("text/html", "bridges.html")
     assert found.url == world.url("/bridges")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind"),
+    [
+        (PAGE, "text/html; charset=latin-1"),
+        (PAGE.replace(b"<title>", b"<meta charset=utf-8><title>"), 'text/html;Charset="ISO-8859-1"'),
+        ("Brücken €".encode("cp1252"), "text/plain; charset=iso-8859-1"),
+        ("a;Brücken".encode("cp1252"), "text/csv; charset=windows-1252; header=absent"),
+        ("# Brücken 橋①".encode("cp932", "ignore").replace(b"Br", "Brü".encode()), "text/markdown; charset=utf-8"),
+        ("Brücken 橋①".encode(), "text/plain; charset=shift_jis"),
+    ],
+)
+def test_the_encoding_that_a_header_names_is_the_one_of_the_text(world: World, sent: bytes, kind: str) -> None:
+    found = world.fetch("/bridges", answer(sent, kind=kind))
+    assert "Brü" in found.content.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("said", ["text/html", "text/plain", "text/csv; charset=utf-8"])
+def test_a_pdf_that_is_called_text_is_one(world: World, said: str) -> None:
+    found = world.fetch("/report", answer(PDF, kind=said))
+    assert (found.media_type, found.filename, found.content) == ("application/pdf", "report.pdf", PDF)
 
 
 def test_a_site_is_told_who_asks_and_nothing_else(world: World) -> None:

@@ -1,7 +1,7 @@
 """In the child: what a page shows in another way than as words of its tree becomes words: equations, readings, frames.
 
-An equation of MathML would run into one number ("12" for a half), a reading beside a character into one word, and a
-page within the page stands in an attribute.
+Links of a place to itself, which are there to be copied ("¶"), say nothing. An equation of MathML would run into one
+number ("12" for a half), a reading beside a character into one word, and a page within the page stands in an attribute.
 """
 
 from __future__ import annotations
@@ -36,3 +36,18 @@ def complete(root: Element, parse: Callable[[str], Element]) -> None:
             frame.clear()
             frame.tag, frame.tail = "div", tail
             frame.extend(list(next(parse(page).iter("body", "{*}body"), ())))
+    for link in root.iter("a", "{*}a"):
+        if _leads_to_itself(link):
+            link.clear(keep_tail=True)
+
+
+def _leads_to_itself(link: Element) -> bool:
+    """Tell a link without letters or digits to the element in which it stands, or to one right beside it."""
+    name = (link.get("href") or "")[1:]
+    if not name or not (link.get("href") or "").startswith("#"):
+        return False
+    above = link.getparent()
+    if above is None or len(link) or any(map(str.isalnum, link.text or "")):
+        return False
+    beside = [each for each in (link.getprevious(), link.getnext()) if each is not None]
+    return any(each.get("id") == name for each in (link, *beside, above, *above.iterancestors()))

@@ -187,6 +187,8 @@ def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
 
 _UNSAID = frozenset({"script", "style", "template", "noscript", "head"})
 _STRUCK = frozenset({"del", "s", "strike"})
+_UNPLAYED = frozenset({"audio", "canvas", "iframe", "video"})
+"""Elements whose words stand there for programs that cannot play or draw what they show."""
 _NEAR = 6
 """Difference of each of red, green and blue up to which two colours look the same."""
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
@@ -263,6 +265,8 @@ def _cut(tag: str, attributes: Mapping[str, str], style: dict[str, str]) -> Hidd
     """Tell why an element is not seen with all that is in it."""
     if attributes and ("hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true"):
         return HiddenReason.MARKED
+    if tag in _UNPLAYED or (tag == "dialog" and "open" not in attributes):
+        return HiddenReason.NOT_DISPLAYED
     drawn = style.get("text-decoration-line") or style.get("text-decoration") or ""
     if "line-through" in drawn or (tag in _STRUCK and not drawn):
         return HiddenReason.STRUCK
@@ -388,7 +392,31 @@ def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Elem
         found.add(panel)
         if _is_tab(control):
             _label(panel, words)
+    for bar in root.iter("*"):
+        if _role(bar) == "tablist" and not any(map(is_hidden, (bar, *bar.iterancestors()))):
+            found.update(_unnamed_panels(bar, found))
     return found
+
+
+def _unnamed_panels(bar: Element, known: set[Element]) -> list[Element]:
+    """Label the panels beside a bar of as many tabs, where no tab names its panel."""
+    around = bar.getparent()
+    if around is None:
+        return []
+    tabs = [element for element in bar.iter("*") if _role(element) == "tab"]
+    panels = [
+        element for part in around if part is not bar for element in part.iter("*") if _role(element) == "tabpanel"
+    ]
+    panels = [panel for panel in panels if not any(above in panels for above in panel.iterancestors())]
+    if len(tabs) != len(panels) or not known.isdisjoint(panels) or any(map(_is_around, panels)):
+        return []
+    for tab, panel in zip(tabs, panels, strict=True):
+        _label(panel, _words(tab)[:_LONGEST_LABEL])
+    return panels
+
+
+def _role(element: Element) -> str:
+    return (element.get("role") or "").lower()
 
 
 def _words(element: Element) -> str:

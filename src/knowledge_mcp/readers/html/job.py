@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.language.titles import without_site
@@ -21,12 +21,15 @@ from knowledge_mcp.support.wording import how_many
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
+_UNSAID = tuple(f"{space}{name}" for name in ("script", "style", "template", "noscript") for space in ("", "{*}"))
 _LEAST_WORDS = 40
 _LEAST_SHARE = 0.1
 _COVERED_SHARE = 0.9
+_LEFT_BEHIND = 5
+"""Words of the main content that may stay outside of the part that is read: a path of links, and no sentence."""
 _MOST_TEXT, _MOST_DEPTH = 2_000_000, 150
-_AROUND = frozenset({"nav", "aside", "footer", "form", "dialog"})
-_PARTS = frozenset({"div", "ul", "ol", "section", "table", "header", "p", "menu"})
+_AROUND = frozenset({"nav", "form", "dialog"})
+_PARTS = frozenset({"aside", "div", "footer", "header", "menu", "ol", "p", "section", "table", "ul"})
 _AROUND_ROLES = frozenset({"banner", "contentinfo", "navigation", "search"})
 _AROUND_NAMES = frozenset(
     "breadcrumb breadcrumbs footer menu nav navbar navigation navpath site-footer site-header sidebar sphinxsidebar"
@@ -36,16 +39,56 @@ _MOST_NAMES = 500
 _MENU_WORDS, _MENU_LINKS, _MENU_FOREIGN = 6, 0.6, 0.5
 
 
-def main_content(root: Element, text: str, whole: list[Piece], base: str, title: str) -> tuple[list[Piece], str]:
-    """Return the blocks of the main content, and nothing; or those of the whole page, and why.
+def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str]:
+    """Return the blocks of the main content, and what is to be told of the rest of the page.
 
     Args:
         root: the page; parts of it are taken out.
-        text: the page's source.
-        whole: the blocks of the whole page.
         base: its address.
         title: what it calls itself.
     """
+    first = next((_said(element) for element in root.iter("h1", "{*}h1")), "") or title
+    whole = _words(list(walk_html(root, base=base))).total()
+    part = _marked(root)
+    if part is not None:
+        _take_out(element for element in part.iter("*") if element is not part and _is_around_main(element))
+        pieces, why = list(walk_html(part, base=base)), ""
+    else:
+        _take_out(root.iter("nav", "{*}nav"))
+        pieces, why = _guessed(root, base)
+    left = whole - _words(pieces).total()
+    pieces = pieces if why else _headed(pieces, first)
+    return pieces, why or (_left_out(left) if left > 0 else "")
+
+
+def _marked(root: Element) -> Element | None:
+    """Find the one element that the page calls its main content; None where most words stand beside it."""
+    outermost = _outermost(
+        element
+        for element in root.iter("*")
+        if local_name(element).lower() == "main" or (element.get("role") or "").lower() == "main"
+    )
+    if len(outermost) != 1:
+        return None
+    body = next(root.iter("body", "{*}body"), root)
+    beside = sum(_word_count(element) for element in _surroundings(body) if outermost[0] not in element.iter("*"))
+    inside = _word_count(outermost[0])
+    return outermost[0] if inside and 2 * inside >= _word_count(body) - beside else None
+
+
+def _is_around_main(element: Element) -> bool:
+    """Tell what is no content within the main content: navigation, open dialogs, and lists of links called so."""
+    name, role = local_name(element).lower(), (element.get("role") or "").lower()
+    if name in {"nav", "dialog"} or role in _AROUND_ROLES:
+        return True
+    return name in _PARTS and _is_called_around(element) and _links_of(element) >= _MENU_LINKS * _word_count(element)
+
+
+def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
+    """Return the blocks of the main content of a page without marks; all blocks, and why, where it cannot be told."""
+    from lxml import etree
+
+    whole = list(walk_html(root, base=base))
     try:
         import trafilatura
     except ImportError:
@@ -55,7 +98,7 @@ def main_content(root: Element, text: str, whole: list[Piece], base: str, title:
         )
     try:
         got = trafilatura.extract(
-            text,
+            etree.tostring(root, encoding="unicode", method="html"),
             url=base,
             output_format="html",
             include_links=True,
@@ -70,13 +113,12 @@ def main_content(root: Element, text: str, whole: list[Piece], base: str, title:
     words = _words(pieces)
     if words.total() < _LEAST_WORDS or words.total() < _LEAST_SHARE * _words(whole).total():
         return whole, "The main content could not be told from the rest of the page; the whole page was kept."
-    first = next((_said(element) for element in root.iter("h1", "{*}h1")), "") or title
     part = _part(root, words)
     if part is not None:
         read = list(walk_html(part, base=base))
         if (_words(read) & words).total() >= _COVERED_SHARE * words.total():
             pieces = read
-    return _headed(pieces, first), ""
+    return pieces, ""
 
 
 def _headed(pieces: list[Piece], first: str) -> list[Piece]:
@@ -87,15 +129,21 @@ def _headed(pieces: list[Piece], first: str) -> list[Piece]:
 
 
 def _part(root: Element, wanted: Counter[str]) -> Element | None:
-    """Find the smallest part that holds nearly all words, and take the menus out of it; None in a page too large."""
+    """Find the smallest part that holds the words, and take the menus out of it; None in a page too large."""
     if sum(len(str(words)) for words in root.itertext()) > _MOST_TEXT:
         return None
     part = next(root.iter("body", "{*}body"), root)
+    held = Counter(_said(part).split()) & wanted
     for _ in range(_MOST_DEPTH):
-        inner = next((child for child in part if _share(child, wanted) >= _COVERED_SHARE), None)
-        if inner is None or local_name(inner).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
+        for child in part:
+            inner = Counter(_said(child).split()) & wanted
+            if (held - inner).total() < _LEFT_BEHIND:
+                break
+        else:
             break
-        part = inner
+        if local_name(child).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
+            break
+        part, held = child, inner
     else:
         return None
     for element in list(part.iter("*")):
@@ -107,15 +155,19 @@ def _part(root: Element, wanted: Counter[str]) -> Element | None:
 
 def _is_menu(element: Element, wanted: Counter[str]) -> bool:
     """Tell a list of links that the main content knows little of."""
-    linked = sum(len(_said(link).split()) for link in element.iter("a", "{*}a"))
+    linked = _links_of(element)
     if linked < _MENU_WORDS:
         return False
     words = Counter(_said(element).split())
     return linked >= _MENU_LINKS * words.total() and (words - wanted).total() >= _MENU_FOREIGN * words.total()
 
 
-def _share(element: Element, words: Counter[str]) -> float:
-    return (Counter(_said(element).split()) & words).total() / words.total()
+def _links_of(element: Element) -> int:
+    return sum(_word_count(link) for link in element.iter("a", "{*}a"))
+
+
+def _word_count(element: Element) -> int:
+    return len(_said(element).split())
 
 
 def _words(pieces: list[Piece]) -> Counter[str]:
@@ -126,8 +178,6 @@ def _words(pieces: list[Piece]) -> Counter[str]:
 
 
 def _said(element: Element) -> str:
-    if not isinstance(element.tag, str) or local_name(element).lower() in {"script", "style", "template", "noscript"}:
-        return ""
     return " ".join(" ".join(str(words) for words in element.itertext()).split())
 
 
@@ -161,27 +211,24 @@ def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> I
             raise Refusal("empty", "The page has no text.")
         yield {"pages": None}
         return
-    yield from messages(_pieces(root, text, warning, uri, main_text=main_text))
+    yield from messages(_pieces(root, warning, uri, main_text=main_text))
 
 
-def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool) -> Iterator[Piece]:
-    from lxml import etree
-
+def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterator[Piece]:
     title, metadata = _described(root)
     warnings = [warning] if warning else []
     hidden = take_out_hidden(root)
     headings = [_said(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
     if uri.startswith("https://"):
-        shown = etree.tostring(root, encoding="unicode", method="html") if hidden else text
-        pieces, why = main_content(root, shown, list(walk_html(root, base=uri)), uri, title)
-        if why:
-            warnings.append(why)
+        _take_out(root.iter(*_UNSAID))
+        pieces, told = main_content(root, uri, title)
+        if told:
+            warnings.append(told)
         yield from pieces
     else:
         left = _take_out_surroundings(root) if main_text else 0
         if left:
-            message = how_many(left, "word around the page's text was", "words around the page's text were")
-            warnings.append(f"{message} left out: menus, heads, feet.")
+            warnings.append(_left_out(left))
         yield from walk_html(root, line_of=source_line)
     if hidden:
         yield hidden_piece(hidden)
@@ -191,18 +238,35 @@ def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool
 def _take_out_surroundings(root: Element) -> int:
     """Take menus, heads and feet out of a page by its elements, roles and names; returns how many words went.
 
-    Nothing is taken where less than half of the words would stay: then the marks mean something else here.
+    Nothing is taken where less than half of the words would stay, unless the page marks its main content: then the
+    marks mean something else here.
     """
     body = next(root.iter("body", "{*}body"), root)
-    around = [element for element in body.iter("*") if element is not body and _is_around(element, body)]
-    outermost = [element for element in around if not any(above in around for above in element.iterancestors())]
-    whole = len(_said(body).split())
-    left = sum(len(_said(element).split()) for element in outermost)
-    if not left or 2 * left > whole:
+    outermost = _surroundings(body)
+    left = sum(map(_word_count, outermost))
+    if not left or (2 * left > _word_count(body) and _marked(root) is None):
         return 0
-    for element in outermost:
-        element.clear(keep_tail=True)
+    _take_out(outermost)
     return left
+
+
+def _surroundings(body: Element) -> list[Element]:
+    return _outermost(element for element in body.iter("*") if element is not body and _is_around(element, body))
+
+
+def _outermost(elements: Iterable[Element]) -> list[Element]:
+    found = dict.fromkeys(elements)
+    return [element for element in found if found.keys().isdisjoint(element.iterancestors())]
+
+
+def _take_out(elements: Iterable[Element]) -> None:
+    for element in list(elements):
+        element.clear(keep_tail=True)
+
+
+def _left_out(words: int) -> str:
+    message = how_many(words, "word around the page's text was", "words around the page's text were")
+    return f"{message} left out: menus, heads, feet."
 
 
 def _is_around(element: Element, body: Element) -> bool:
@@ -211,8 +275,10 @@ def _is_around(element: Element, body: Element) -> bool:
         return True
     if name in {"header", "footer"}:  # of the page; an article's own belongs to it
         return element.getparent() is body
-    if name not in {"div", "ul", "ol", "table", "section", "aside"}:
-        return False
+    return name in {"div", "ul", "ol", "table", "section", "aside"} and _is_called_around(element)
+
+
+def _is_called_around(element: Element) -> bool:
     words = f"{element.get('id') or ''} {element.get('class') or ''}".lower()
     return len(words) <= _MOST_NAMES and not _AROUND_NAMES.isdisjoint(words.split())
 

@@ -17,12 +17,17 @@ MARKER = "{https://clausewise.invalid}marker"
 _LONGEST_MARK = 8
 _BRACKETED = re.compile(r"\((?:[A-Z]{1,3}|[ivxlc]{1,6}|\d{1,3}[a-z]?)\)")
 _HEADINGS = [name for level in range(1, 7) for name in (f"h{level}", f"{{*}}h{level}")]
-_LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote", "form", "article", "section", "nav")
+_LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "form", "article", "section", "nav")
+_LAYOUT_UNHEADED = (*_LAYOUT, "table", "pre", "blockquote")
 
 
 def is_data_table(table: Element) -> bool:
-    """Tell a table of data from one that only lays out a page: it has rows and columns, and no page's parts in it."""
-    names = [name for tag in _LAYOUT for name in (tag, f"{{*}}{tag}")]
+    """Tell a table of data from one that only lays out a page: it has rows and columns, and no page's parts in it.
+
+    Below heads of columns, cells may hold tables, quotes and code.
+    """
+    heads = [cell for cell in table.iterdescendants("th", "{*}th") if _table_of(cell) is table]
+    names = [name for tag in (_LAYOUT if heads else _LAYOUT_UNHEADED) for name in (tag, f"{{*}}{tag}")]
     if table.get("role") in {"presentation", "none"} or next(table.iterdescendants(*names), None) is not None:
         return False
     cells = 0

@@ -45,6 +45,8 @@ _HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
 _EMPHASIS = frozenset({"b", "strong", "u", "i", "em"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"h[1-6]")
+_NUMBER = re.compile(r"(?:[A-Z]{0,2}\d[\d.]{0,9}[A-Za-z]{0,2}[.)]?)?(?: ?\([A-Za-z\d]{1,5}\)){0,4} ?")
+_LONGEST_NUMBER = 20
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _LINKS = ("http://", "https://", "mailto:", "#")
@@ -218,7 +220,7 @@ class _Walk:
             self._rich.add(f" {element.get('alt') or ''} ")
         elif tag == "a":
             self._links.append((len(self._rich), self._target(element)))
-        elif tag == "button":
+        elif tag in {"button", "label"} or self._is_after_number(element):
             self._rich.add(" ")
         if place := _place(tag, element):
             self._raised.append(place)
@@ -431,6 +433,14 @@ class _Walk:
             self._rich.add("\n")
         else:
             self._rich.break_line()
+
+    def _is_after_number(self, element: Element) -> bool:
+        """Tell the words after a clause's number, both in elements that only a stylesheet sets apart."""
+        beside = element.getprevious()
+        if beside is None or beside.tail or self._pre or not 0 < len(self._rich) <= _LONGEST_NUMBER:
+            return False
+        begins = (element.text or "")[:1]
+        return (begins.isalpha() or begins == "(") and _NUMBER.fullmatch(self._rich.text) is not None
 
     def _name(self, element: Element) -> None:
         name = element.get("id") or (element.get("name") if element.tag == "a" else None)

@@ -21,6 +21,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.containers import OLE, corrupted, foreign, magic_of, mislabelled
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, piece
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.support.charsets import decoded
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _EXPECTED, _MAIL = "an Outlook message", "a mail"
@@ -178,10 +179,7 @@ class _Message:
                 return data.decode(name)
             except UnicodeDecodeError:
                 continue
-        try:
-            return decode_text(data).text
-        except NotTextError:
-            return data.decode("latin-1")
+        return _likely(data)
 
 
 def _pieces(message: _Message) -> Iterator[Piece]:
@@ -263,10 +261,12 @@ def _content(part: Any) -> str:
     if part is None:
         return ""
     data: bytes = part.get_payload(decode=True) or b""
+    found = decoded(data, part.get_content_charset("utf-8"))
+    return found[0] if found is not None else _likely(data)
+
+
+def _likely(data: bytes) -> str:
     try:
-        return data.decode(part.get_content_charset("utf-8"))
-    except (LookupError, UnicodeDecodeError):
-        try:
-            return decode_text(data).text
-        except NotTextError:
-            return data.decode("latin-1")
+        return decode_text(data).text
+    except NotTextError:
+        return data.decode("latin-1")

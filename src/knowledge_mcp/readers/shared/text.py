@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
+from knowledge_mcp.support.charsets import decoded
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MARKS = (
@@ -96,10 +97,9 @@ def _wide(data: bytes) -> str:
 def _guess(data: bytes) -> DecodedText:
     declared = _DECLARED.search(data[:_HEAD])
     if declared is not None:
-        name = declared.group(1).decode("ascii")
-        text = _try(data, name) if _is_text_codec(name) else None
-        if text is not None:
-            return DecodedText(_clean(text), codecs.lookup(name).name)
+        said = decoded(data, declared.group(1).decode("ascii"))
+        if said is not None:
+            return DecodedText(_clean(said[0]), said[1])
     name = _detected(data)
     text = _try(data, name) if name else None
     if name is None or text is None or len(_C1.findall(text)) > 0.01 * len(text):
@@ -108,29 +108,39 @@ def _guess(data: bytes) -> DecodedText:
     return DecodedText(_clean(text), name, warning + "may be wrong.")
 
 
-def _is_text_codec(name: str) -> bool:
-    try:
-        found = codecs.lookup(name)
-    except LookupError:
-        return False
-    return getattr(found, "_is_text_encoding", True) and found.name not in {"idna", "punycode", "unicode_escape"}
-
-
 def _detected(data: bytes) -> str | None:
     """Name the likely encoding; western, of which nothing but letters with accents tells, where nothing else does."""
     try:
         from charset_normalizer import from_bytes
     except ImportError:
         return "cp1252" if _try(data, "cp1252") is not None else "latin-1"
-    best = from_bytes(data[:_SAMPLE]).best()
-    if best is None:
+    best = from_bytes(data[:_SAMPLE], cp_isolation=[*_IN_PAIRS, *_SINGLE]).best()
+    if best is None or (best.encoding in _IN_PAIRS and _stand_alone(data[:_SAMPLE])):
         return "cp1252" if _try(data, "cp1252") is not None else None
     if best.encoding.startswith(("cp12", "iso8859", "latin", "mac", "cp4", "cp8", "hp")):
         return "cp1252" if _try(data, "cp1252") is not None and best.encoding in _WESTERN else best.encoding
     return best.encoding
 
 
-_WESTERN = frozenset("cp1250 cp1252 cp1254 cp1257 latin_1 iso8859_1 iso8859_15 cp437 cp850 cp858 hp_roman8".split())
+_IN_PAIRS = ("big5hkscs", "cp932", "cp949", "euc_jp", "gb18030", "iso2022_jp")
+_SINGLE = (
+    "cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp437 cp850 cp852 cp866 cp874 iso8859_2 iso8859_5"
+    " iso8859_7 iso8859_15 koi8_r koi8_u mac_roman"
+).split()
+"""What is guessed: the encodings of the web, of MS-DOS and of old Macs. Those of mainframes fit a few letters too."""
+_WESTERN = frozenset("cp1250 cp1252 cp1254 cp1257 iso8859_15 cp437 cp850".split())
+
+
+_FOREIGN = re.compile(rb"[\x80-\xff]+")
+_ACCENTED = re.compile(rb"[\xc0-\xff\x80\x85\x91-\x97\xa0\xa7\xb0-\xb3\xb5\xbd]")
+
+
+def _stand_alone(data: bytes) -> bool:
+    """Tell letters with accents among those of ASCII from words of another script, whose bytes follow each other."""
+    runs = _FOREIGN.findall(data)
+    foreign = b"".join(runs)
+    accented = len(_ACCENTED.findall(foreign))
+    return len(foreign) < 0.3 * len(data) and len(foreign) < 2 * len(runs) and accented > 0.6 * len(foreign)
 
 
 def _clean(text: str) -> str:
@@ -166,12 +176,12 @@ def text_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTE
     if Path(path).stat().st_size > most:
         raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
     try:
-        decoded = decode_text(Path(path).read_bytes())
+        found = decode_text(Path(path).read_bytes())
     except NotTextError as error:
         raise Refusal(
             "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
         ) from error
-    return decoded.text, decoded.warning
+    return found.text, found.warning
 
 
 def nonblank_text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:

@@ -17,7 +17,8 @@ from knowledge_mcp.sources.git import source as git
 from knowledge_mcp.sources.git.url import OWNED_HOSTS, check_branch, parse_url, repository_name, secrets_by_host
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource, check_below
 from knowledge_mcp.sources.synced.registered import SourceList
-from knowledge_mcp.sources.synced.web import PageSource, SitemapSource, Visitor, WebDavSource
+from knowledge_mcp.sources.synced.web import PageSource, SitemapSource, Visitor
+from knowledge_mcp.sources.synced.webdav import WebDavSource
 from knowledge_mcp.sources.web.address import WebAddress, parse_address
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.distribution import Secret

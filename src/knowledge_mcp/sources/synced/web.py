@@ -1,25 +1,22 @@
-"""Documents of the web that are kept in sync: one address, all that a sitemap names, or a folder of a WebDAV server.
+"""Documents of the web that are kept in sync: one address, or all that a sitemap names.
 
-All fill `ports.SyncedSource`. What is fetched is told by validators; a folder (SharePoint, Nextcloud, many document
-systems) is walked by PROPFIND of depth 1, and a file whose entity tag is the one of the last sync is not asked for.
+Both fill `ports.SyncedSource`. What changed is told by validators.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import urljoin
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
-    AuthError,
     ConnectionFailedError,
     InvalidInputError,
     KnowledgeError,
@@ -30,11 +27,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, Visited
 from knowledge_mcp.model.source import (
-    DOCUMENT_PATTERNS,
-    MEDIA_TYPES,
     SourceItem,
-    advice_on_kind,
-    is_unread_document,
 )
 from knowledge_mcp.sources.files import MOST_EXAMPLES
 from knowledge_mcp.sources.synced.listing import list_in_child
@@ -78,6 +71,7 @@ class Visitor:
         self._missed_in_a_row = 0
         self._asked_to_wait = False
         self.unread: list[str] = []
+        self.ends: dict[str, str] = {}
 
     def knows(self, url: str) -> bool:
         """Tell whether an earlier sync has fetched an address."""
@@ -87,9 +81,9 @@ class Visitor:
         """Take note of what the knowledge base holds."""
         self._held = {record.source_path: record.sha256 for record in records}
 
-    def is_stored(self, url: str) -> bool:
-        """Tell whether the knowledge base holds the document of an address."""
-        return url in self._held
+    def is_stored(self, url: str, sha256: str = "") -> bool:
+        """Tell whether the knowledge base holds the document of an address, and if asked, of other bytes than these."""
+        return url in self._held and self._held[url] != sha256
 
     def note_missing(self, url: str) -> None:
         """Remember that an address gave nothing."""
@@ -163,7 +157,9 @@ class Visitor:
             headers.append(("If-None-Match", known.etag))
         elif known is not None and known.last_modified:
             headers.append(("If-Modified-Since", known.last_modified))
-        return self._fetcher.ask(url, WebRequest(headers=tuple(headers)), as_document=True, login=self._login)
+        answer = self._fetcher.ask(url, WebRequest(headers=tuple(headers)), as_document=True, login=self._login)
+        self.ends[url] = answer.url
+        return answer
 
     def _kept(self, url: str, answer: WebAnswer, etag: str) -> Visited:
         found = Visited(
@@ -210,15 +206,7 @@ class Visitor:
         return file.open("rb")
 
 
-_ASKED = (
-    b'<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getetag/></prop></propfind>'
-)
-_PROPFIND = WebRequest("PROPFIND", (("Depth", "1"), ("Content-Type", "application/xml; charset=utf-8")), _ASKED)
-_MOST_FOLDERS = 100_000
-"""Folders of one source: a server that makes them up as it is asked would be walked for ever."""
-
-
-class _VisitedSource:
+class VisitedSource:
     """Share what sources have whose documents a visitor fetches."""
 
     def __init__(self, visitor: Visitor) -> None:
@@ -236,160 +224,11 @@ class _VisitedSource:
         self._visitor.close()
 
 
-class WebDavSource(_VisitedSource):
-    """Hold a folder of a WebDAV server to be the truth of the files below it.
-
-    Args:
-        url: of the folder.
-        fetcher: asks for folders.
-        visitor: fetches files.
-        login: value of `Authorization`, empty for none.
-        patterns: names of the files that are taken; empty for every document.
-    """
-
-    only_names = False
-
-    def __init__(
-        self,
-        url: str,
-        fetcher: WebFetcher,
-        visitor: Visitor,
-        *,
-        login: str = "",
-        patterns: Sequence[str] = (),
-    ) -> None:
-        super().__init__(visitor)
-        self._root = _spelled(parse_address(url).url).rstrip("/") + "/"
-        self._fetcher = fetcher
-        self._login = login
-        self._patterns = tuple(pattern.lower() for pattern in (patterns or DOCUMENT_PATTERNS))
-        self._asked = bool(patterns)
-        self._files: dict[str, str] = {}
-        self._skipped: dict[str, SkippedFile] = {}
-        self._closed: list[str] = []
-        self._left: Counter[str] = Counter()
-        self._elsewhere: dict[str, None] = {}
-
-    def look(self, records: Sequence[DocumentRecord]) -> bool:
-        self._visitor.holds(records)
-        waiting, seen = [self._root], {self._root}
-        while waiting:
-            folder = waiting.pop()
-            entries = self._listed(folder)
-            for entry in entries:
-                place = self._below(folder, entry["href"])
-                if place is None:
-                    self._elsewhere[entry["href"]] = None
-                if place is None or place.rstrip("/") == folder.rstrip("/"):
-                    continue
-                if entry["folder"]:
-                    place = place.rstrip("/") + "/"
-                    if place not in seen and not self._is_hidden(place):
-                        seen.add(place)
-                        waiting.append(place)
-                else:
-                    self._take(place, entry["etag"])
-            if folder == self._root and entries and len(self._elsewhere) == len({each["href"] for each in entries}):
-                raise InvalidInputError(
-                    f"{parse_address(folder).display_url} lists nothing below itself, but {entries[0]['href'][:200]}.",
-                    suggestion="Register the address by which the server calls its folder.",
-                )
-            if len(seen) > _MOST_FOLDERS:
-                raise InvalidInputError(
-                    f"There are more than {_MOST_FOLDERS:,} folders below {parse_address(self._root).display_url}.",
-                    suggestion="Register folders further down.",
-                )
-        return bool(self._files or self._skipped)
-
-    def items(self) -> Iterator[SourceItem | SkippedFile]:
-        for url in sorted({*self._files, *self._skipped}):
-            yield self._skipped[url] if url in self._skipped else self._visitor.tried(url, etag=self._files[url])
-        self._visitor.remember(self._files.keys())
-
-    def owns(self, record: DocumentRecord) -> bool:
-        return record.source_path.startswith(self._root)
-
-    def is_gone(self, record: DocumentRecord) -> bool:
-        place = record.source_path
-        is_there = place in self._files or place in self._skipped
-        return not is_there and not any(place.startswith(each) for each in self._closed)
-
-    @property
-    def left_out(self) -> tuple[LeftOut, ...]:
-        found = [LeftOut(what, count) for what, count in self._left.most_common()]
-        if self._elsewhere:
-            examples = tuple(self._elsewhere)[:MOST_EXAMPLES]
-            found.append(LeftOut("entries that lie outside of the folder", len(self._elsewhere), examples))
-        return tuple(found)
-
-    def _listed(self, folder: str) -> list[dict[str, str]]:
-        display_url = parse_address(folder).display_url
-        try:
-            answer = self._fetcher.ask(folder, _PROPFIND, login=self._login)
-        except (AuthError, NotFoundError) as error:
-            if folder == self._root and isinstance(error, AuthError) and not self._login:
-                raise AuthError(
-                    f"{display_url} is not open without a login.",
-                    details=error.details,
-                    suggestion=f"Set SOURCE_LOGINS={parse_address(folder).place}=USER:PASSWORD, and sync again.",
-                ) from error
-            if folder == self._root:
-                raise
-            self._closed.append(folder)
-            self._skipped[folder] = SkippedFile(
-                folder, UnreadableReason.INACCESSIBLE, f"The folder cannot be read: {error.message}", error.suggestion
-            )
-            return []
-        if answer.status != 207:
-            raise InvalidInputError(f"{display_url} does not speak WebDAV.", suggestion="Give the WebDAV address.")
-        return list_in_child(shared_sandbox(), "propfind_answer", answer.body, display_url)
-
-    def _below(self, folder: str, href: str) -> str | None:
-        """Spell what a folder lists in one way; None for what does not lie below the source.
-
-        A server behind one that speaks TLS for it calls itself http, and names its own port.
-        """
-        try:
-            said = urlsplit(href)
-            if said.scheme.lower() in {"http", "https"} and said.hostname == parse_address(self._root).host:
-                href = said.path
-            place = _spelled(parse_address(urljoin(folder, href)).url)
-        except (InvalidInputError, ValueError):
-            return None
-        steps = unquote(place.removeprefix(self._root)).split("/")
-        return place if place.startswith(self._root) and ".." not in steps else None
-
-    def _is_hidden(self, place: str) -> bool:
-        hidden = unquote(place.rstrip("/").rpartition("/")[2]).startswith((".", "~$"))
-        if hidden:
-            self._left["hidden files and folders"] += 1
-        return hidden
-
-    def _take(self, place: str, etag: str) -> None:
-        name = unquote(place.rpartition("/")[2])
-        if self._is_hidden(place):
-            return
-        if any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in self._patterns):
-            self._files[place] = etag
-        elif not self._asked and is_unread_document(name):
-            advice = advice_on_kind(name, MEDIA_TYPES)
-            message = f"{name}: Files of this kind are not read."
-            self._skipped[place] = SkippedFile(place, UnreadableReason.UNSUPPORTED, message, advice)
-        else:
-            self._left[f"{PurePosixPath(name).suffix.lower() or 'other'} files"] += 1
-
-
-def _spelled(url: str) -> str:
-    """Escape an address as this program does, whatever its server escapes."""
-    origin, path = url[: url.index("/", 8)], url[url.index("/", 8) :]
-    return origin + quote(unquote(path.partition("?")[0]), safe="/:@!$&'()*+,;=-._~")
-
-
 _MOST_SITEMAPS = 500
 """Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
 
 
-class PageSource(_VisitedSource):
+class PageSource(VisitedSource):
     """Hold one address to be the truth of its document; an address that gives nothing removes nothing.
 
     Args:
@@ -426,11 +265,12 @@ class PageSource(_VisitedSource):
         return self._item is None and self.owns(record)
 
 
-class SitemapSource(_VisitedSource):
+class SitemapSource(VisitedSource):
     """Hold a sitemap, or an index of sitemaps, to be the truth of the pages that it names.
 
     A page that it names and that is not there (404, 410) is gone once two syncs in a row found nothing: a server that
-    is being filled gives nothing for a while. One that never was there is left out.
+    is being filled gives nothing for a while. One that never was there is left out. So are pages that send on to where
+    others lead too: that is a page to sign in, or what a site shows in place of what it has no more.
 
     Args:
         url: of the sitemap.
@@ -447,6 +287,7 @@ class SitemapSource(_VisitedSource):
         self._pages: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
         self._absent: dict[str, None] = {}
+        self._sent_on: dict[str, None] = {}
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
         self._visitor.holds(records)
@@ -476,23 +317,47 @@ class SitemapSource(_VisitedSource):
         return bool(self._pages)
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
+        found = {url: self._visitor.tried(url) for url in self._pages}
+        ends = self._shared_ends()
         has_page = False
-        for url in self._pages:
-            item = self._visitor.tried(url)
-            if isinstance(item, SkippedFile) and item.reason == NotFoundError.code.value:
-                self._visitor.note_missing(url)
-                if not self._visitor.is_stored(url):
-                    self._absent[url] = None
-                    continue
-                item = replace(item, suggestion="Its document is kept, and removed if the next sync finds nothing too.")
-            has_page = True
-            yield item
-        self._visitor.remember(self._pages.keys() | self._absent.keys())
-        if self._absent and not has_page:
+        for url, item in found.items():
+            there = self._there(url, item, ends.get(url, ""))
+            if there is not None:
+                has_page = True
+                yield there
+        self._visitor.remember(found.keys() | self._absent.keys())
+        nothing = self._absent | self._sent_on
+        if nothing and not has_page:
             raise NotFoundError(
-                f"None of the {len(self._absent):,} pages that {self._address.display_url} names is there.",
-                suggestion=f"Open one of them, such as {next(iter(self._absent))}, and sync again when it is there.",
+                f"None of the {len(nothing):,} pages that {self._address.display_url} names is there.",
+                suggestion=f"Open one of them, such as {next(iter(nothing))}, and sync again when it is there.",
             )
+
+    def _there(self, url: str, item: SourceItem | SkippedFile, end: str) -> SourceItem | SkippedFile | None:
+        """Give what is to be said of a page; None for one that is not there and has no document to keep."""
+        if isinstance(item, SkippedFile):
+            if item.reason != NotFoundError.code.value:
+                return item
+            self._visitor.note_missing(url)
+            if self._visitor.is_stored(url):
+                advice = "Its document is kept, and removed if the next sync finds nothing too."
+                return replace(item, suggestion=advice)
+            self._absent[url] = None
+            return None
+        if not end:
+            return item
+        if self._visitor.is_stored(url, item.sha256 or ""):
+            message = f"It sends on to {parse_address(end).display_url}, as other pages do."
+            return SkippedFile(url, UnreadableReason.INACCESSIBLE, message, "Its document is kept as it was.")
+        self._sent_on[url] = None
+        del self._pages[url]
+        return None
+
+    def _shared_ends(self) -> dict[str, str]:
+        """Map pages that send on to where another page leads too, or that the list names itself, to that place."""
+        ends = {url: end for url, end in self._visitor.ends.items() if end != url and url in self._pages}
+        leading = Counter(ends.values())
+        return {url: end for url, end in ends.items() if end in self._pages or leading[end] > 1}
 
     def owns(self, record: DocumentRecord) -> bool:
         return record.source_path in self._pages or self._visitor.knows(record.source_path)
@@ -505,6 +370,7 @@ class SitemapSource(_VisitedSource):
         found = (
             ("addresses of other sites", self._elsewhere, "Register them by themselves."),
             ("pages that are named and not there", self._absent, ""),
+            ("pages that send on to where others lead too", self._sent_on, ""),
         )
         return tuple(
             LeftOut(what, len(them), tuple(them)[:MOST_EXAMPLES], advice) for what, them, advice in found if them
@@ -515,9 +381,13 @@ class SitemapSource(_VisitedSource):
         return list_in_child(shared_sandbox(), "sitemap", body, parse_address(url).display_url)
 
     def _own(self, loc: str) -> str | None:
-        """Spell an address in one way; None for one of another site, for which a sitemap cannot speak."""
+        """Spell an address in one way; None for one of another site, for which a sitemap cannot speak.
+
+        A server behind one that speaks TLS for it calls itself http.
+        """
         try:
-            address = parse_address(loc)
-        except InvalidInputError:
+            loc = urljoin(self._address.url, loc)
+            address = parse_address(f"https{loc[4:]}" if loc.lower().startswith("http:") else loc)
+        except (InvalidInputError, ValueError):
             return None
         return address.url if address.origin == self._address.origin else None

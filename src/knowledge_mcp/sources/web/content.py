@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, extension_of, media_type_of
 from knowledge_mcp.sources.web.address import WebAddress
 from knowledge_mcp.sources.web.exchange import ResponseHead
+from knowledge_mcp.support.charsets import decoded
 from knowledge_mcp.support.retry import requested_pause
 
 PLAIN = "text/plain"
@@ -76,6 +78,7 @@ _IN_OLE: tuple[tuple[bytes, str], ...] = (
 
 _EXTENDED = re.compile(r"filename\*\s*=\s*(utf-8|iso-8859-1)'[^']*'([^;\s]+)", re.IGNORECASE)
 _PLAIN_FILENAME = re.compile(r"(?:^|;)\s*filename\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^;\s]+))", re.IGNORECASE)
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([A-Za-z][\w.:-]{1,40})", re.IGNORECASE)
 _LONGEST_HEADER, _LONGEST_NAME, _LONGEST_EXTENSION = 2000, 120, 16
 
 
@@ -113,8 +116,8 @@ def kind_by_content(content: bytes, declared: str = UNKNOWN) -> str:
 
     Args:
         content: all of them.
-        declared: what the header says: nothing of use, or plain text, as some servers say of whatever they do not know.
-            The source of a page that is called plain text stays that.
+        declared: what the header says: nothing of use, or a kind of text, as some servers say of whatever they do not
+            know. The source of a page that is called plain text stays that.
 
     Returns:
         A media type that can be read, `declared` where the bytes say nothing.
@@ -125,12 +128,24 @@ def kind_by_content(content: bytes, declared: str = UNKNOWN) -> str:
     for beginning, table in ((_ZIP, _IN_ZIP), (_OLE, _IN_OLE)):
         if content.startswith(beginning):
             return next((kind for mark, kind in table if mark in content), UNKNOWN)
-    if declared == PLAIN:
+    if declared != UNKNOWN:
         return declared
     start = content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return "text/html"
     return "application/xml" if start.startswith(b"<?xml") else UNKNOWN
+
+
+def in_utf8(content: bytes, content_type: str) -> bytes:
+    """Write a text in UTF-8 that is in the encoding of its header: this goes before what a page says of itself.
+
+    What is UTF-8 already, or is not in the encoding that the header names, stays as it is.
+    """
+    said = _CHARSET.search(content_type)
+    if said is None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content
+    found = decoded(content, "utf-8") or decoded(content, said[1])
+    return content if found is None or found[1] == "utf-8" else found[0].encode("utf-8", "replace")
 
 
 def refused_kind(said: str) -> InvalidInputError:

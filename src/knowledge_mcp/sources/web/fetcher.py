@@ -36,6 +36,7 @@ from knowledge_mcp.sources.web.content import (
     PLAIN,
     REDIRECTS,
     file_name,
+    in_utf8,
     kind_by_content,
     kind_by_header,
     refused_kind,
@@ -61,6 +62,8 @@ _NO_SUCH_METHOD = frozenset({405, 501})
 _ETAG = re.compile(r'(?:W/)?"[!#-~\x80-\xff]{0,512}"')
 _DATE = re.compile(r"[A-Za-z0-9:, +-]{1,64}")
 _PATH = re.compile(r"(https://[^/\s]+)/\S*")
+_TEXTS = frozenset({PLAIN, "text/csv", "text/html", "text/markdown", "application/xhtml+xml"})
+"""Kinds that servers give to files of others too, and whose encoding a header tells; XML tells its own."""
 _MOST_ROBOTS = 512 * 1024
 _BESIDE = 512 * 1024
 """What may come on the wire beside a document: certificates, headers, marks of pieces."""
@@ -270,10 +273,12 @@ def _document(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
     said = exchange.head.first("content-type")
     kind = kind_by_header(said, name)
     content = exchange.body(most)
-    if kind in {UNKNOWN, PLAIN}:
+    if kind == UNKNOWN or kind in _TEXTS:
         kind = kind_by_content(content, declared=kind)
         if kind == UNKNOWN:
             raise refused_kind(said)
+    if kind in _TEXTS:
+        content = in_utf8(content, said)
     return _with_validators(address, exchange.head, content, kind, with_extension(name, kind))
 
 
