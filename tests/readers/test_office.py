@@ -470,6 +470,29 @@ def test_a_mail_that_has_only_html_is_read_as_a_page() -> None:
     assert "A seal leaks." in read(mail, "a.eml").text
 
 
+def test_the_text_of_a_mail_goes_on_behind_a_picture() -> None:
+    text = b"--x\r\nContent-Type: text/plain\r\n\r\nIt leaks.\r\n--x--"
+    document = read(MAIL.replace(b"--x--", text), "a.eml")
+    assert [block.span.of(document.text) for block in document.blocks][-2:] == ["Is old.", "It leaks."]
+    assert document.warnings == ("Attachments are not read: plan.pdf.",)
+
+
+def test_a_mail_whose_plain_text_only_says_that_there_is_a_page_is_read_as_that() -> None:
+    mail = (
+        b"Subject: x\nContent-Type: multipart/alternative; boundary=x\n\n--x\nContent-Type: text/plain\n\n"
+        b"See this mail in a browser.\n--x\nContent-Type: text/html\n\n"
+        b"<p>Each seal shall be replaced once a year by its owner, and records shall be kept.</p>\n--x--\n"
+    )
+    assert "shall be replaced" in read(mail, "a.eml").text
+    assert "browser" not in read(mail, "a.eml").text
+    assert "browser" in read(mail.replace(b" by its owner, and records shall be kept", b""), "a.eml").text
+
+
+def test_a_mail_that_hangs_on_another_is_named_by_its_subject() -> None:
+    hung = b"--x\r\nContent-Type: message/rfc822\r\n\r\nSubject: Old seals\r\n\r\nThey leak.\r\n--x--"
+    assert read(MAIL.replace(b"--x--", hung), "a.eml").warnings == ("Attachments are not read: plan.pdf, Old seals.",)
+
+
 @pytest.mark.parametrize("data", [b"just words without any header", b"%PDF-1.7 x", b" \n"])
 def test_what_is_no_mail_is_refused(data: bytes) -> None:
     with pytest.raises(UnreadableDocumentError):

@@ -35,6 +35,8 @@ _MOST_BYTES = 64_000_000
 _PAGES = {20127: "ascii", 28591: "latin-1", 28592: "iso8859-2", 28605: "iso8859-15", 20866: "koi8-r", 65001: "utf-8"}
 _SENDER_NAME, _SENDER, _SENDER_SMTP = "0C1A", "0C1F", "5D01"
 _TO, _CC, _SUBJECT, _BODY, _HTML, _RTF = "0E04", "0E03", "0037", "1000", "1013", "1009"
+_SHORT, _FAR_MORE = 100, 2
+"""Words of a plain text that may only say that there is a page, and how many times longer that is then."""
 _LONG_NAME, _SHORT_NAME, _DISPLAY_NAME = "3707", "3704", "3001"
 
 
@@ -190,7 +192,7 @@ def _pieces(message: _Message) -> Iterator[Piece]:
         "date": message.sent(),
     }
     body = message.text(_BODY, body=True)
-    html = "" if body.strip() else message.html()
+    html = message.html() if len(body.split()) < _SHORT else ""
     warnings: list[str] = []
     if not body.strip() and not html.strip() and message.data(f"__substg1.0_{_RTF}0102"):
         warnings.append("The message has its text only in Outlook's own rich text format, which is not read.")
@@ -200,7 +202,9 @@ def _pieces(message: _Message) -> Iterator[Piece]:
 def _written(
     subject: str, fields: dict[str, str], attachments: list[str], body: str, html: str, warnings: list[str]
 ) -> Iterator[Piece]:
-    """Write a mail: its subject as heading, who and when, then its plain text, or its HTML where that is empty."""
+    """Write a mail: its subject as heading, who and when, then its plain text, or its HTML where that says far more."""
+    from knowledge_mcp.readers.html.walk import html_pieces
+
     subject = " ".join(subject.split())
     fields["attachments"] = ", ".join(attachments)
     metadata = {key: " ".join(value.split())[:4000] for key, value in fields.items() if value.strip()}
@@ -210,13 +214,12 @@ def _written(
         yield heading(subject, 1, plain=True)
     for key, value in metadata.items():
         yield piece(BlockKind.PARAGRAPH, f"{key.capitalize()}: {value}")
-    if body.strip():
+    page = list(html_pieces(html)) if html.strip() and len(body.split()) < _SHORT else []
+    if page and _FAR_MORE * len(body.split()) < sum(len(each.get("text", "").split()) for each in page):
+        yield from page
+    elif body.strip():
         for part in re.split(r"\n\s*\n", body.replace("\r\n", "\n")):
             yield piece(BlockKind.PARAGRAPH, part)
-    elif html.strip():
-        from knowledge_mcp.readers.html.walk import html_pieces
-
-        yield from html_pieces(html)
     yield facts(title=subject, metadata=metadata, warnings=warnings)
 
 
@@ -249,17 +252,37 @@ def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def _mail_pieces(mail: EmailMessage) -> Iterator[Piece]:
-    plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
-    body = _content(plain)
-    names = [" ".join((part.get_filename() or part.get_content_type()).split()) for part in mail.iter_attachments()]
+    parts = list(mail.iter_attachments())
+    shown = [part for part in parts if _is_shown(part)]
+    names = [" ".join(_name(part).split()) for part in parts if part not in shown]
+    plain, html = (
+        "\n\n".join(_content(part) for part in (mail.get_body((kind,)), *shown) if _is_text(part, kind))
+        for kind in ("plain", "html")
+    )
     fields = {name: str(mail.get(name, "")) for name in ("from", "to", "cc", "date")}
-    yield from _written(str(mail.get("subject", "")), fields, names, body, "" if body.strip() else _content(html), [])
+    yield from _written(str(mail.get("subject", "")), fields, names, plain, html, [])
+
+
+def _is_shown(part: Any) -> bool:
+    """Tell text that goes on behind a picture, as some programs write it, from a file."""
+    is_file = part.get_filename() or part.get_content_disposition() == "attachment"
+    return not is_file and (_is_text(part, "plain") or _is_text(part, "html"))
+
+
+def _is_text(part: Any, kind: str) -> bool:
+    return part is not None and part.get_content_type() == f"text/{kind}"
+
+
+def _name(part: Any) -> str:
+    """Name an attachment: a mail without a name of its own by its subject."""
+    name: str = part.get_filename() or ""
+    if not name and part.get_content_type() == "message/rfc822":
+        name = str(part.get_content().get("subject", ""))
+    return name or part.get_content_type()
 
 
 def _content(part: Any) -> str:
     """Decode a part's text by the encoding that it names, else by what the bytes look like."""
-    if part is None:
-        return ""
     data: bytes = part.get_payload(decode=True) or b""
     found = decoded(data, part.get_content_charset("utf-8"))
     return found[0] if found is not None else _likely(data)

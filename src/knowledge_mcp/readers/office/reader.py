@@ -48,7 +48,7 @@ class OfficeReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "office-10"
+    label = "office-11"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.books:epub",
