@@ -48,6 +48,19 @@ WORDS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs
 
 
 @pytest.mark.requirement("D-REQ-1.4")
+def test_a_title_above_a_csv_table_is_text_and_the_table_keeps_its_header() -> None:
+    document = read("Doors\nMade 2024\n\nid,text\nR1,shall\nR2,should\n", "a.csv")
+    assert document.text == "Doors\n\nMade 2024\n\n| id | text |\n| --- | --- |\n| R1 | shall |\n| R2 | should |"
+    assert [block.lines for block in document.blocks] == [(1, 1), (2, 2), (4, 6)]
+    assert document.warnings == ()
+
+
+def test_a_csv_file_of_one_column_keeps_its_commas() -> None:
+    document = read("Text\nEach door shall close, quickly.\nNone.\nA third, too.\n", "a.csv")
+    assert document.text.endswith("| Each door shall close, quickly. |\n| None. |\n| A third, too. |")
+    assert document.warnings == ()
+
+
 def test_a_csv_file_is_one_table() -> None:
     document = read('name,note\n"a, b","x|y\nz"\nc,\n', "list.csv")
     assert document.text == "| name | note |\n| --- | --- |\n| a, b | x\\|y z |\n| c |"
@@ -65,7 +78,7 @@ def test_a_csv_file_is_one_table() -> None:
         ("1,5;2,5\n3,5;4,5\n", ";"),
         ("a\tb, c\n1\t2\n", "\t"),
         ("a|b\n1|2\n", "|"),
-        ("only\nwords here, and there\n", ","),
+        ("only\nwords here, and there\n", "\x1f"),
     ],
 )
 def test_the_delimiter_is_found(text: str, delimiter: str) -> None:

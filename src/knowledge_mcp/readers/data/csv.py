@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.tables import items_of_rows, parse_columns
-from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
+from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, piece, table_piece
 from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -22,6 +23,9 @@ _EXPECTED = "a CSV file"
 _SAMPLE_ROWS, _SAMPLE_TEXT = 200, 200_000
 _DELIMITERS = "\t;|,"
 _SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
+_NONE = "\x1f"
+_MOST_ABOVE = 20
+"""Rows of one cell above a table: its title, who made it and when. More of them are a column with gaps beside it."""
 _MOST_CELL = 64_000_000
 
 
@@ -55,9 +59,22 @@ def _rows_of(text: str) -> _Rows:
 
 
 def _pieces(text: str, warning: str) -> Iterator[Piece]:
+    """Write the rows of one cell that stand above the first of several as text, and all others as one table."""
     rows = _rows_of(text)
-    written = table_piece(rows)
-    yield at_lines(written, 1, rows.count) if rows.count == rows.read else written
+    above: list[tuple[int, list[str]]] = []
+    table, first = iter(rows), 1
+    for row in table:
+        if rows.width or len(above) == _MOST_ABOVE:
+            table, first = itertools.chain([row], table), rows.read
+            break
+        above.append((rows.read, row))
+    if not rows.width:  # a list of one column
+        table, first = itertools.chain((row for _, row in above), table), 1
+        above = []
+    for number, row in above:
+        yield at_lines(piece(BlockKind.PARAGRAPH, " ".join(filter(None, row))), number, number)
+    written = table_piece(table)
+    yield at_lines(written, first, rows.read) if rows.count - len(above) == rows.read - first + 1 else written
     warnings = [warning] if warning else []
     if not rows.strict:
         warnings.append("The quotation marks in the file do not match; some cells may have been read as one.")
@@ -88,9 +105,9 @@ class _Rows:
                 self.read += 1
                 if not any(cell.strip() for cell in row):
                     continue
-                self.width = self.width or len(row)
+                self.width = self.width or (len(row) if sum(map(bool, map(str.strip, row))) > 1 else 0)
                 self.widest = max(self.widest, len(row))
-                self.uneven += len(row) != self.width
+                self.uneven += len(row) != self.width > 0
                 self.count += 1
                 yield row
         except csv.Error as error:
@@ -109,8 +126,11 @@ def _bound(width: int) -> None:
 
 
 def delimiter_of(text: str) -> str:
-    """Find the delimiter: the one by which most rows of a sample have equally many cells, and more than one."""
-    best, choice = (0.0, 0), ","
+    """Find the delimiter: the one by which most rows of a sample have equally many cells, and more than one.
+
+    By none of them the file has one column, whose commas stay in its sentences.
+    """
+    best, choice = (0.0, 0), _NONE
     for delimiter in _DELIMITERS:
         widths = _widths(text, delimiter)
         if not widths:
