@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import time
 import unicodedata
 from typing import Any
 
@@ -304,6 +305,14 @@ def test_below_heads_of_columns_cells_may_hold_code_and_tables() -> None:
     assert blocks(read(page)) == [("table", "| Key | Use |\n| --- | --- |\n| k x = 1 | a b c d |")]
 
 
+def test_a_paragraph_of_very_many_links_is_read_in_time() -> None:
+    began = time.monotonic()
+    document = read("<p>" + "<b>x</b> <a href=y>link</a> word " * 60_000)
+    assert time.monotonic() - began < 30, "by the square of the links it is minutes"
+    assert len(document.references) == 60_000
+    assert document.references[-1].span.of(document.text) == "link"
+
+
 # ---- crawled pages --------------------------------------------------------------------------------------------------
 
 _URI = "https://example.org/blog/post"
@@ -359,6 +368,14 @@ def test_what_stands_beside_most_of_the_main_content_is_kept() -> None:
     assert "the crane shall be tested" in read(page, uri=_URI).text
     unmarked = page.replace("<main>", "<div id=content>").replace("main>", "div>")
     assert "the crane shall be tested" in read(unmarked, uri=_URI).text
+
+
+def test_a_page_too_large_to_guess_about_keeps_all_but_what_is_marked() -> None:
+    parts = "".join(f"<h2>Part {number}</h2><p>Its pump shall be greased.</p>" for number in range(6_000))
+    document = read(f"<body><div class=menu>{_MENU}</div><nav>Home</nav><div>{parts}</div>", uri=_URI)
+    assert (document.sections[0].title, len(document.sections)) == ("Part 0", 6_000)
+    assert "Menu entry" not in document.text
+    assert document.warnings == ("91 words around the page's text were left out: menus, heads, feet.",)
 
 
 def test_a_main_element_beside_most_of_the_text_is_none() -> None:

@@ -27,7 +27,9 @@ _LEAST_SHARE = 0.1
 _COVERED_SHARE = 0.9
 _LEFT_BEHIND = 5
 """Words of the main content that may stay outside of the part that is read: a path of links, and no sentence."""
-_MOST_TEXT, _MOST_DEPTH = 2_000_000, 150
+_MOST_TEXT, _MOST_ELEMENTS = 2_000_000, 10_000
+"""What is guessed about: trafilatura takes 15 s for 10,000 short paragraphs, and time by their square; of texts that
+are longer it loses the headings. Larger pages are read whole but for what their marks call menus, heads and feet."""
 _AROUND = frozenset({"nav", "form", "dialog"})
 _PARTS = frozenset({"aside", "div", "footer", "header", "menu", "ol", "p", "section", "table", "ul"})
 _AROUND_ROLES = frozenset({"banner", "contentinfo", "navigation", "search"})
@@ -51,7 +53,8 @@ def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str
     whole = _words(list(walk_html(root, base=base))).total()
     part = _marked(root)
     if part is not None:
-        _take_out(element for element in part.iter("*") if element is not part and _is_around_main(element))
+        counts = _word_counts(part)
+        _take_out(each for each in part.iter("*") if each is not part and _is_around_main(each, *counts[each]))
         pieces, why = list(walk_html(part, base=base)), ""
     else:
         _take_out(root.iter("nav", "{*}nav"))
@@ -76,18 +79,21 @@ def _marked(root: Element) -> Element | None:
     return outermost[0] if inside and 2 * inside >= _word_count(body) - beside else None
 
 
-def _is_around_main(element: Element) -> bool:
+def _is_around_main(element: Element, words: int, linked: int) -> bool:
     """Tell what is no content within the main content: navigation, open dialogs, and lists of links called so."""
     name, role = local_name(element).lower(), (element.get("role") or "").lower()
     if name in {"nav", "dialog"} or role in _AROUND_ROLES:
         return True
-    return name in _PARTS and _is_called_around(element) and _links_of(element) >= _MENU_LINKS * _word_count(element)
+    return name in _PARTS and linked >= _MENU_LINKS * words and _is_called_around(element)
 
 
 def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
     """Return the blocks of the main content of a page without marks; all blocks, and why, where it cannot be told."""
     from lxml import etree
 
+    if sum(1 for _ in root.iter()) > _MOST_ELEMENTS or sum(len(str(words)) for words in root.itertext()) > _MOST_TEXT:
+        _take_out_surroundings(root)
+        return list(walk_html(root, base=base)), ""
     whole = list(walk_html(root, base=base))
     try:
         import trafilatura
@@ -113,12 +119,8 @@ def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
     words = _words(pieces)
     if words.total() < _LEAST_WORDS or words.total() < _LEAST_SHARE * _words(whole).total():
         return whole, "The main content could not be told from the rest of the page; the whole page was kept."
-    part = _part(root, words)
-    if part is not None:
-        read = list(walk_html(part, base=base))
-        if (_words(read) & words).total() >= _COVERED_SHARE * words.total():
-            pieces = read
-    return pieces, ""
+    read = list(walk_html(_part(root, words), base=base))
+    return (read if (_words(read) & words).total() >= _COVERED_SHARE * words.total() else pieces), ""
 
 
 def _headed(pieces: list[Piece], first: str) -> list[Piece]:
@@ -128,42 +130,42 @@ def _headed(pieces: list[Piece], first: str) -> list[Piece]:
     return [heading(first, 1), *pieces]
 
 
-def _part(root: Element, wanted: Counter[str]) -> Element | None:
-    """Find the smallest part that holds the words, and take the menus out of it; None in a page too large."""
-    if sum(len(str(words)) for words in root.itertext()) > _MOST_TEXT:
-        return None
+def _part(root: Element, wanted: Counter[str]) -> Element:
+    """Find the smallest part that holds the words, and take the menus out of it."""
     part = next(root.iter("body", "{*}body"), root)
     held = Counter(_said(part).split()) & wanted
-    for _ in range(_MOST_DEPTH):
-        for child in part:
-            inner = Counter(_said(child).split()) & wanted
-            if (held - inner).total() < _LEFT_BEHIND:
-                break
-        else:
-            break
-        if local_name(child).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
+    while True:
+        inside = ((child, Counter(_said(child).split()) & wanted) for child in part)
+        child, inner = next((each for each in inside if (held - each[1]).total() < _LEFT_BEHIND), (part, held))
+        if child is part or local_name(child).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
             break
         part, held = child, inner
-    else:
-        return None
-    for element in list(part.iter("*")):
+    for element, (words, linked) in reversed(_word_counts(part).items()):
         name = local_name(element).lower()
-        if element is not part and (name in _AROUND or (name in _PARTS and _is_menu(element, wanted))):
+        if element is not part and (name in _AROUND or (name in _PARTS and _is_menu(element, words, linked, wanted))):
             element.clear(keep_tail=True)
     return part
 
 
-def _is_menu(element: Element, wanted: Counter[str]) -> bool:
+def _is_menu(element: Element, words: int, linked: int, wanted: Counter[str]) -> bool:
     """Tell a list of links that the main content knows little of."""
-    linked = _links_of(element)
-    if linked < _MENU_WORDS:
+    if linked < _MENU_WORDS or linked < _MENU_LINKS * words:
         return False
-    words = Counter(_said(element).split())
-    return linked >= _MENU_LINKS * words.total() and (words - wanted).total() >= _MENU_FOREIGN * words.total()
+    said = Counter(_said(element).split())
+    return (said - wanted).total() >= _MENU_FOREIGN * said.total()
 
 
-def _links_of(element: Element) -> int:
-    return sum(_word_count(link) for link in element.iter("a", "{*}a"))
+def _word_counts(part: Element) -> dict[Element, tuple[int, int]]:
+    """Count the words of each element, and those of them that are links, in one pass from the end."""
+    counts: dict[Element, tuple[int, int]] = {}
+    for element in reversed(list(part.iter("*"))):
+        words, linked = len((element.text or "").split()), 0
+        for child in element:
+            inside = counts.get(child, (0, 0))
+            words += inside[0] + len((child.tail or "").split())
+            linked += inside[1]
+        counts[element] = (words, words if local_name(element).lower() == "a" else linked)
+    return counts
 
 
 def _word_count(element: Element) -> int:

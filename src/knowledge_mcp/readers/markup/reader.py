@@ -28,7 +28,7 @@ class MarkupReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "markup-10"
+    label = "markup-11"
     jobs: ClassVar[Mapping[str, str]] = {
         _ADOC: "knowledge_mcp.readers.markup.asciidoc.walk:asciidoc",
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",

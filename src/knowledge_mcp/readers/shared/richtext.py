@@ -15,6 +15,8 @@ from knowledge_mcp.model.document import BlockKind, Reference, ReferenceKind, Sp
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, normalise_text
 
 _BLANKS = re.compile(r"[ \t\n]+")
+_LONGEST_LEAD = 60
+"""Characters of a number before what stands out; behind more than these, words do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +83,20 @@ class RichText:
 
     def mark(self, start: int, kind: ReferenceKind | None, target: str) -> None:
         """Mark everything from `start` to the end as one reference; nothing where it would be empty."""
-        text = self.text
-        while start < len(text) and text[start].isspace():
-            start += 1
-        end = len(text.rstrip())
-        if start < end and target:
-            self.marks.append(Mark(start, end, kind, target))
+        said = self._since(start)
+        words = said.strip()
+        if words and target:
+            start += len(said) - len(said.lstrip())
+            self.marks.append(Mark(start, start + len(words), kind, target))
 
     def stand_out(self, start: int) -> None:
         """Say that everything from `start` to the end stands out: `lead` counts it where it begins the text.
 
         A number may stand before it.
         """
-        before = self.text[self.lead : start].split() if start < self._length else ["", ""]
+        if start - self.lead > _LONGEST_LEAD:
+            return
+        before = self._since(self.lead)[: start - self.lead].split() if start < self._length else ["", ""]
         if not before or (not self.lead and len(before) == 1 and any(map(str.isdigit, before[0]))):
             self.lead = self._length
 
@@ -119,6 +122,17 @@ class RichText:
         for mark in other.marks:
             self.marks.append(Mark(base + positions[mark.start], base + positions[mark.end], mark.kind, mark.target))
         self.breaks.extend(base + positions[place] for place in other.breaks)
+
+    def _since(self, start: int) -> str:
+        """Give the text from a place on, at the cost of that alone: a paragraph may have thousands of links."""
+        parts: list[str] = []
+        left = self._length - start
+        for part in reversed(self._parts):
+            if left <= 0:
+                break
+            parts.append(part)
+            left -= len(part)
+        return "".join(reversed(parts))[-left if left < 0 else 0 :]
 
     def _append(self, text: str) -> None:
         if text:
