@@ -378,6 +378,13 @@ def test_a_page_too_large_to_guess_about_keeps_all_but_what_is_marked() -> None:
     assert document.warnings == ("91 words around the page's text were left out: menus, heads, feet.",)
 
 
+def test_a_site_s_name_above_the_main_content_is_no_heading_of_it() -> None:
+    page = f"<header><h1>ACME</h1></header><main><h1>Cranes</h1>{_STORY}</main>"
+    assert [section.title for section in read(page, uri=_URI).sections] == ["Cranes"]
+    outside = page.replace("<h1>Cranes</h1>", "")
+    assert [section.title for section in read(outside, uri=_URI).sections] == ["ACME"]
+
+
 def test_a_main_element_beside_most_of_the_text_is_none() -> None:
     page = f"<body><main><h1>Welcome</h1></main><div><h2>A Story</h2>{_STORY}</div>"
     assert "Paragraph 11 of the story" in read(page, uri=_URI).text

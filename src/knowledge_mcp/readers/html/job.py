@@ -49,9 +49,10 @@ def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str
         base: its address.
         title: what it calls itself.
     """
-    first = next((_said(element) for element in root.iter("h1", "{*}h1")), "") or title
     whole = _words(list(walk_html(root, base=base))).total()
     part = _marked(root)
+    headings = [_said(each) for tree in (part, root) if tree is not None for each in tree.iter("h1", "{*}h1")]
+    first = next(iter(headings), "") or title
     if part is not None:
         counts = _word_counts(part)
         _take_out(each for each in part.iter("*") if each is not part and _is_around_main(each, *counts[each]))
