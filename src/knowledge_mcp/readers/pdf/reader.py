@@ -60,7 +60,7 @@ class PdfReader(SandboxedReader):
     @property
     def version(self) -> str:
         """Name the reader and its version; a change of what it produces must change this."""
-        return f"pdf-19{options_version(self._ocr, self._options)}"
+        return f"pdf-20{options_version(self._ocr, self._options)}"
 
     def with_options(self, options: ScanOptions) -> PdfReader:
         """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
