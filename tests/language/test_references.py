@@ -103,6 +103,21 @@ def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets
 
 
 @pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("see clauses 4 to 7", ["4", "7", "5", "6"]),
+        ("Clauses 5.3 to 5.6 apply", ["5.3", "5.6", "5.4"]),  # there is no 5.5
+        ("in accordance with 5.3 and 5.6", ["5.3", "5.6"]),
+        ("sections 1 through 3 of ISO 9001", ["ISO 9001 1", "ISO 9001 3", "ISO 9001 2"]),
+        ("Clauses 4.1 to 5.6 apply", ["4.1", "5.6"]),
+    ],
+)
+def test_a_range_refers_to_the_clauses_between_its_ends(text: str, targets: list[str]) -> None:
+    clauses = {"4", "5", "6", "7", "4.1", "5.3", "5.4", "5.6"}
+    assert [each.target for each in find_references(text, clauses=clauses)] == targets
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "a gap of 5.3 mm",

@@ -291,7 +291,7 @@ def test_document_ids_are_completed_by_beginning_then_middle_then_title() -> Non
 
 def test_what_a_passage_has_beside_the_specified_fields_is_told_only_where_there_is_any() -> None:
     chunk, _ = FakeKnowledge().chunk(ask("knowledge_search", query="verification plan")["results"][0]["id"])
-    plain = replace(chunk, clause_number=None, page_numbers=(), page_labels=(), section_title="Foreword")
+    plain = replace(chunk, clause_number=None, page_numbers=(), page_labels=(), section_hierarchy=("Foreword",))
     rich = replace(chunk, page_numbers=(7, 8), page_labels=("iv", "v"), lines=(10, 12))
     told = search_result(Hit(rich, 1.7, "Cited."), "full").model_dump(mode="json", exclude_unset=True)
     assert told["score"] == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
@@ -86,6 +87,10 @@ _PLACES = {
 """By language; English has no code here."""
 _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
+_RANGE = re.compile(r"\s*(?:to|through|bis|à|a|–|-)\s*")
+_LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
+_LONGEST_RANGE = 50
+"""Clauses that a range passes over at most: in longer ones the words join two numbers otherwise."""
 _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)\Z")
@@ -298,7 +303,8 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
             return [Reference(shown, kind, f"{word} {match.group(name + '_number')}", span)]
     for name in ("clause", "see"):
         if match.group(name):
-            return _clauses(match, name, clauses) if owned or _is_own(match, name, clauses, counted=counted) else []
+            is_meant = owned or _is_own(match, name, clauses, counted=counted)
+            return _clauses(match, name, clauses, owned=owned) if is_meant else []
     target = _document(match)
     if title := _code_title(match):
         span = Span(title.start(), match.end())
@@ -325,19 +331,30 @@ def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counte
     return not match["relative"] or (counted and first in clauses)
 
 
-def _clauses(match: re.Match[str], name: str, clauses: Collection[str]) -> list[Reference]:
-    """List the clauses that a match names, the first with the words before it."""
+def _clauses(match: re.Match[str], name: str, clauses: Collection[str], *, owned: bool) -> list[Reference]:
+    """List the clauses that a match names, the first with the words before it, and those that "4 to 6" passes over."""
     text = match.string
     behind = match.end(f"{name}_number")
     more = match.span("more" if name == "clause" else "see_more")
     others = [each.span() for each in _NUMBERS.finditer(text, *more)] if more[1] > more[0] else []
     places = [(match.start(), behind if others else match.end()), *others]
     targets = [_target(match[f"{name}_number"], clauses), *(_target(text[a:b], clauses) for a, b in others)]
+    found = list(zip(places, targets, strict=True))
+    for ((start, end), one), ((begin, stop), other) in itertools.pairwise(tuple(found)):
+        if _RANGE.fullmatch(text, end, begin):
+            found += [((start, stop), each) for each in _between(one, other) if owned or each in clauses]
     return [
         Reference(_WHITE.sub(" ", text[first:last]), ReferenceKind.CLAUSE, target, Span(first, last))
-        for (first, last), target in zip(places, targets, strict=True)
+        for (first, last), target in found
         if target in clauses or not _YEAR.fullmatch(target)
     ]
+
+
+def _between(one: str, other: str) -> Iterator[str]:
+    """Yield the numbers between two that differ in their last part: 5.4 and 5.5 of "5.3 to 5.6"."""
+    first, last = _LAST_PART.fullmatch(one), _LAST_PART.fullmatch(other)
+    if first and last and first["rest"] == last["rest"] and int(last["part"]) <= int(first["part"]) + _LONGEST_RANGE:
+        yield from (f"{first['rest']}{part}" for part in range(int(first["part"]) + 1, int(last["part"])))
 
 
 def _target(number: str, clauses: Collection[str]) -> str:

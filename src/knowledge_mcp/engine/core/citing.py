@@ -33,25 +33,29 @@ def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
 
     Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12 [weather.pdf]`.
     """
-    return _join(chunk, record, _section(chunk))
+    return _join(chunk, record, section_of(chunk))
 
 
 def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | None) -> str:
     """Name the clause of one statement, as `cite` names its chunk's, and the need that it is part of."""
     is_elsewhere = statement.clause_number not in {None, chunk.clause_number}
-    clause = (statement.clause_number or "") if is_elsewhere else _section(chunk)
+    clause = (statement.clause_number or "") if is_elsewhere else section_of(chunk)
     is_need = record is not None and record.media_type == MEDIA_TYPES[".rst"]
     return _join(chunk, record, clause, (statement.identifier or "") if is_need else "")
 
 
-def _section(chunk: Chunk) -> str:
-    return chunk.section_hierarchy[-1] if chunk.section_hierarchy else chunk.section_title
+def section_of(chunk: Chunk) -> str:
+    """Name a chunk's section as a reader would; one without a number behind the numbered one around it, if any."""
+    section = chunk.section_hierarchy[-1] if chunk.section_hierarchy else chunk.section_title
+    number = chunk.clause_number
+    if number and not _names(section, number):
+        above = next((each for each in reversed(chunk.section_hierarchy) if _names(each, number)), "")
+        section = f"{above}, {section}" if above and section else f"{number} {chunk.section_title}".strip()
+    return number_once(section)
 
 
 def _join(chunk: Chunk, record: DocumentRecord | None, clause: str, item: str = "") -> str:
-    if chunk.clause_number and not _names(clause, chunk.clause_number):
-        clause = f"{chunk.clause_number} {chunk.section_title}".strip()
-    parts = [_title(chunk, record), number_once(clause), item, _place(chunk, "row" if _has_rows(record) else "line")]
+    parts = [_title(chunk, record), clause, item, _place(chunk, "row" if _has_rows(record) else "line")]
     return TURNING.sub("", ", ".join(part for part in parts if part) + _origin(chunk.source_path, record))
 
 

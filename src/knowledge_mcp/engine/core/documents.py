@@ -34,7 +34,7 @@ _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
 _LONGEST_ID = 200
 
 
-LIST_THEM = "List the documents to see which ids exist: knowledge_stats, or `knowledge documents list`."
+LIST_THEM = "knowledge_stats lists the documents."
 
 
 def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[DocumentRecord]:

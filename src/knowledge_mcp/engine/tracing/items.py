@@ -75,8 +75,8 @@ def _clauses(reading: ReadDocument) -> list[tuple[OutlineEntry, Span]]:
     found: list[tuple[OutlineEntry, Span]] = []
     for place, each in enumerate(sections):
         stop = min(sections[place + 1].span.start, each.span.end) if place + 1 < len(sections) else each.span.end
-        begin = heading_end(reading.text, each) if each.title else None
-        if reading.text[each.span.start if begin is None else begin : stop].strip():
+        begin = heading_end(reading.text, each) if each.title else each.span.start
+        if reading.text[begin:stop].strip():
             found.append((each, Span(each.span.start, stop)))
     return found
 

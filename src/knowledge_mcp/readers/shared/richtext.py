@@ -96,7 +96,7 @@ class RichText:
         """
         if start - self.lead > _LONGEST_LEAD:
             return
-        before = self._since(self.lead)[: start - self.lead].split() if start < self._length else ["", ""]
+        before = self._since(self.lead)[: max(0, start - self.lead)].split() if start < self._length else ["", ""]
         if not before or (not self.lead and len(before) == 1 and any(map(str.isdigit, before[0]))):
             self.lead = self._length
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from knowledge_mcp.language.openings import number_once
+from knowledge_mcp.engine.core.citing import section_of
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
@@ -41,13 +41,6 @@ def document_uri(document_id: str) -> str:
     return f"knowledge://documents/{quote(document_id, safe='')}"
 
 
-def section_label(chunk: Chunk) -> str:
-    """Name the section as a reader would: number and title, each once."""
-    number, title = chunk.clause_number, chunk.section_title
-    named = title if not number or title == number or title.startswith(f"{number} ") else f"{number} {title}".strip()
-    return number_once(named)
-
-
 def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> shapes.BriefSource:
     """Tell where a statement stands, in the three specified fields; page and clause where there are any."""
     return shapes.BriefSource.of(chunk, citation=citation, clause_number=clause_number or chunk.clause_number)
@@ -69,7 +62,7 @@ def search_result(hit: Hit, detail: shapes.Detail) -> shapes.StandardsSearchResu
         chunk,
         score=round_score(hit.score),
         source=shapes.PassageSource.of(
-            chunk, section=section_label(chunk), citation=hit.citation, page_labels=printed_labels(chunk)
+            chunk, section=section_of(chunk), citation=hit.citation, page_labels=printed_labels(chunk)
         ),
         metadata=shapes.StandardsMetadata.of(chunk),
         collection=hit.collection,

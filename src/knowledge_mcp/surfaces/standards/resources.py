@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from knowledge_mcp.engine.core.citing import section_of
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import DocumentType
@@ -13,7 +14,7 @@ from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.contract import Completer, Prompt, PromptArgument, Resource, ResourceContent
 from knowledge_mcp.surfaces.standards.evidence import outline
 from knowledge_mcp.surfaces.standards.evidence_shapes import OutlineRequest
-from knowledge_mcp.surfaces.standards.passages import document_uri, section_label
+from knowledge_mcp.surfaces.standards.passages import document_uri
 
 _MAX_LIST_CHARACTERS = 200_000
 
@@ -38,7 +39,7 @@ def _read_chunk(knowledge: Knowledge, chunk_id: str) -> ResourceContent:
         "document_title": chunk.document_title,
         "document_uri": document_uri(chunk.document_id),
         "citation": citation,
-        "section": section_label(chunk),
+        "section": section_of(chunk),
         "section_hierarchy": list(chunk.section_hierarchy),
         "page_numbers": list(chunk.page_numbers),
         "chunk_type": chunk.chunk_type.value,
