@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.core.documents import LIST_THEM, StoredDocument, outline_of, read_document
+from knowledge_mcp.engine.core.documents import StoredDocument, outline_of, read_document
 from knowledge_mcp.engine.evidence.outline import find_sections, label_of, opening_words
 from knowledge_mcp.engine.evidence.reading import read_place
 from knowledge_mcp.language.sentences import cut_within, sentence_around
@@ -132,7 +132,7 @@ def test_a_document_is_told_by_an_id_of_another_case_and_by_its_title(world: Wor
 def test_a_document_like_no_other_is_refused_with_the_tool_that_lists_them(world: World) -> None:
     with pytest.raises(NotFoundError) as caught:
         world.knowledge.read(ReadQuery("zzzzzzzz"))
-    assert caught.value.suggestion == LIST_THEM
+    assert caught.value.suggestion == "knowledge_stats lists the documents."
 
 
 def test_a_clause_without_a_title_is_told_by_its_first_words() -> None:

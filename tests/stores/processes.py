@@ -55,18 +55,17 @@ def write(store: Store, seed: int, seconds: float) -> None:
         say(f"{document_id} {turn}")
 
 
-def written_by(writers: Sequence[subprocess.Popen[str]], readers: Sequence[subprocess.Popen[str]]) -> int:
-    """Wait for processes that write and read, fail where one of them did, and count what was written."""
-    written = 0
+def ended(
+    writers: Sequence[subprocess.Popen[str]], readers: Sequence[subprocess.Popen[str]], seconds: float = 120
+) -> tuple[int, list[int]]:
+    """Wait for processes, fail where one of them did; return how much was written, and how often each reader looked."""
+    said: list[list[str]] = []
     for process in [*writers, *readers]:
-        said, complaints = process.communicate(timeout=120)
+        heard, complaints = process.communicate(timeout=seconds)
         assert complaints == ""
         assert process.returncode == 0
-        if process in writers:
-            written += len(said.splitlines()) - 1
-        else:
-            assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
-    return written
+        said.append(heard.splitlines())
+    return sum(len(lines) - 1 for lines in said[: len(writers)]), [int(lines[-1]) for lines in said[len(writers) :]]
 
 
 def check(store: Store) -> None:

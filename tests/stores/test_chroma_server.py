@@ -25,7 +25,7 @@ from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import ChromaServer, temporary_server
-from tests.stores.processes import check, generation, written_by
+from tests.stores.processes import check, ended, generation
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,9 @@ def start(server: ChromaServer, part: str, seed: int, seconds: float, limit: int
 def test_processes_that_publish_and_search_at_once_never_see_a_mix(server: ChromaServer) -> None:
     writers = [start(server, "write", seed, 2.0, 0) for seed in (1, 2)]
     readers = [start(server, "read", 0, 2.0, limit) for limit in (64 * 1024 * 1024, 0)]  # exact, and by the index
-    assert written_by(writers, readers) > 3
+    written, looked = ended(writers, readers)
+    assert min(looked) > 0, "a reader never got to look"
+    assert written > 3
     store = opened(server)
     assert store.open("c").verify() == []
     check(store)

@@ -18,7 +18,7 @@ from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE
 from tests.servers.postgres_server import PostgresServer
 from tests.stores.killing import killed, start
-from tests.stores.processes import check, generation
+from tests.stores.processes import check, ended, generation
 from tests.stores.test_postgres import rows
 
 ANALYSER = EnglishAnalyser()
@@ -181,17 +181,9 @@ def test_sixteen_processes_write_and_search_at_once(database: Make) -> None:
     seeds = [1, 1, 2, 2, 3, 3]  # two of each write the same documents
     writers = [start("write", url, seed, 10.0) for seed in seeds]
     readers = [start("read", url, 0, 10.0) for _ in range(10)]
-    written = looked = 0
-    for process in [*writers, *readers]:
-        said, complaints = process.communicate(timeout=180)
-        assert complaints == ""
-        assert process.returncode == 0
-        if process in writers:
-            written += len(said.splitlines()) - 1
-        else:
-            looked += int(said.splitlines()[-1])
+    written, looked = ended(writers, readers, 180)
     assert written > 20
-    assert looked > 10
+    assert sum(looked) > 10
     with closing(PostgresStore(url, ANALYSER)) as store:
         check(store)
         assert store.open("c").verify() == []

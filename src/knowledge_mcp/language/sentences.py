@@ -135,6 +135,10 @@ def _is_unit(before: str) -> bool:
 _BAR = re.compile(r"(?<!\\)\|")
 
 
+ROW = re.compile(r"[ \t]*\|")
+"""What a row of a table begins with."""
+
+
 def row_cells(start: int, line: str) -> list[Span]:
     """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
     cuts = [match.start() for match in _BAR.finditer(line)]

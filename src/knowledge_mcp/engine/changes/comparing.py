@@ -16,7 +16,7 @@ from knowledge_mcp.engine.changes.sentences import Weights, word_weights
 from knowledge_mcp.engine.changes.sides import Terms
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.engine.core.designations import Directory, mentioned
-from knowledge_mcp.engine.core.documents import LIST_THEM
+from knowledge_mcp.engine.core.documents import instead_of_it
 from knowledge_mcp.engine.core.editions import Editions, Family, edition_of_record, facts_of
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.model.chunk import Chunk
@@ -163,8 +163,7 @@ def _named(records: Sequence[DocumentRecord], known: Editions, document: str) ->
         titled += [each.record for each in sorted(likes, key=lambda each: not each.is_whole)]
     if not titled:
         near = difflib.get_close_matches(folded[:200], [record.id for record in records], 3)
-        hint = f"Did you mean {', '.join(near)}?" if near else LIST_THEM
-        raise NotFoundError(f"There is no document '{document[:100]}'.", suggestion=hint)
+        raise NotFoundError(f"There is no document '{document[:100]}'.", suggestion=instead_of_it(near))
     family = known.family_of(titled[0].id)
     dated = any(each.edition for each in mentioned(document))
     return titled[0] if family is None or dated else family.current[0]

@@ -34,9 +34,6 @@ _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
 _LONGEST_ID = 200
 
 
-LIST_THEM = "knowledge_stats lists the documents."
-
-
 def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[DocumentRecord]:
     """List records by id: all, or those of some ids that are there."""
     if document_ids is None:
@@ -127,8 +124,12 @@ def remove(base: Base, document_id: str) -> int:
 
 def _no_document(base: Base, document_id: str) -> NotFoundError:
     near = near_ids(base.store, [base.collection] if base.exists() else [], document_id)
-    hint = f"Did you mean {', '.join(near)}?" if near else LIST_THEM
-    return NotFoundError(f"No document has the id '{document_id}'.", suggestion=hint)
+    return NotFoundError(f"No document has the id '{document_id}'.", suggestion=instead_of_it(near))
+
+
+def instead_of_it(near: Sequence[str]) -> str:
+    """Say what to do where a document is not there: take one whose id looks like it, else list them."""
+    return f"Did you mean {', '.join(near)}?" if near else "knowledge_stats lists the documents."
 
 
 _TRIES = 5

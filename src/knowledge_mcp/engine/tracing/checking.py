@@ -34,7 +34,7 @@ from knowledge_mcp.engine.tracing.obligations import (
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
-from knowledge_mcp.language.sentences import LEADS, cell_texts, sentence_spans
+from knowledge_mcp.language.sentences import LEADS, ROW, cell_texts, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
@@ -50,12 +50,10 @@ _LONGEST = 600
 _FEWEST_WORDS = 3
 _FEWEST_ROWS = 5
 """Obligations from which on none with evidence means that the two are not about the same thing."""
-_NOT_WORD = re.compile(r"\W+")
 _WORD = re.compile(r"[^\W_]{2,}")
 _NAMED_FIGURE = re.compile(r"[^\W\d_]{2}.{0,80}\d", re.DOTALL)
 """A name with its number, as in a list of data: "Weight: 6 t"."""
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
-_ROW_LINE = re.compile(r"[ \t]*\|")
 _UNIT_ABOVE = re.compile(
     r"(?P<name>[^(\[]{2,80}?)(?:,?\s?(?:in )?[(\[](?:in )?(?P<bracketed>[^()\[\]]{1,12})[)\]]"
     r"|(?:,|\sin|\s?/)\s?(?P<led>[^\s()\[\]]{1,8})|\s(?P<alone>[^\s()\[\]/]{2,8}))"
@@ -194,7 +192,7 @@ def check(
             if odds >= PARTIAL and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
         quoted = [quote for quote, _ in found]
-        stated = [(said if _ROW_LINE.match(quote.quote) else quote.quote, quote.citation) for quote, said in found]
+        stated = [(said if ROW.match(quote.quote) else quote.quote, quote.citation) for quote, said in found]
         checks = limit_checks(each.text, stated) if stated else []
         section = section_check(each.text, headings, parts, terms)
         if section is not None:
@@ -269,7 +267,7 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]
     row, head = Span(start, start), list[str]()
     for line in text[start:stop].splitlines(keepends=True):
         end = begin + len(line)
-        if not _ROW_LINE.match(line):
+        if not ROW.match(line):
             head = []
         else:
             yield from ((each, []) for each in sentence_spans(text, start, begin))

@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
-from knowledge_mcp.language.sentences import cell_texts
+from knowledge_mcp.language.sentences import ROW, cell_texts
 from knowledge_mcp.model.chunk import Statement
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import RequirementItem, Span
@@ -23,7 +23,6 @@ HEADING = "Heading"
 """What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
 _PUBLIC_ID = "ReqIF.ForeignID"
 """What people call an item of ReqIF; its identifier is for programs."""
-_ROW = re.compile(r"[ \t]*\|")
 _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """What a line begins with, be it a heading or the label of a requirement."""
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
@@ -48,13 +47,12 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
     demands = [
         (group, group[0].clause_number or chunk.clause_number or "") for group, chunk in requirements_in(reading)
     ]
-    clauses = _clauses(reading)
-    if demands:
-        silent = _without(clauses, demands)
+    clauses = _clauses(reading) if met_by or not demands else []
+    if demands and len(_without(clauses, demands)) > len(demands):
+        demands = [(group, clause) for group, clause in demands if group[0].identifier not in {None, clause}]
+        clauses = _without(clauses, demands)
+    elif demands:
         clauses = []
-        if met_by and len(silent) > len(demands):
-            demands = [(group, clause) for group, clause in demands if group[0].identifier not in {None, clause}]
-            clauses = _without(_clauses(reading), demands)
     found = [
         (group[0].span, TraceItem(group[0].identifier or clause, "", words_of(group, reading.text), "", place=clause))
         for group, clause in demands
@@ -124,7 +122,7 @@ class _Gathering:
 
     def take(self, span: Span, line: str) -> None:
         starts = range(bisect.bisect_left(self._places, span.start), bisect.bisect_left(self._places, span.end))
-        if _ROW.match(line):
+        if ROW.match(line):
             self._take_row(line, starts or self._named_in(line))
             return
         self.end_table()

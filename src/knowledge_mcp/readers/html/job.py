@@ -42,7 +42,7 @@ _MENU_WORDS, _MENU_LINKS, _MENU_FOREIGN = 6, 0.6, 0.5
 
 
 def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str]:
-    """Return the blocks of the main content, and what is to be told of the rest of the page.
+    """Return the blocks of the main content, and a warning about the rest of the page, empty for none.
 
     Args:
         root: the page; parts of it are taken out.
@@ -89,7 +89,7 @@ def _is_around_main(element: Element, words: int, linked: int) -> bool:
 
 
 def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
-    """Return the blocks of the main content of a page without marks; all blocks, and why, where it cannot be told."""
+    """Return the blocks of the main content of a page without marks; all blocks, and why, where it is not found."""
     from lxml import etree
 
     if sum(1 for _ in root.iter()) > _MOST_ELEMENTS or sum(len(str(words)) for words in root.itertext()) > _MOST_TEXT:

@@ -82,8 +82,8 @@ def items_of(
 
         with closing(RequirementReader()) as reader:
             items = _of_path(settings, path, reader, columns or {}, met_by=met_by)
-            counts = Counter(each.id for each in items)
             if path.is_dir():  # its files have each their own numbering
+                counts = Counter(each.id for each in items)
                 items = [
                     replace(each, id=f"{each.citation}: {each.id}", name=each.id) if counts[each.id] > 1 else each
                     for each in items
