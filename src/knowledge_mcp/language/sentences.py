@@ -135,8 +135,9 @@ def _is_unit(before: str) -> bool:
 _BAR = re.compile(r"(?<!\\)\|")
 
 
-ROW = re.compile(r"[ \t]*\|")
-"""What a row of a table begins with."""
+def is_row(line: str) -> bool:
+    """Tell whether a line is a row of a table, by the bar that it begins with."""
+    return line.lstrip(" \t").startswith("|")
 
 
 def row_cells(start: int, line: str) -> list[Span]:

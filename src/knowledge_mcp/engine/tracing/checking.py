@@ -34,7 +34,7 @@ from knowledge_mcp.engine.tracing.obligations import (
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
-from knowledge_mcp.language.sentences import LEADS, ROW, cell_texts, sentence_spans
+from knowledge_mcp.language.sentences import LEADS, cell_texts, is_row, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
@@ -192,7 +192,7 @@ def check(
             if odds >= PARTIAL and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
         quoted = [quote for quote, _ in found]
-        stated = [(said if ROW.match(quote.quote) else quote.quote, quote.citation) for quote, said in found]
+        stated = [(said if is_row(quote.quote) else quote.quote, quote.citation) for quote, said in found]
         checks = limit_checks(each.text, stated) if stated else []
         section = section_check(each.text, headings, parts, terms)
         if section is not None:
@@ -267,7 +267,7 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]
     row, head = Span(start, start), list[str]()
     for line in text[start:stop].splitlines(keepends=True):
         end = begin + len(line)
-        if not ROW.match(line):
+        if not is_row(line):
             head = []
         else:
             yield from ((each, []) for each in sentence_spans(text, start, begin))

@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
-from knowledge_mcp.language.sentences import ROW, cell_texts
+from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import RequirementItem, Span
@@ -122,7 +122,7 @@ class _Gathering:
 
     def take(self, span: Span, line: str) -> None:
         starts = range(bisect.bisect_left(self._places, span.start), bisect.bisect_left(self._places, span.end))
-        if ROW.match(line):
+        if is_row(line):
             self._take_row(line, starts or self._named_in(line))
             return
         self.end_table()
