@@ -46,7 +46,11 @@ class Component:
 
 COMPONENTS = (
     Component("tools", ("surfaces/",), 95.0),
-    Component("search", ("engine/search/search.py", "engine/repositories/search.py", "ranking/"), 95.0),
+    Component(
+        "search",
+        ("engine/search/search.py", "engine/search/by_name.py", "engine/repositories/search.py", "ranking/"),
+        95.0,
+    ),
     Component("embedding", ("embedders/",), 90.0),
     Component("ChromaDB", ("stores/chroma",), 90.0),
     Component("chunking", ("chunking/",), 95.0),

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.core.base import Passages
-from knowledge_mcp.engine.search.search import pinned
+from knowledge_mcp.engine.search.by_name import pinned
 from knowledge_mcp.language import names
 from knowledge_mcp.language.names import Exactness, exactness, names_in_question, term_in_question
 from knowledge_mcp.model.chunk import Chunk

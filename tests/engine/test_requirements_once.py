@@ -52,6 +52,27 @@ def test_folding_leaves_as_many_results_as_there_are(world: World) -> None:
     assert not every.more
 
 
+@pytest.mark.parametrize("topic", ["logging of events", "REQ-1", "clause 4"])
+def test_pages_give_each_requirement_once_and_all_of_them(world: World, topic: str) -> None:
+    clauses = [f"## 4.{at} Unit {at}\n\nUnit {at} shall log events of kind {at * 7}.\n" for at in range(1, 131)]
+    world.write("long.md", "# Events\n\n## 4 Units\n\n" + "\n".join(clauses))
+    world.ingest()
+    pages: list[str] = []
+    offset = 0
+    while True:
+        answer = world.knowledge.requirements(RequirementQuery(topic, limit=30, offset=offset))
+        scores = [hit.score for hit in answer.hits]
+        assert scores == sorted(scores, reverse=True)
+        pages += [f"{hit.statement.identifier} {hit.statement.text}" for hit in answer.hits]
+        if not answer.more:
+            break
+        assert len(answer.hits) == 30
+        offset += 30
+    assert len(pages) == len(set(pages))
+    assert sum("log events" in each for each in pages) == 130
+    assert not world.knowledge.requirements(RequirementQuery(topic, offset=len(pages))).hits
+
+
 def test_a_topic_that_no_result_says_a_word_of_is_told(world: World) -> None:
     about = world.knowledge.requirements(RequirementQuery("password"))
     assert about.said

@@ -74,6 +74,10 @@ class SearchMode(StrEnum):
     KEYWORD = "keyword"
 
 
+MOST_OFFSET = 1000
+"""Hits that may be passed over: each page searches for all before it again, and whoever wants more can ask narrower."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """Ask for the best chunks.
@@ -241,12 +245,14 @@ class RequirementQuery:
         standard: part of a document's id or title, 1..100 characters, None for all.
         limit: 1..50.
         edition: as in `SearchQuery`.
+        offset: how many hits to leave out at the beginning, 0..1000.
     """
 
     topic: str
     standard: str | None = None
     limit: int = 10
     edition: str = ""
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +272,7 @@ class RequirementAnswer:
 
     Attributes:
         said: whether any hit, its passage included, says a word of the topic; True where there is no hit.
-        more: others were found beyond the limit.
+        more: whether hits follow after these.
     """
 
     hits: tuple[RequirementHit, ...]

@@ -88,7 +88,7 @@ def _whole(value: Any) -> Any:
 Text = Annotated[str, AfterValidator(_not_blank)]
 """Text of more than blanks; combine with `Field(min_length=, max_length=)`."""
 
-Question = Annotated[Text, Field(min_length=1, max_length=2000, description="A question, or a few words.")]
+Question = Annotated[Text, Field(min_length=1, max_length=2000, description="A question or keywords.")]
 """What a search is asked."""
 
 WHOLE = BeforeValidator(_whole)

@@ -111,15 +111,17 @@ def requirements(
     standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of results.")] = 10,
     edition: EditionOption = None,
+    cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the answer before.")] = 0,
 ) -> None:
     """Find mandatory statements on a topic.
 
-    Example: knowledge requirements verification --standard 29148
+    Example: knowledge requirements find verification --standard 29148
     """
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
-        request = load(shapes.RequirementsRequest, topic=topic, standard=standard, n_results=limit, edition=edition)
+        given = {"standard": standard, "n_results": limit, "edition": edition, "cursor": cursor}
+        request = load(shapes.RequirementsRequest, topic=topic, **given)
         options.show(tools.requirements(knowledge, request), _print_requirements)
 
 
@@ -194,8 +196,8 @@ def _print_requirements(answer: RequirementsResponse) -> None:
         rows.append((each.requirement_id, words, source, f"{each.score:.2f}"))
     if rows:
         print_table(("Clause", "Requirement", "Source", "Score"), rows, numbers={"Score"}, show_lines=True)
-    if answer.more:
-        say("There are others: raise --limit, or narrow the topic.")
+    if answer.next_cursor:
+        say(f"There are others: go on with --cursor {answer.next_cursor}, or narrow the topic.")
     _print_notes(answer)
 
 

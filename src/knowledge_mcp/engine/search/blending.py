@@ -21,10 +21,11 @@ import operator
 import struct
 import threading
 import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages
+from knowledge_mcp.engine.search.folding import TOGETHER
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import Phrase, Saying, phrases_in
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key, numbers_of
@@ -51,6 +52,9 @@ _ADDED = 0.6
 """Weight of their mean beside the question's own vector."""
 
 Ranked = tuple[str, float, LegScore | None, LegScore | None]
+
+Rank = Callable[[Sequence[LegHit] | None, Sequence[LegHit] | None, int, int], list[Ranked]]
+"""Merges the beginnings of two legs: what each found, how many hits are wanted, and where the beginnings were cut."""
 
 
 def words_in_full(terms: int, chunks: int) -> float:
@@ -83,6 +87,26 @@ def blend(
     named = {chunk_id for _, chunk_id in best}
     in_dense, in_lexical = places(dense, named), places(lexical, named)
     return [(chunk_id, abs(score), in_dense.get(chunk_id), in_lexical.get(chunk_id)) for score, chunk_id in best]
+
+
+def in_turns(
+    dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None, size: int, limit: int, rank: Rank
+) -> list[Ranked]:
+    """Rank the best `size` of each leg, behind these what the next `size` add, and so on; at most `limit` in all.
+
+    So the first hits are the same however deep the legs are. None scores more than one before it.
+    """
+    found: dict[str, Ranked] = {}
+    deepest, end, lowest = max(len(dense or ()), len(lexical or ())), size, 1.0
+    while True:
+        near, said = (None if leg is None else leg[:end] for leg in (dense, lexical))
+        for chunk_id, score, by_meaning, by_words in rank(near, said, limit + len(found), end):
+            if chunk_id not in found:
+                lowest = min(lowest, score)
+                found[chunk_id] = (chunk_id, lowest, by_meaning, by_words)
+        if len(found) >= limit or end >= deepest:
+            return list(found.values())[:limit]
+        end += size
 
 
 def score_of(cosine: float, words: float, in_full: float) -> float:
@@ -374,17 +398,18 @@ def phrased(
     phrases = phrases_in(question)
     if not phrases or legs.lexical is None:
         return legs, None, ""
-    known = dict.fromkeys(hit.chunk_id for leg in (legs.lexical, legs.dense) for hit in leg or ())
+    by_words, by_meaning = legs.lexical[: base.depth], None if legs.dense is None else legs.dense[: base.depth]
+    known = dict.fromkeys(hit.chunk_id for leg in (by_words, by_meaning) for hit in leg or ())
     for phrase in phrases:
         found = base.search(vector=None, text=phrase.text, filter=filter, limit=_LOOKED_AT).lexical or ()
         known.update(dict.fromkeys(hit.chunk_id for hit in found))
     holding = dict.fromkeys(each.id for each in passages.get(list(known)) if says_together(each, phrases))
     if holding:
-        lexical = _kept(legs.lexical, holding)
+        lexical = _kept(by_words, holding)
         least = lexical[-1].score if lexical else 0.0
         beyond = [LegHit(each, least) for each in holding.keys() - {hit.chunk_id for hit in lexical}]
         lexical = (*lexical, *sorted(beyond, key=lambda hit: hit.chunk_id))
-        dense = _kept(legs.dense, holding) if legs.dense is not None else None
+        dense = None if by_meaning is None else _kept(by_meaning, holding)
         return dataclasses.replace(legs, lexical=lexical, dense=dense), holding, ""
     quoted = ", ".join(f'"{each.text}"' for each in phrases)
     if mode is SearchMode.KEYWORD:
@@ -416,9 +441,9 @@ def first_verbatim(
     if not said:
         return list(ranked)
     known = {hit[0]: hit for hit in ranked}
-    places = {hit[0]: place for place, hit in enumerate(ranked)}
+    places = {hit[0]: place for place, hit in enumerate(ranked[:TOGETHER])}
     words = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(lexical[:BEST_BY_WORDS], start=1)}
     most = ranked[0][1] if ranked else 1.0
-    order = sorted(said, key=lambda each: (-said[each], places.get(each, limit), each))
+    order = sorted(said, key=lambda each: (-said[each], places.get(each, TOGETHER), each))
     first = [known.pop(each, (each, 0.0, None, words[each])) for each in order]
     return [*((each[0], most, *each[2:]) for each in first), *known.values()][:limit]

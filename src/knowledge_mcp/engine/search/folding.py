@@ -17,6 +17,9 @@ from knowledge_mcp.model.query import Hit
 ALIKE = 0.9
 """Share of word runs that two passages must have in common to count as one."""
 
+TOGETHER = 20
+"""Hits among which some are put first or last: so many are found at least, so that pages follow on one another."""
+
 _NUMBER_OR_SIGN = re.compile(r"[\d<>≤≥±](?:(?<=\d)\d*(?:[.,]\d+)*)?")
 _NEGATED = re.compile(r"n't\b")
 _DECISIVE = frozenset(
@@ -105,7 +108,11 @@ def _below_heading(chunk: Chunk) -> str:
 
 
 def indexes_last(hits: Sequence[Hit]) -> list[Hit]:
-    """Put entries of an index behind what they point to; they score no more than the last hit before them."""
+    """Put entries of an index last of `TOGETHER` hits; they score no more than the last one before them."""
+    return [hit for start in range(0, len(hits), TOGETHER) for hit in _texts_first(hits[start : start + TOGETHER])]
+
+
+def _texts_first(hits: Sequence[Hit]) -> list[Hit]:
     entries = [hit for hit in hits if _is_index(hit.chunk)]
     if not entries or len(entries) == len(hits):
         return list(hits)

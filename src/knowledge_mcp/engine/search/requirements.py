@@ -39,7 +39,7 @@ from knowledge_mcp.model.query import (
 from knowledge_mcp.support.checkpoints import check_each
 
 _PLACES = 40
-"""Chunks looked through for sentences, at least."""
+"""Chunks looked through for sentences at once; those of the next so many come behind all of these."""
 _NAMED = 300
 """Chunks that hold an identifier's words and are looked through for the requirement that bears it."""
 _OPAQUE = re.compile(r"(?=\D{0,199}\d)[\w.:/-]{2,200}")
@@ -95,14 +95,14 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     if clause is not None:
         _by_clause(base, clause, filters, records, found)
     named = bool(found.hits)
-    about = SearchAnswer(hits=(), mode=SearchMode.HYBRID, searched_documents=0)
-    if len(found.hits) < query.limit:
-        about = _by_topic(base, query, topic, filters, records, found)
-    ordered = sorted(
-        found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
-    )
-    every = _folded(ordered)
-    hits = tuple(every[: query.limit])
+    about = SearchAnswer(hits=(), mode=SearchMode.HYBRID, searched_documents=0, more=True)
+    end, places, most = query.offset + query.limit, _PLACES, _OTHERS if named else 1.0
+    while len(every := _folded(found.ordered())) <= end and about.more:
+        wider = SearchQuery(text=query.topic, limit=places, filter=And(tuple(filters)))
+        about = search_asked(base, wider, topic)
+        _by_topic(base, query, about, most, records, found)
+        places *= 2
+    hits = tuple(every[query.offset : end])
     answerability = None if named or not hits else about.answerability
     said = named or not hits or _says(base, query.topic, about, hits)
     notes = () if named or not hits else about.notes
@@ -114,7 +114,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
         answerability,
         said,
         notes=notes,
-        more=len(every) > len(hits),
+        more=len(every) > end,
     )
 
 
@@ -142,20 +142,35 @@ def _says(base: Base, topic: str, about: SearchAnswer, hits: Sequence[Requiremen
 
 @dataclass(slots=True)
 class _Found:
-    """Gather hits, each sentence once with its best score."""
+    """Gather hits, each sentence once with its best score, below the turn in which its chunk was looked through."""
 
-    hits: dict[tuple[str, int, int], RequirementHit] = field(default_factory=dict[tuple[str, int, int], RequirementHit])
+    hits: dict[tuple[str, int, int], tuple[int, RequirementHit]] = field(
+        default_factory=dict[tuple[str, int, int], tuple[int, RequirementHit]]
+    )
 
-    @property
-    def most(self) -> float:
-        """Tell how much a hit that was not named may score."""
-        return _OTHERS if self.hits else 1.0
-
-    def add(self, statement: Statement, chunk: Chunk, score: float, record: DocumentRecord | None) -> None:
-        """Keep a hit, unless its sentence is there with a score as good."""
+    def add(
+        self, statement: Statement, chunk: Chunk, score: float, record: DocumentRecord | None, turn: int = 0
+    ) -> None:
+        """Keep a hit, unless its sentence is there from a turn before or with a score as good."""
         place = (chunk.document_id, statement.span.start, statement.span.end)
-        if place not in self.hits or self.hits[place].score < score:
-            self.hits[place] = RequirementHit(statement, chunk, score, cite_statement(statement, chunk, record))
+        known = self.hits.get(place)
+        if known is None or (-known[0], known[1].score) < (-turn, score):
+            self.hits[place] = (
+                turn,
+                RequirementHit(statement, chunk, score, cite_statement(statement, chunk, record)),
+            )
+
+    def ordered(self) -> list[RequirementHit]:
+        """List the hits turn by turn, best first; none scores more than one before it."""
+        lowest, listed = 1.0, list[RequirementHit]()
+        by_score = sorted(
+            self.hits.values(),
+            key=lambda each: (each[0], -each[1].score, each[1].chunk.document_id, each[1].statement.span.start),
+        )
+        for _, hit in by_score:
+            lowest = min(lowest, hit.score)
+            listed.append(hit if hit.score == lowest else replace(hit, score=lowest))
+        return listed
 
 
 def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
@@ -187,25 +202,16 @@ def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records)
 
 
 def _by_topic(
-    base: Base,
-    query: RequirementQuery,
-    topic: EmbeddedQuery,
-    filters: Sequence[Filter],
-    records: Records,
-    found: _Found,
-) -> SearchAnswer:
-    """Search for the topic; returns the search's own answer."""
-    most = found.most
-    wider = SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters)))
-    answer = search_asked(base, wider, topic)
+    base: Base, query: RequirementQuery, about: SearchAnswer, most: float, records: Records, found: _Found
+) -> None:
+    """Add what a search for the topic found; `most` is what such a hit may score."""
     words = base.analyser.query_words(query.topic)
-    records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
-    for hit in check_each(answer.hits):
+    records.expect(hit.chunk.document_id for hit in about.hits if hit.chunk.statements)
+    for place, hit in enumerate(check_each(about.hits)):
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
                 score = most * _score(base, statement, hit, words)
-                found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id))
-    return answer
+                found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id), place // _PLACES)
 
 
 def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:

@@ -6,14 +6,12 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
 from knowledge_mcp.engine.core.citing import cite
-from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import (
     BEST_BY_WORDS,
     Ranked,
@@ -21,30 +19,23 @@ from knowledge_mcp.engine.search.blending import (
     estimate,
     feedback,
     first_verbatim,
+    in_turns,
     nearness,
     phrased,
     places,
     words_in_full,
 )
-from knowledge_mcp.engine.search.folding import folded, indexes_last, per_document
+from knowledge_mcp.engine.search.by_name import defined_first, defining, identifiers_not_found, pinned
+from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, per_document
 from knowledge_mcp.language.names import (
-    Exactness,
-    Name,
-    QuestionNames,
-    best_exactness,
     names_in_question,
-    names_it,
-    term_in_question,
-    term_keys,
 )
-from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.language.phrases import phrases_in
+from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import (
-    And,
-    Equals,
     Filter,
     Hit,
-    In,
     LegHit,
     LegResults,
     NotIn,
@@ -57,196 +48,10 @@ from knowledge_mcp.support.events import log_event
 
 _logger = logging.getLogger(__name__)
 
-_NAMES_LOOKED_AT = 50
-"""Passages with an identifier's words that are looked at."""
 
-_MOST_NAMES_LOOKED_AT = 300
-"""Passages with an identifier's words that are looked at before it is said to stand nowhere."""
-
-_MOST_BESIDE_WORDS = 3
-"""Passages that may be put first where the question asks for more than an identifier."""
-
-_SCORES = {
-    Exactness.OWN: 1.0,
-    Exactness.HEADING: 0.98,
-    Exactness.TITLE: 0.98,
-    Exactness.OPENING: 0.96,
-    Exactness.MENTIONED: 0.94,
-}
-NAMED_FROM = 0.93
-"""Scores above are of passages that bear an identifier of the question."""
-_REST = 0.92
-"""Greatest score of what was not asked for by name, where something was."""
-
-
-def pinned(
-    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked], limit: int
-) -> list[Ranked]:
-    """Put the passages that bear an identifier of the question before all others; at most `limit` in all.
-
-    Where nothing but the identifier is asked, all that bear it come first: those whose own it is, then those titled,
-    opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
-    heads, unless it heads many. Passages named so have scores above .93, all others below.
-    """
-    within, asked, is_document, _ = _requested_by_name(base, question)
-    if not asked.names:
-        return list(ranked)
-    order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
-    places = {hit[0]: place for place, hit in enumerate(ranked)}
-    chunks = passages.get(list(dict.fromkeys([*places, *order])))
-    least = _least(asked)
-    borne: dict[str, tuple[Exactness, Chunk]] = {}
-    for chunk in chunks:
-        exact = best_exactness(chunk, asked.names, least)
-        if within and chunk.document_id not in within:
-            exact = exact if is_document else Exactness.ABSENT
-        elif is_document:
-            exact = max(exact, Exactness.TITLE)
-        borne[chunk.id] = exact, chunk
-    named = [(exact, chunk) for exact, chunk in borne.values() if exact >= least]
-    if asked.alone:
-        documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}
-        last = len(documents)
-        named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
-    else:
-        last = len(places)
-        headed = {(each.document_id, each.section_title) for exact, each in named if exact is Exactness.HEADING}
-        if len(headed) > _MOST_BESIDE_WORDS:
-            named = [each for each in named if each[0] is Exactness.OWN]
-        named.sort(key=lambda each: (-each[0], places.get(each[1].id, last), each[1].index))
-        named = named[:_MOST_BESIDE_WORDS]
-    if not named:
-        return list(ranked)
-    known = {hit[0]: hit for hit in ranked}
-    bearing = [known.pop(chunk.id, (chunk.id, 0.0, None, None)) for _, chunk in named]
-    return _first(bearing, [_SCORES[exact] for exact, _ in named], known.values(), limit)
-
-
-def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
-    """List the passages that define a term of which only the meaning is asked; identifiers are for `pinned`."""
-    term = "" if names_in_question(question).names else term_in_question(question)
-    for key in term_keys(term, base.analyser.term_key):
-        chunk_ids = tuple(each.id for each in base.opened.chunks("term", [key]) if _explains(base, each, key))
-        if not chunk_ids:
-            continue
-        filter_of = _both(filter, In("chunk_id", chunk_ids))
-        found = base.search(vector=None, text=term, filter=filter_of, limit=len(chunk_ids)).lexical
-        if found:
-            return [hit.chunk_id for hit in found]
-    return []
-
-
-def _explains(base: Base, chunk: Chunk, key: str) -> bool:
-    """Tell whether a passage says of a term more than its name: "OC: outage clerk" says nothing of outage clerks."""
-    named = (each for each in chunk.definitions if key in map(base.analyser.term_key, (each.term, *each.aliases)))
-    return any(base.analyser.term_key(each.text) != key for each in named)
-
-
-def defined_first(ranked: Sequence[Ranked], chunk_ids: Sequence[str], limit: int) -> list[Ranked]:
-    """Put the best of the passages that define a term before all others; at most `limit` in all."""
-    if not chunk_ids:
-        return list(ranked)
-    known = {hit[0]: hit for hit in ranked}
-    order = {chunk_id: place for place, chunk_id in enumerate(known)}
-    best = sorted(chunk_ids, key=lambda each: order.get(each, limit))[:_MOST_BESIDE_WORDS]
-    named = [known.pop(each, (each, 0.0, None, None)) for each in best]
-    return _first(named, [_SCORES[Exactness.OWN]] * len(named), known.values(), limit)
-
-
-def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Ranked], limit: int) -> list[Ranked]:
-    """Put what is asked for by name before the rest, whose scores lie below; at most `limit` in all."""
-    first = [(hit[0], score, hit[2], hit[3]) for hit, score in zip(named, scores, strict=True)]
-    return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
-
-
-class _Requested(NamedTuple):
-    """Hold what a question asks for by name.
-
-    Attributes:
-        within: ids of the documents that it names by their designation.
-        names: what is asked for.
-        is_document: whether it is those documents themselves.
-        designations: of stored documents, as the question says them.
-    """
-
-    within: tuple[str, ...]
-    names: QuestionNames
-    is_document: bool
-    designations: tuple[str, ...]
-
-
-def _requested_by_name(base: Base, question: str) -> _Requested:
-    """Tell what a question asks for by name.
-
-    "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
-    """
-    rest, within, designations = question, dict[str, None](), list[str]()
-    for designation, start, end in reversed(list(mentions_at(question))):
-        alike, clause = base.directory().named(designation)
-        document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
-        if document_ids:
-            rest = f"{rest[:start]} clause {clause}{rest[end:]}"
-            within.update(dict.fromkeys(document_ids))
-            designations.append(question[start:end])
-    inside, every = names_in_question(rest), names_in_question(question)
-    if within and inside.names:
-        return _Requested(tuple(within), inside, False, tuple(designations))
-    return _Requested(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))
-
-
-def identifiers_not_found(
-    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
-) -> tuple[str, ...]:
-    """Say which identifiers of a question no passage was found to have, one sentence each."""
-    within, asked, is_document, designations = _requested_by_name(base, question)
-    names = [each for each in asked.names if asked.alone or each.is_identifier]
-    if is_document or not names:
-        return ()
-    designated = " ".join(designations).casefold()
-    inside = _both(filter, In("document_id", within)) if within else filter
-    near = [each for each in passages.get([hit[0] for hit in ranked]) if not within or each.document_id in within]
-    missing = [
-        each for each in names if each.key not in designated and not any(names_it(chunk, each) for chunk in near)
-    ]
-    sentences: list[str] = []
-    for each in missing:
-        found = _candidates(base, QuestionNames((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
-        if not any(names_it(chunk, each) for chunk in passages.get(found)):
-            name = f"Clause {each.text}" if each.is_clause else each.text
-            where = "the document that is named" if within else "what was searched"
-            found_instead = "; what is found has other words or parts of it" if near else ""
-            sentences.append(f"{name} was not found in {where}{found_instead}.")
-    return tuple(sentences)
-
-
-def _candidates(base: Base, asked: QuestionNames, filter: Filter | None, limit: int = _NAMES_LOOKED_AT) -> list[str]:
-    """Name passages that may bear an identifier, the likeliest first."""
-    found: dict[str, None] = {}
-    for each in asked.names:
-        if each.is_clause:
-            found.update(_looked_up(base, each, _both(filter, Equals("clause_number", each.text)), limit))
-        found.update(_looked_up(base, each, filter, limit))
-    return list(found)
-
-
-def _looked_up(base: Base, name: Name, filter: Filter | None, limit: int) -> dict[str, None]:
-    hits = base.search(vector=None, text=name.text, filter=filter, limit=limit).lexical or ()
-    return dict.fromkeys(hit.chunk_id for hit in hits)
-
-
-def _both(filter: Filter | None, other: Filter) -> Filter:
-    return other if filter is None else And((filter, other))
-
-
-def _in(order: Sequence[str], borne: dict[str, tuple[Exactness, Chunk]]) -> list[Chunk]:
-    return [borne[key][1] for key in order if key in borne]
-
-
-def _least(asked: QuestionNames) -> Exactness:
-    if not asked.alone:
-        return Exactness.HEADING
-    numbers = all(each.key.isdigit() for each in asked.names)
-    return Exactness.TITLE if numbers else Exactness.MENTIONED
+def whole(count: int, size: int) -> int:
+    """Round a number of hits up to whole lots."""
+    return -(-count // size) * size
 
 
 def candidates(base: Base, limit: int) -> int:
@@ -338,6 +143,9 @@ _WORDLESS = "The question has no word to look for"
 _SPARE = 10
 """Hits found beyond twice the wanted ones where some will be folded or left out."""
 
+_DEEPEST = 1000
+"""Hits looked through where too many of those are folded or left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
@@ -407,8 +215,22 @@ def _instead(base: Base) -> tuple[str, ...]:
 
 
 def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_edition: bool = False) -> SearchAnswer:
-    """Find the best chunks for a question that was embedded; errors as `search`."""
-    degraded, depth = list(question.degraded), _wanted(base, query)
+    """Find the best chunks for a question that was embedded; errors as `search`.
+
+    The best are the same however many are asked for, so that pages put together are one answer.
+    """
+    wanted = _wanted(base, query)
+    answer, depth = _search_to(base, query, question, wanted, by_edition=by_edition)
+    if not answer.more and depth == wanted < _DEEPEST:
+        answer, _ = _search_to(base, query, question, _DEEPEST, by_edition=by_edition)
+    return answer
+
+
+def _search_to(
+    base: Base, query: SearchQuery, question: EmbeddedQuery, depth: int, *, by_edition: bool
+) -> tuple[SearchAnswer, int]:
+    """Answer from the best `depth` hits; returns how many there were."""
+    degraded = list(question.degraded)
     mode, text, also_asked = question.mode, question.text, question.also_asked
     with base.turn(), base.snapshot():  # a snapshot holds a connection and its memory
         editions = base.editions() if by_edition else None
@@ -418,7 +240,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
             vector=question.vector,
             text=text if mode is not SearchMode.SEMANTIC else None,
             filter=query.filter,
-            limit=max(base.depth, depth) if mode is SearchMode.HYBRID else depth,
+            limit=whole(depth, base.depth) if mode is SearchMode.HYBRID or phrases_in(query.text) else depth,
         )
         mode = _mode_left(legs, mode, degraded)
         statistics = counts_of(base.opened)
@@ -451,7 +273,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
     shown = per_document(shown, query.per_document) if query.per_document is not None else shown
     page = tuple(shown[query.offset : end])
     found_in = (hit.chunk.document_id for hit in page)
-    return SearchAnswer(
+    answer = SearchAnswer(
         hits=page,
         mode=mode,
         searched_documents=statistics.documents,
@@ -462,13 +284,14 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         notes=notes,
         editions=() if editions is None else notes_on(editions, found_in, query.edition),
     )
+    return answer, len(ranked)
 
 
 def _wanted(base: Base, query: SearchQuery) -> int:
     """Say how many hits to find, so that enough are left and it is known whether more follow."""
     end = query.offset + query.limit
     spare = end + _SPARE if query.fold or query.per_document is not None else 1
-    return candidates(base, end + spare)
+    return whole(candidates(base, end + spare), TOGETHER)
 
 
 def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
@@ -510,7 +333,9 @@ def _ranked(
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight
         weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
-        ranked = base.fuse(dense, lexical, weight, query.limit)
+        ranked = in_turns(
+            dense, lexical, base.depth, query.limit, lambda near, said, most, _: base.fuse(near, said, weight, most)
+        )
     if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
         ranked = first_verbatim(passages, query.text, lexical, ranked, query.limit)
         ranked = pinned(base, passages, query.text, query.filter, ranked, query.limit)
@@ -531,14 +356,17 @@ def _blended(
 
     The places told of each hit are those in the legs as they were asked for. `only` names what may be found.
     """
-    depth = max(base.depth, query.limit)
-    cut = len(lexical) >= depth
-    first = blend(dense, lexical, in_full, query.limit, cut=cut)
+
+    def rank(near: Sequence[LegHit] | None, said: Sequence[LegHit] | None, most: int, size: int) -> list[Ranked]:
+        nearest = [hit for hit in near or () if only is None or hit.chunk_id in only]
+        return blend(nearest, said or (), in_full, most, cut=len(said or ()) >= size)
+
+    first = in_turns(dense, lexical, base.depth, query.limit, rank)
+    depth = whole(query.limit, base.depth)
     again = feedback(base, passages, vector, [hit[0] for hit in first], query.filter, depth)
     if again is None:
         return first
-    nearer = again[1] if only is None else [hit for hit in again[1] if hit.chunk_id in only]
-    moved = blend(nearer, lexical, in_full, query.limit, cut=cut)
+    moved = in_turns(again[1], lexical, base.depth, query.limit, rank)
     passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all at once
     near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]

@@ -18,8 +18,9 @@ from typing import Any, cast
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of
 from knowledge_mcp.engine.core.health import sound_answer
 from knowledge_mcp.engine.search.blending import nearness, says_together, score_of, words_in_full
+from knowledge_mcp.engine.search.by_name import NAMED_FROM
 from knowledge_mcp.engine.search.folding import folded
-from knowledge_mcp.engine.search.search import NAMED_FROM, candidates, reranked, search, with_other_words
+from knowledge_mcp.engine.search.search import candidates, reranked, search, with_other_words
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
-from knowledge_mcp.model.query import Filter, SearchMode
+from knowledge_mcp.model.query import MOST_OFFSET, Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, CUT_FROM, NOT_CUT, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, combine_filters, one_or_list
 from knowledge_mcp.surfaces.contract import Response
@@ -106,6 +106,11 @@ Detail = Literal["text", "brief", "full"]
 """How much is said of each result."""
 
 
+SearchCursor = Annotated[
+    int, Field(ge=0, le=MOST_OFFSET, description="next_cursor of the answer before."), UNSAID, WHOLE
+]
+
+
 class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
@@ -115,9 +120,7 @@ class PagedRequest(ScopedRequest):
     max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
         default=None, description="Maximum of one document."
     )
-    cursor: Annotated[int, Field(ge=0, le=1_000), UNSAID, WHOLE] = Field(
-        default=0, description="next_cursor of the answer before."
-    )
+    cursor: SearchCursor = 0
     collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
         default=None, description='Search these; ["*"]: all.'
     )
@@ -161,15 +164,16 @@ class RequirementsRequest(StandardsRequest):
     """Arguments of `knowledge_requirements` (A-REQ-TOOL-003)."""
 
     SUBJECT = "topic"
-    ELSEWHERE = frozenset({"edition"})
+    ELSEWHERE = frozenset({"edition", "cursor"})
     FILTERS = frozenset({"standard", "edition"})
 
     topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(description="Subject or identifier.")
     standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Part of an id or title, e.g. 29148."
+        default=None, description="Part of id or title, e.g. 29148."
     )
     n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Maximum number of results.")
     edition: EditionArgument = None
+    cursor: SearchCursor = 0
 
 
 class NoArguments(StandardsRequest):
@@ -328,7 +332,7 @@ class RequirementsResponse(Response):
     topic: str
     standard_filter: str | None
     total: int = Field(description="Number of results returned.")
-    more: bool = Field(default=False, description="There are others: raise n_results, or narrow the topic.")
+    next_cursor: int = 0
     answerability: Answerability = Field(default="uncertain", description=ABOUT)
     also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = ""

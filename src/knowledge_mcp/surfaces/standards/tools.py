@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any, TypeVar
 
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
@@ -20,7 +21,7 @@ from knowledge_mcp.surfaces.answers import (
     size_of,
     tokens_about,
 )
-from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.contract import Response, Surface, Tool
 from knowledge_mcp.surfaces.standards import passages, shapes
 from knowledge_mcp.surfaces.standards.changes import CHANGE_TOOLS
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
@@ -58,18 +59,24 @@ def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.Lookup
 def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
     """Answer `knowledge_requirements`."""
     answer = knowledge.requirements(
-        RequirementQuery(request.topic, request.standard, request.n_results, request.edition or "")
+        RequirementQuery(request.topic, request.standard, request.n_results, request.edition or "", request.cursor)
     )
     if answer.hits:
         message, suggestions = passages.doubt_about_topic(request.topic, answer)
     else:
+        _refuse_cursor(request.cursor, among=answer.documents != ())
         message, suggestions = passages.explain_no_requirement(knowledge, request, answer)
+    every = [_requirement(hit) for hit in answer.hits]
+    about = [request.topic, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
+    results, cut = _fitting(every, len(every), about)
     return shapes.RequirementsResponse.of(
         answer,
-        results=[_requirement(hit) for hit in answer.hits],
+        results=results,
         topic=request.topic,
         standard_filter=request.standard,
-        total=len(answer.hits),
+        total=len(results),
+        next_cursor=request.cursor + len(results) if answer.more or cut else 0,
+        truncated=cut,
         answerability=in_words(answer.answerability),
         message=message,
         suggestions=suggestions,
@@ -122,6 +129,8 @@ def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse
     return shapes.HealthResponse.of(report, checks=shapes.HealthChecks(**checks))
 
 
+R = TypeVar("R", bound=Response)
+
 _SHELL = 60
 """Tokens of an answer's own names and numbers, about: counted on an answer with all that may stand beside results."""
 
@@ -141,11 +150,7 @@ def _answer_search(
     answer = knowledge.search(query)
     message, suggestions = answer.note, list[str]()
     if not answer.hits:
-        if query.offset and answer.searched_documents:
-            raise InvalidInputError(
-                f"The cursor {query.offset} is behind the last result.",
-                suggestion="Use the `next_cursor` of the answer before, with the same question.",
-            )
+        _refuse_cursor(query.offset, among=answer.searched_documents)
         message, suggestions = passages.explain_no_result(knowledge, request, query, answer)
     elif len(request.document_id or ()) > 1:
         missing = passages.missing_documents(knowledge, request.document_id or ())
@@ -155,11 +160,7 @@ def _answer_search(
     about = [query.text, filters, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
     if request.max_tokens is not None:
         results = passages.within(results, request.max_tokens - _SHELL - tokens_about(compact(about)), query.text)
-    room = ROOM_FOR_RESULTS - size_of(about)
-    results = results[: max(1, fitting_count([each.sent() for each in results], room))]
-    cut = None
-    if omitted := len(answer.hits) - len(results):
-        cut = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
+    results, cut = _fitting(results, len(answer.hits), about)
     return shapes.StandardsSearchResponse.of(
         answer,
         results=results,
@@ -170,10 +171,28 @@ def _answer_search(
         message=message,
         suggestions=suggestions,
         filters_applied=shapes.FilterValues(**filters) if filters else None,
-        next_cursor=query.offset + len(results) if answer.more or omitted else 0,
+        next_cursor=query.offset + len(results) if answer.more or cut else 0,
         truncated=cut,
         keep=["answerability"],
     )
+
+
+def _fitting(results: list[R], found: int, about: list[Any]) -> tuple[list[R], Truncation | None]:
+    """Keep as many results as fit into an answer beside what else it says, and tell how many are left out."""
+    room = ROOM_FOR_RESULTS - size_of(about)
+    kept = results[: max(1, fitting_count([each.sent() for each in results], room))]
+    omitted = found - len(kept)
+    note = "The answer was cut to fit; next_cursor leads on."
+    return kept, Truncation(omitted=omitted, note=note) if omitted else None
+
+
+def _refuse_cursor(cursor: int, *, among: object) -> None:
+    """Refuse to go on behind the last of what there is."""
+    if cursor and among:
+        raise InvalidInputError(
+            f"The cursor {cursor} is behind the last result.",
+            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+        )
 
 
 def _definition(hit: DefinitionHit) -> shapes.DefinitionResult:
@@ -224,7 +243,7 @@ TOOLS = (
     Tool(
         "knowledge_requirements",
         "Find requirements",
-        "List mandatory statements (shall, must) on a topic, with clause number and citation.",
+        "List mandatory statements (shall, must) on a topic, with clause and citation.",
         requirements,
         items="results",
     ),

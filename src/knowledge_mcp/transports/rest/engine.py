@@ -40,7 +40,7 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
-from knowledge_mcp.model.query import RequirementQuery, SearchQuery
+from knowledge_mcp.model.query import MOST_OFFSET, RequirementQuery, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote.failures import error_object
@@ -317,9 +317,11 @@ def _within_limits(value: object) -> None:
     """Refuse questions that no surface would ask; what a surface checks, a bare client may not have."""
     match value:
         case SearchQuery():
-            fits = 1 <= len(value.text) <= 2000 and 1 <= value.limit <= 100 and 0.0 <= (value.weight or 0.0) <= 1.0
+            fits = 1 <= len(value.text) <= 2000 and 1 <= value.limit <= 100 and 0 <= value.offset <= MOST_OFFSET
+            fits = fits and 0.0 <= (value.weight or 0.0) <= 1.0
         case RequirementQuery():
-            fits = 1 <= len(value.topic) <= 1000 and 1 <= value.limit <= 50 and len(value.standard or "") <= 100
+            fits = 1 <= len(value.topic) <= 1000 and 1 <= value.limit <= 50 and 0 <= value.offset <= MOST_OFFSET
+            fits = fits and len(value.standard or "") <= 100
         case str():
             fits = len(value) <= 2000
         case _:
