@@ -205,6 +205,19 @@ def test_pages_that_send_on_to_one_place_are_no_documents_and_overwrite_none(sit
     assert "sign in" not in knowledge("documents", "show", stored[url(site, "/doors")], "--text").out.lower()
 
 
+def test_a_page_that_asks_to_sign_in_keeps_its_document(site: Site, knowledge: Command) -> None:
+    site.handlers["/doors"] = answer(DOORS)
+    knowledge("sources", "add", url(site, "/doors"), "--name", "page")
+    assert knowledge("sync").code == 0
+    stored = held(knowledge)
+    form = b"<html><form><input type=password></form><p>Sign in.</p></html>"
+    site.handlers |= {"/doors": redirect("/login?next=/doors"), "/login": answer(form)}
+    done = knowledge("sync")
+    assert done.code == 3
+    assert "a page to sign in" in f"{done.out}{done.err}".replace("\n", " ")
+    assert held(knowledge) == stored
+
+
 def test_a_sitemap_may_name_its_pages_by_http_or_by_their_paths(site: Site, knowledge: Command) -> None:
     site.handlers |= {
         "/sitemap.xml": sitemap(site, url(site, "/doors").replace("https:", "http:"), "ropes"),

@@ -42,6 +42,43 @@ def test_a_page_comes_as_the_bytes_that_it_is(world: World) -> None:
     assert found.url == world.url("/bridges")
 
 
+FORM = b"<html><form action=x><input name=u><input type='password' name=p></form></html>"
+
+
+@pytest.mark.parametrize(
+    ("leads_to", "page"),
+    [
+        ("/login.action?os_destination=%2Fpages%2Fdoors", FORM),
+        ("/users/sign_in", FORM),
+        ("/auth/realms/x?redirect_uri=https%3A%2F%2Fsite.example.org%2Fpages%2Fdoors", FORM),
+        ("/sso?RelayState=%252Fpages%252Fdoors", b"<html><body><script>go()</script></body></html>"),
+    ],
+)
+def test_a_page_to_sign_in_is_no_document(world: World, leads_to: str, page: bytes) -> None:
+    world.site.handlers |= {"/pages/doors": redirect(leads_to), leads_to.partition("?")[0]: answer(page)}
+    with pytest.raises(AuthError, match=r"/pages/doors sends on to .*, a page to sign in") as refused:
+        world.fetch("/pages/doors")
+    assert "bring the document as a file" in refused.value.suggestion
+
+
+@pytest.mark.parametrize(
+    ("asked", "leads_to", "page"),
+    [
+        ("/doors", "/en/doors", FORM),  # a form at the head of each page
+        ("/login-guide", "/login-guide/", b"<html><p>How to sign in.</p></html>"),
+        ("/doors", "/search?q=/doors", b"<html><p>The door shall close.</p></html>"),
+        ("/users/sign_in", "/users/sign_in", FORM),  # whoever asks for it gets it
+    ],
+)
+def test_other_pages_are_documents_although_they_mention_signing_in(
+    world: World, asked: str, leads_to: str, page: bytes
+) -> None:
+    if asked != leads_to:
+        world.site.handlers[asked] = redirect(leads_to)
+    world.site.handlers[leads_to.partition("?")[0]] = answer(page)
+    assert world.fetch(asked).content == page
+
+
 @pytest.mark.parametrize(
     ("sent", "kind"),
     [

@@ -203,6 +203,30 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WHOLE = frozenset({200, 203})
 
 
+_PASSWORD = re.compile(rb"""type\s{0,9}=\s{0,9}["']?password""", re.I)
+_SIGN_IN = re.compile(r"(?<![a-z])(?:(?:log|sign)[-_]?(?:in|on)|sso|saml2?|oauth2?|openid|authenticate)(?![a-z])", re.I)
+_BY_HAND = "Nothing is fetched with credentials; bring the document as a file."
+
+
+def sign_in_error(asked: WebAddress, address: WebAddress, content: bytes) -> KnowledgeError | None:
+    """Make the error of a page to sign in that an address was sent on to; None where it is another page.
+
+    Two of three tell it: its address takes along where to go back to, its address says what it is, it asks for a
+    password.
+    """
+    if address.url == asked.url:
+        return None
+    signs = (
+        len(asked.path) > 1 and unquote(asked.path) in unquote(unquote(address.query)),
+        _SIGN_IN.search(f"{address.host}{address.path}") is not None,
+        _PASSWORD.search(content) is not None,
+    )
+    if sum(signs) < 2:
+        return None
+    message = f"{asked.display_url} sends on to {address.origin}{address.path}, a page to sign in."
+    return AuthError(message, suggestion=_BY_HAND)
+
+
 def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | None:
     """Make the error of an answer's status; None where a document comes with it."""
     status, url = head.status, address.display_url
@@ -215,7 +239,7 @@ def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | No
         return AuthError(
             f"{url} is not open to everyone.",
             details=details,
-            suggestion="Nothing is fetched with credentials; bring the document as a file.",
+            suggestion=_BY_HAND,
         )
     if status == 429:
         return RateLimitedError(

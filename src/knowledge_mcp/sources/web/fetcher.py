@@ -40,6 +40,7 @@ from knowledge_mcp.sources.web.content import (
     kind_by_content,
     kind_by_header,
     refused_kind,
+    sign_in_error,
     status_error,
     with_extension,
 )
@@ -148,7 +149,7 @@ class WebFetcher:
             cancelled: asked now and then whether to stop.
 
         Raises:
-            AuthError: the login was refused.
+            AuthError: the login was refused, or the address leads to a page to sign in.
             KnowledgeError: as `fetch`.
         """
         headers = (*question.headers, *([("Authorization", login)] if login else []))
@@ -166,6 +167,8 @@ class WebFetcher:
             address = parse_address(url)
             request = WebRequest(question.method, headers, question.body)
             found = journey.answer(address, request, _document if as_document else _plain_answer)
+            if as_document and (failed := sign_in_error(address, parse_address(found.url), found.body)) is not None:
+                raise failed
         except InvalidInputError as error:
             # A path may be a secret as well: some addresses are all that it takes to read what is there.
             log_event(logger, logging.WARNING, "web_fetch_refused", reason=_PATH.sub(r"\1/…", error.message))
