@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -212,3 +213,51 @@ def test_links_name_items_of_several_documents_by_their_own_ids() -> None:
 
 def test_sets_without_any_chance_have_no_likely_link() -> None:
     assert likely_from(np.zeros((1, 4), np.float32), 1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unlike SYS-3, the display shall show warnings only.",
+        "The colour is not covered by SYS-3 and is set by the customer.",
+        "Alarms are logged by hand instead of the way of SYS-3.",
+        "SYS-3: not yet implemented.",
+        "[SYS-3] is not tested here.",
+        "This module doesn't implement SYS-3.",
+        "Not covered: SYS-8, SYS-3 and SYS-9",
+        "SYS-3 wird nicht geprüft.",
+        "Anders als in SYS-3 wird von Hand protokolliert.",
+        "Contrairement à SYS-3, le journal est manuel.",
+    ],
+)
+def test_an_item_that_says_it_does_not_meet_another_is_not_linked_with_it(text: str) -> None:
+    sources = [TraceItem("SYS-3", "", "The controller shall log every alarm.", "a")]
+    found = trace(sources, [TraceItem("SWR-3", "", f"{text} The controller logs every alarm.", "b")], _everything)
+    assert not found.links
+    assert [each.id for each in found.untraced_sources] == ["SYS-3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The pump shall not exceed 5 bar (SYS-3).",
+        "Implements SYS-3, not only in part.",
+        "This does not only implement SYS-3 but logs warnings too.",
+        "The level shall not be read twice. Satisfies: SYS-3",
+        "Unlike before, SYS-3 is met by the controller.",
+        "SYS-3 shall not be met by hand but by the controller.",
+        "Not covered: SYS-8. Covers SYS-3.",
+        "Unlike SYS-3 said at first. Traces to SYS-3",
+    ],
+)
+def test_a_denial_of_something_else_leaves_a_link_declared(text: str) -> None:
+    sources = [TraceItem("SYS-3", "", "The controller shall log every alarm.", "a")]
+    found = trace(sources, [TraceItem("SWR-3", "", text, "b")], _everything)
+    assert [each.verdict for each in found.links] == [Verdict.DECLARED]
+
+
+def _everything(
+    sources: Sequence[str], targets: Sequence[str], least: float
+) -> tuple[Sequence[tuple[int, int, float]], float, bool]:
+    """Propose every pair, as if all were alike."""
+    return [(one, other, 0.9) for one in range(len(sources)) for other in range(len(targets))], 0.5, True

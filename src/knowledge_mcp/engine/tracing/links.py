@@ -34,6 +34,29 @@ _UP_TO = re.compile(
     r"[\])]?\s{0,3}(?:to|through|thru|bis|à|a|\.{2,3}|[…–—-])\s{0,3}[\[(]?(?P<stem>[^\W\d][\w.:/-]{0,60}?)?(?P<last>\d{1,9})(?!\w)"
 )
 """What makes a range of the code before it: "REQ-1 to REQ-5", "REQ-1..5"."""
+_MEETS = (
+    r"(?:cover|address|implement|satisf|fulfil|meet|met\b|trace|verif|test|appl|part\b|deriv|support|consider"
+    r"|abgedeckt|erfüll|umgesetzt|geprüft|behandelt|Teil\b|couvert|satisfai|réalis|vérifi|cubiert|cumpl|verific)\w{0,12}"
+)
+"""What an item does to another that it meets or tests; denied, the two belong apart."""
+_NOT = r"(?:\b(?:not|never|nicht|pas|no)|n['’]t)\s+(?!only\b|merely\b|just\b|nur\b|seulement\b|sólo\b|solo\b)"
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:unlike|instead\s+of|rather\s+than|other\s+than|in\s+contrast\s+to|as\s+opposed\s+to|contrary\s+to|except"
+    r"|excluding|(?:differs?|deviat\w{1,4})\s+from|anders\s+als|statt|anstelle|im\s+Gegensatz\s+zu|abweichend\s+von|außer"
+    r"|contrairement\s+[àa]|au\s+lieu\s+de|sauf|hormis|a\s+diferencia\s+de|en\s+lugar\s+de|excepto|salvo)\b"
+    rf"|{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS})"
+    r"(?:\s+[^\W\d_]{1,14}){0,3}\s{0,3}[:(\[]?\s{0,3}"
+    r"(?:[\w.:/-]{0,39}\d\s{0,3}(?:,|\b(?:and|or|und|oder|et|ou|y|o)\b)\s{0,3}){0,4}\Z",
+    re.IGNORECASE,
+)
+_DENIED_BEHIND = re.compile(
+    r"[\])]?\s{0,3}(?:[:,–-]\s{0,3})?"
+    r"(?:(?:is|are|was|were|has|have|had|been|does|do|did|wird|werden|wurde|wurden|ist|sind|est|sont|n['’]est|se|fue|yet)\s+){0,2}"
+    rf"{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS}",
+    re.IGNORECASE,
+)
+_NEAR = 100
+"""Characters before a code that may say that it is not met."""
 _LONGEST_RANGE = 1000
 """Items that a range stands for at most; longer ones are no range of ids."""
 
@@ -155,7 +178,9 @@ def trace(
     declared = {pair for pair in _declared_links(sources, targets) if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
+    denied = {*_declared_links(sources, targets, denied=True)} - declared
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
+    proposed = {pair: share for pair, share in proposed.items() if pair not in denied}
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
     witness = _Witness([*sources, *targets])
     found: list[TraceLink] = []
@@ -181,14 +206,19 @@ def trace(
     )
 
 
-def _declared_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Iterator[tuple[str, str]]:
-    """Yield what the items say of themselves: links that they list, and ids of the other set in their text."""
+def _declared_links(
+    sources: Sequence[TraceItem], targets: Sequence[TraceItem], *, denied: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield what the items say of themselves: links that they list, and ids of the other set in their text.
+
+    With `denied` those that their text says are none.
+    """
     back, there = _by_name(sources), _by_name(targets)
     for each in check_each(sources):
-        for name in _named_by(each, there):
+        for name in _named_by(each, there, denied=denied):
             yield each.id, there[name]
     for each in check_each(targets):
-        for name in _named_by(each, back):
+        for name in _named_by(each, back, denied=denied):
             yield back[name], each.id
 
 
@@ -200,28 +230,42 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
     }
 
 
-def _named_by(item: TraceItem, known: Mapping[str, str]) -> set[str]:
+def _named_by(item: TraceItem, known: Mapping[str, str], *, denied: bool = False) -> set[str]:
     """List what an item is linked with by its own words: links that it lists, and codes in what its document says."""
     said = "\n".join((item.words, item.beside, *item.attributes.values()))
-    named = {*names_in(said, known)} - {item.id, item.name}
-    return named.union(*(_leads_to(link, known) for link in item.links))
+    named = {*names_in(said, known, denied=denied)} - {item.id, item.name}
+    return named if denied else named.union(*(_leads_to(link, known) for link in item.links))
 
 
 def _leads_to(link: str, known: Container[str]) -> set[str]:
     return {link} if link in known else {*names_in(link, known)}
 
 
-def names_in(text: str, known: Container[str]) -> Iterator[str]:
-    """Yield the ids that a text names, those in a range too; "REQ-7/REQ-8" and "REQ-7/8" are two."""
+def names_in(text: str, known: Container[str], *, denied: bool = False) -> Iterator[str]:
+    """Yield the ids that a text names, those in a range too; "REQ-7/REQ-8" and "REQ-7/8" are two.
+
+    One that it names as not met ("unlike REQ-3", "REQ-3 is not covered") is not among them; with `denied` these alone.
+    """
     for match in _CODE.finditer(text):
-        whole = match[0]
-        if whole in known:
-            yield whole
-        else:
-            first, *others = _JOINED.split(whole)
-            stem = numbered["stem"] if (numbered := _NUMBERED.fullmatch(first)) else ""
-            yield from (each for each in (first, *others, *(stem + each for each in others)) if each in known)
-        yield from (each for each in _range_behind(match, text) if each in known)
+        found = [*_ids_at(match, text, known)]
+        if found and _is_denied(match, text) == denied:
+            yield from found
+
+
+def _is_denied(match: re.Match[str], text: str) -> bool:
+    near = text[max(0, match.start() - _NEAR) : match.start()]
+    return bool(_DENIED_BEFORE.search(near) or _DENIED_BEHIND.match(text, match.end()))
+
+
+def _ids_at(match: re.Match[str], text: str, known: Container[str]) -> Iterator[str]:
+    whole = match[0]
+    if whole in known:
+        yield whole
+    else:
+        first, *others = _JOINED.split(whole)
+        stem = numbered["stem"] if (numbered := _NUMBERED.fullmatch(first)) else ""
+        yield from (each for each in (first, *others, *(stem + each for each in others)) if each in known)
+    yield from (each for each in _range_behind(match, text) if each in known)
 
 
 def _range_behind(match: re.Match[str], text: str) -> Iterator[str]:
