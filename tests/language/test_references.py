@@ -110,11 +110,27 @@ def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets
         ("in accordance with 5.3 and 5.6", ["5.3", "5.6"]),
         ("sections 1 through 3 of ISO 9001", ["ISO 9001 1", "ISO 9001 3", "ISO 9001 2"]),
         ("Clauses 4.1 to 5.6 apply", ["4.1", "5.6"]),
+        ("see Sections 4–7", ["4", "7", "5", "6"]),
+        ("Clauses 5.3—5.6 apply", ["5.3", "5.6", "5.4"]),
+        ("Annexes A–D apply", ["Annex A", "Annex D", "Annex B", "Annex C"]),
+        ("See Annexes B and C", ["Annex B", "Annex C"]),
+        ("Tables 3 to 5", ["Table 3", "Table 5", "Table 4"]),
+        ("Figs. 2 and 3", ["Figure 2", "Figure 3"]),
+        ("Tables A.1, A.2 and B.3", ["Table A.1", "Table A.2", "Table B.3"]),
+        ("Tables 3 and 4 of ISO 9001", ["ISO 9001 Table 3", "ISO 9001 Table 4"]),
+        ("In Annex A, I say what Table 3, 20 kg and Table 7 and 5 mm mean", ["Annex A", "Table 3", "Table 7"]),
     ],
 )
 def test_a_range_refers_to_the_clauses_between_its_ends(text: str, targets: list[str]) -> None:
     clauses = {"4", "5", "6", "7", "4.1", "5.3", "5.4", "5.6"}
     assert [each.target for each in find_references(text, clauses=clauses)] == targets
+
+
+def test_annexes_in_german_and_french_are_listed() -> None:
+    found = find_references("Die Anhänge A bis C gelten, siehe auch die Tabellen 1 und 2.", language="de")
+    assert [each.target for each in found] == ["Annex A", "Annex C", "Annex B", "Table 1", "Table 2"]
+    found = find_references("Les annexes A et B s'appliquent.", language="fr")
+    assert [each.target for each in found] == ["Annex A", "Annex B"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from knowledge_mcp.language.multilingual.places import ENGLISH_PLACES, PLACE_WORDS, PlaceWords
 from knowledge_mcp.language.multilingual.recognition import language_of
@@ -62,20 +63,24 @@ def _part(words: PlaceWords) -> str:
 def _places(words: PlaceWords, first: str) -> str:
     """Say how places are written in a language; `first` are the letters that a reference may begin with."""
     number = rf"(?:{_NUMBER}|{_DEEP}){_TAIL}"
+    joint = rf"(?:\s*(?:{words.joints}|,\s*and)\s+|[–—])"
     return (
         rf"(?<![\w./-])(?=[{first}])(?:(?:{_DOCUMENTS}){_part(words)}?"
         rf"|(?P<cited>(?:\[(?P<cited_name>[A-Z\d][\w.+/-]{{0,40}})\]{{1,2}}|\{{\{{[!?]?(?P<braced_name>[A-Z][\w.+/-]{{0,40}})\}}\}})"
         rf",?\s+(?:(?:{words.parts}|§+)\s*(?P<cited_number>{_NUMBER}){_TAIL}|(?:{words.annexes})\s+(?P<cited_annex>{_ANNEX}))(?!\w))"
-        rf"|(?P<annex>(?:(?:{words.see})\s+)?(?:{words.annexes})\s+(?P<annex_number>{_ANNEX})(?![\w]))"
-        rf"|(?P<table>(?:(?:{words.see})\s+)?(?:{words.tables})\s+(?P<table_number>{_TABLE})(?![\w]))"
-        rf"|(?P<figure>(?:(?:{words.see})\s+)?(?:{words.figures})\s+(?P<figure_number>{_TABLE})(?![\w]))"
+        rf"|(?P<annex>(?:(?:{words.see})\s+)?(?:{words.annexes})\s+(?P<annex_number>{_ANNEX})(?!\w)"
+        rf"(?P<annex_more>(?:{joint}{_ANNEX}(?![\w%]|[.,]\d))*))"
+        rf"|(?P<table>(?:(?:{words.see})\s+)?(?:{words.tables})\s+(?P<table_number>{_TABLE})(?!\w)"
+        rf"(?P<table_more>(?:{joint}{_TABLE}(?![\w%]|[.,]\d))*))"
+        rf"|(?P<figure>(?:(?:{words.see})\s+)?(?:{words.figures})\s+(?P<figure_number>{_TABLE})(?!\w)"
+        rf"(?P<figure_more>(?:{joint}{_TABLE}(?![\w%]|[.,]\d))*))"
         rf"|(?P<clause>(?:(?:{words.see}|in|per|with)\s+)?"
         rf"(?:(?:{words.clauses}|(?P<relative>{words.relative})|(?P<known>{words.known}))\s+|(?<!§)§++\s*)"
         rf"(?P<clause_number>{number})(?![\w%]|\.\d)"
         rf"(?:(?:,?\s+(?:{words.below})\s+{_ITEM}(?:\s*(?:{words.joints})\s+{_ITEM})*){{1,4}}"
-        rf"|(?P<more>(?:\s*(?:{words.joints}|,\s*and)\s+{number}(?![\w%]))*)))"
+        rf"|(?P<clause_more>(?:{joint}{number}(?![\w%]))*)))"
         rf"|(?P<see>(?P<lead>{words.see}|{words.leads})\s+(?P<see_number>{_DEEP}{_TAIL})"
-        rf"(?P<see_more>(?:\s*(?:{words.joints})\s+{_DEEP}{_TAIL})*)"
+        rf"(?P<see_more>(?:{joint}{_DEEP}{_TAIL})*)"
         rf"(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|{words.units})\b)))"
     )
 
@@ -86,8 +91,12 @@ _PLACES = {
 }
 """By language; English has no code here."""
 _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
+_ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
+_TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
-_RANGE = re.compile(r"\s*(?:to|through|bis|à|a|–|-)\s*")
+_PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge)\s+\Z")
+"""The end of "Tables", "Figs.", "Tableaux" and "Anhänge": behind "Annex" and its like stands one letter."""
+_RANGE = re.compile(r"\s*(?:to|through|bis|à|a|–|—|-)\s*")
 _LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
 _LONGEST_RANGE = 50
 """Clauses that a range passes over at most: in longer ones the words join two numbers otherwise."""
@@ -95,7 +104,7 @@ _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)\Z")
 _ANY = re.compile(
-    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANLAGE|ANEXO|APÉNDICE"
+    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANLAGE|ANEXO|APÉNDICE"
 )
 """What every reference holds: a number, but for annexes, which have letters."""
 
@@ -294,13 +303,16 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
         place = f"Annex {annex}" if annex else match.group("cited_number")
         name = _cited(match.group("cited_name") or match.group("braced_name"))
         return [Reference(shown, ReferenceKind.DOCUMENT, f"{name} {place}", span)]
-    for name, kind, word in (
-        ("annex", ReferenceKind.ANNEX, "Annex"),
-        ("table", ReferenceKind.TABLE, "Table"),
-        ("figure", ReferenceKind.FIGURE, "Figure"),
+    for name, kind, numbers in (
+        ("annex", ReferenceKind.ANNEX, _ANNEX_NUMBERS),
+        ("table", ReferenceKind.TABLE, _TABLE_NUMBERS),
+        ("figure", ReferenceKind.FIGURE, _TABLE_NUMBERS),
     ):
         if match.group(name):
-            return [Reference(shown, kind, f"{word} {match.group(name + '_number')}", span)]
+            return [
+                Reference(_WHITE.sub(" ", each.of(match.string)), kind, f"{name.capitalize()} {number}", each)
+                for each, number in _listed(match, name, numbers)
+            ]
     for name in ("clause", "see"):
         if match.group(name):
             is_meant = owned or _is_own(match, name, clauses, counted=counted)
@@ -333,25 +345,50 @@ def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counte
 
 def _clauses(match: re.Match[str], name: str, clauses: Collection[str], *, owned: bool) -> list[Reference]:
     """List the clauses that a match names, the first with the words before it, and those that "4 to 6" passes over."""
-    text = match.string
-    behind = match.end(f"{name}_number")
-    more = match.span("more" if name == "clause" else "see_more")
-    others = [each.span() for each in _NUMBERS.finditer(text, *more)] if more[1] > more[0] else []
-    places = [(match.start(), behind if others else match.end()), *others]
-    targets = [_target(match[f"{name}_number"], clauses), *(_target(text[a:b], clauses) for a, b in others)]
-    found = list(zip(places, targets, strict=True))
-    for ((start, end), one), ((begin, stop), other) in itertools.pairwise(tuple(found)):
-        if _RANGE.fullmatch(text, end, begin):
-            found += [((start, stop), each) for each in _between(one, other) if owned or each in clauses]
+    meant = partial(_target, clauses=clauses)
     return [
-        Reference(_WHITE.sub(" ", text[first:last]), ReferenceKind.CLAUSE, target, Span(first, last))
-        for (first, last), target in found
+        Reference(_WHITE.sub(" ", span.of(match.string)), ReferenceKind.CLAUSE, target, span)
+        for span, target in _listed(match, name, _NUMBERS, meant, None if owned else clauses)
         if target in clauses or not _YEAR.fullmatch(target)
     ]
 
 
+def _listed(
+    match: re.Match[str],
+    name: str,
+    numbers: re.Pattern[str],
+    meant: Callable[[str], str] = str,
+    there: Collection[str] | None = None,
+) -> list[tuple[Span, str]]:
+    """List the places that a match names, the first with the words before it, then those that a range passes over.
+
+    Args:
+        match: of a reference.
+        name: of the group; its number and what follows it have groups of their own.
+        numbers: what a number behind the first looks like.
+        meant: gives the number that is meant.
+        there: where given, only these are passed over.
+    """
+    text, more = match.string, match.span(f"{name}_more")
+    others = [Span(*each.span()) for each in numbers.finditer(text, *more)] if more[1] > more[0] else []
+    if name not in {"clause", "see"} and not _PLURAL.search(text, match.start(), match.start(f"{name}_number")):
+        others = []
+    end = match.end(f"{name}_number") if others or more[1] > more[0] else match.end()
+    found = [
+        (Span(match.start(), end), meant(match[f"{name}_number"])),
+        *((each, meant(each.of(text))) for each in others),
+    ]
+    for (before, one), (behind, other) in itertools.pairwise(tuple(found)):
+        if _RANGE.fullmatch(text, before.end, behind.start):
+            passed = Span(before.start, behind.end)
+            found += [(passed, each) for each in _between(one, other) if there is None or each in there]
+    return found
+
+
 def _between(one: str, other: str) -> Iterator[str]:
-    """Yield the numbers between two that differ in their last part: 5.4 and 5.5 of "5.3 to 5.6"."""
+    """Yield the numbers between two that differ in their last part: 5.4 and 5.5 of "5.3 to 5.6"; B of "A to C"."""
+    if len(one) == len(other) == 1 and one.isalpha() and other.isalpha():
+        yield from map(chr, range(ord(one) + 1, ord(other)))
     first, last = _LAST_PART.fullmatch(one), _LAST_PART.fullmatch(other)
     if first and last and first["rest"] == last["rest"] and int(last["part"]) <= int(first["part"]) + _LONGEST_RANGE:
         yield from (f"{first['rest']}{part}" for part in range(int(first["part"]) + 1, int(last["part"])))
