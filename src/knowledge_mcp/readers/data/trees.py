@@ -11,7 +11,6 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.model.document import BlockKind
@@ -25,14 +24,12 @@ from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
     corrupted,
-    foreign_in,
     local_name,
-    mislabelled,
     without_namespace,
 )
 from knowledge_mcp.readers.shared.equations import write_equations
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece, table_piece
-from knowledge_mcp.readers.shared.text import NotTextError, decode_text, nonblank_text_of
+from knowledge_mcp.readers.shared.text import NotTextError, bytes_of, decode_text, nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 
@@ -191,10 +188,8 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if _holds_needs(loaded):
         yield from as_document(needs_in(text), check=check)
         return
-    if check:
-        yield {"pages": None}
-        return
-    yield from messages(_json_pieces(loaded, warning))
+    if not check:
+        yield from messages(_json_pieces(loaded, warning))
 
 
 def _holds_needs(loaded: Any) -> bool:
@@ -280,18 +275,11 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no XML, empty, too large or nested too deep.
     """
-    with Path(path).open("rb") as stream:
-        what = foreign_in(stream, markup=False)
-    if what:
-        raise mislabelled(_XML, what)
-    if Path(path).stat().st_size > _MOST_BYTES:
-        raise Refusal("too_large", f"It holds more than {_MOST_BYTES // 1_000_000} MB.", suggestion="Split it.")
-    root = _xml_parsed(Path(path).read_bytes())
+    root = _xml_parsed(bytes_of(path, _XML, most=_MOST_BYTES))
     if root.tag == _XHTML:
         yield from page(path, check=check)
         return
     if check:
-        yield {"pages": None}
         return
     write_equations(root)
     if is_rfc(root):

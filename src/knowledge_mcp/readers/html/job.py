@@ -209,12 +209,10 @@ def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> I
     """
     text, warning = text_of(path, _EXPECTED)
     root = parse_html(text)
-    if check:
-        if not any(str(words).strip() for words in root.itertext()):
-            raise Refusal("empty", "The page has no text.")
-        yield {"pages": None}
-        return
-    yield from messages(_pieces(root, warning, uri, main_text=main_text))
+    if not check:
+        yield from messages(_pieces(root, warning, uri, main_text=main_text))
+    elif not any(str(words).strip() for words in root.itertext()):
+        raise Refusal("empty", "The page has no text.")
 
 
 def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterator[Piece]:

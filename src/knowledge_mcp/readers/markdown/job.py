@@ -17,7 +17,7 @@ from knowledge_mcp.readers.markdown.boxes import read_boxes
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
-from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
+from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts, too_much
 from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
@@ -145,14 +145,14 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
     from knowledge_mcp.readers.markdown.walker import MarkdownWalker
 
     if len(body) > MOST_TEXT:
-        raise _too_long()
+        raise too_much()
     if any(part.count("[") > _MAX_BRACKETS for part in body.split("\n\n")):
         raise _too_many_brackets()
     try:
         source, marks = without_markers(body, _blocks)
         tokens = _parse(source)
     except _TooManyTokensError as error:
-        raise _too_long() from error
+        raise too_much() from error
     for sentence in marks.warnings:
         builder.warn(sentence)
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):
@@ -252,14 +252,6 @@ def _too_many_brackets() -> Refusal:
         "unsupported",
         f"There are more than {_MAX_BRACKETS} brackets in one paragraph.",
         suggestion="Split the paragraph by empty lines.",
-    )
-
-
-def _too_long() -> Refusal:
-    return Refusal(
-        "too_large",
-        f"It holds more than {MOST_TEXT // 1_000_000} million characters of text, or as many marks.",
-        suggestion="Split it into several files.",
     )
 
 

@@ -32,10 +32,8 @@ def epub(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
                 suggestion="Get a copy without protection from its publisher.",
             )
         properties, chapters, missing = _package(archive)
-        if check:
-            yield {"pages": None}
-            return
-        yield from messages(_pieces(archive, chapters, properties, missing))
+        if not check:
+            yield from messages(_pieces(archive, chapters, properties, missing))
 
 
 def _pieces(

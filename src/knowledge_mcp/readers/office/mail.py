@@ -20,7 +20,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.containers import OLE, corrupted, foreign, magic_of, mislabelled
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, piece
-from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.readers.shared.text import NotTextError, bytes_of, decode_text
 from knowledge_mcp.support.charsets import decoded
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -62,10 +62,8 @@ def msg(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
                 raise _other(container)
             if _is_truncated(path):
                 raise corrupted(_EXPECTED, "the file ends before its last sector")
-            if check:
-                yield {"pages": None}
-                return
-            yield from messages(_pieces(_Message(container)))
+            if not check:
+                yield from messages(_pieces(_Message(container)))
     except (OSError, ValueError, IndexError, KeyError, TypeError, struct.error, AttributeError) as error:
         raise corrupted(_EXPECTED, error) from error
 
@@ -232,19 +230,13 @@ def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is none, damaged, empty or too large.
     """
-    what = foreign(magic_of(path))
-    if what:
-        raise mislabelled(_MAIL, what)
-    if Path(path).stat().st_size > _MOST_BYTES:
-        raise Refusal("too_large", f"It holds more than {_MOST_BYTES // 1_000_000} MB.", suggestion="Split it.")
+    data = bytes_of(path, _MAIL, markup=True)
     try:
-        mail = BytesParser(policy=email.policy.default).parsebytes(Path(path).read_bytes())
+        mail = BytesParser(policy=email.policy.default).parsebytes(data)
         if not any(mail.get(name) for name in ("from", "to", "date", "subject", "message-id", "received")):
             raise corrupted(_MAIL, "it has no header")
-        if check:
-            yield {"pages": None}
-            return
-        yield from messages(_mail_pieces(mail))
+        if not check:
+            yield from messages(_mail_pieces(mail))
     except RecursionError as error:
         raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, LookupError) as error:

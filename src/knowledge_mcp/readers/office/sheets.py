@@ -187,10 +187,8 @@ def _new(
             book: Any = openpyxl.load_workbook(one, read_only=True, data_only=True)
             formulas = any(each.has_formulas for each in marks.values())
             written: Any = openpyxl.load_workbook(other, read_only=True) if formulas else None
-            if check:
-                yield {"pages": None}
-                return
-            yield from messages(_new_pieces(archive, book, written, marks))
+            if not check:
+                yield from messages(_new_pieces(archive, book, written, marks))
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError) as error:
         raise corrupted(_EXPECTED, error) from error
 
@@ -288,10 +286,8 @@ def _old(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     try:
         # sheets are parsed one by one; the log of odd records is nobody's reading
         book: Any = xlrd.open_workbook(path, on_demand=True, formatting_info=True, logfile=io.StringIO())
-        if check:
-            yield {"pages": None}
-            return
-        yield from messages(_old_pieces(book))
+        if not check:
+            yield from messages(_old_pieces(book))
     except XLRDError as error:
         raise _old_refusal(path, error) from error
     except (ValueError, IndexError, KeyError, AssertionError, TypeError, AttributeError, OverflowError) as error:

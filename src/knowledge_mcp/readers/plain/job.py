@@ -6,7 +6,6 @@ as they stand there.
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import re
@@ -18,12 +17,11 @@ from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.job import compose
 from knowledge_mcp.readers.plain.layout import PITCH, TextPage, TextRow, lay_out, runs_of, text_pages
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
-from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
 from knowledge_mcp.readers.shared.layout import letters_of, unpacked
-from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
+from knowledge_mcp.readers.shared.pieces import too_much
+from knowledge_mcp.readers.shared.text import text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_MOST_BYTES = 64_000_000
 _MOST_ROWS = 200_000
 """Rows up to which a text is laid out as pages: 3,500 printed ones. What is longer is a log or a table."""
 _BLANK = "\ufeff\u200b \t\r\n\x0b\x0c\ufffd"
@@ -39,7 +37,7 @@ def check(path: str) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: empty, too large, another format, or of no encoding that can be told.
     """
-    text = _decoded(path).text
+    text, _ = _text_of(path)
     yield {"pages": _pages(text) or None}
 
 
@@ -49,10 +47,9 @@ def read(path: str) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: as `check`.
     """
-    decoded = _decoded(path)
-    text = decoded.text
-    if decoded.warning:
-        yield {"warning": decoded.warning}
+    text, warning = _text_of(path)
+    if warning:
+        yield {"warning": warning}
     sheets = text_pages(text)
     paged = len(sheets) > 1
     yield {"progress": [0, max(len(sheets), 1)]}
@@ -75,32 +72,13 @@ def read(path: str) -> Iterator[dict[str, Any]]:
         yield from (others[0], {"items": items}, *others[1:])
 
 
-def _decoded(path: str) -> DecodedText:
-    with open(path, "rb") as stream:  # noqa: PTH123 - the child is given a string
-        data = stream.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise _too_long()
-    if data and (what := foreign_in(io.BytesIO(data), markup=False)):
-        raise mislabelled("plain text", what)
-    try:
-        decoded = decode_text(data)
-    except NotTextError as error:
-        raise Refusal(
-            "corrupted", f"It is not text that can be read: {error}", suggestion="Save it as UTF-8."
-        ) from error
-    if len(decoded.text) > MOST_TEXT:
-        raise _too_long()
-    if not decoded.text.strip(_BLANK):
+def _text_of(path: str) -> tuple[str, str]:
+    text, warning = text_of(path, "plain text")
+    if len(text) > MOST_TEXT:
+        raise too_much()
+    if not text.strip(_BLANK):
         raise Refusal("empty", "The file has no text.", suggestion="Leave it out.")
-    return decoded
-
-
-def _too_long() -> Refusal:
-    return Refusal(
-        "too_large",
-        f"It holds more than {MOST_TEXT // 1_000_000} million characters of text.",
-        suggestion="Split it into several files.",
-    )
+    return text, warning
 
 
 def _pages(text: str) -> int:

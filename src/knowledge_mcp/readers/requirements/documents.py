@@ -48,10 +48,8 @@ def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dic
     if first is None:
         message = "Columns that hold other names are named as in id=Key,text=Description."
         raise Refusal("empty", "There is no requirement in it.", suggestion=message)
-    if check:
-        yield {"pages": None}
-        return
-    yield from messages(_pieces(itertools.chain([first], found)))
+    if not check:
+        yield from messages(_pieces(itertools.chain([first], found)))
 
 
 def _pieces(found: Iterator[dict[str, Any]]) -> Iterator[Piece]:

@@ -141,7 +141,7 @@ class ConvertingReader(SandboxedReader):
     """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
 
     A job is a function `(path, *, check)` that yields the messages of `readers.shared.pieces`, or `{"markdown": text}`
-    pieces that are handed to the Markdown reader; with `check` it yields `{"pages": number or None}` at most.
+    pieces that are handed to the Markdown reader; with `check` it yields `{"pages": number}` at most.
 
     Args:
         markdown: reads what jobs give as Markdown; it stays its giver's to close.

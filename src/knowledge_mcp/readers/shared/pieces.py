@@ -153,7 +153,7 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
         sent += length
         blocks += 1
         if sent > MOST_TEXT or blocks > MOST_BLOCKS:
-            raise _too_much()
+            raise too_much()
         batch.append(each)
         if size > BATCH:
             yield {"blocks": batch}
@@ -164,7 +164,8 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
         raise Refusal("empty", "The file has no text.", suggestion="Leave it out, or look whether it is the right one.")
 
 
-def _too_much() -> Refusal:
+def too_much() -> Refusal:
+    """Make the refusal of a file with more text than a document may hold."""
     return Refusal(
         "too_large",
         f"It holds more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
@@ -199,7 +200,7 @@ class RecordingBuilder(DocumentBuilder):
             Refusal: the whole is more than a document may hold.
         """
         if self.length > MOST_TEXT:
-            raise _too_much()
+            raise too_much()
         if self.calls and self.length - self._sent >= least:
             yield {"calls": self.calls}
             self.calls, self._sent = [], self.length

@@ -163,11 +163,11 @@ MOST_BYTES = 64_000_000
 """Bytes of a text file, where its reader says nothing else."""
 
 
-def text_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTES) -> tuple[str, str]:
-    """Return a text file's text, and the warning where its encoding was guessed; `markup` also refuses web pages, XML.
+def bytes_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTES) -> bytes:
+    """Return a file's bytes; `markup` also refuses web pages and XML.
 
     Raises:
-        Refusal: empty, too large, mislabelled, or of no encoding that can be told.
+        Refusal: empty, too large, or mislabelled.
     """
     with Path(path).open("rb") as stream:
         what = foreign_in(stream, markup=markup)
@@ -175,8 +175,18 @@ def text_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTE
         raise mislabelled(kind, what)
     if Path(path).stat().st_size > most:
         raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
+    return Path(path).read_bytes()
+
+
+def text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
+    """Return a text file's text, and the warning where its encoding was guessed.
+
+    Raises:
+        Refusal: empty, too large, mislabelled, or of no encoding that can be told.
+    """
+    data = bytes_of(path, kind, most=most)
     try:
-        found = decode_text(Path(path).read_bytes())
+        found = decode_text(data)
     except NotTextError as error:
         raise Refusal(
             "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
