@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
-from knowledge_mcp.model.extraction import PageEvidence, ScanOptions, Survey
+from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, options_version
-from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, run_isolated, unreadable
-from knowledge_mcp.support.sandbox import Limits, Sandbox
-
-_JOB = "knowledge_mcp.readers.images.job"
+from knowledge_mcp.readers.scans.recognition import SeeingReader
+from knowledge_mcp.readers.shared.isolation import inaccessible, unreadable
 
 
-class ImageReader(SandboxedReader):
+class ImageReader(SeeingReader):
     """Read PNG, JPEG, TIFF (all its pages) and BMP files by text recognition. Thread-safe.
 
-    Args:
-        sandbox: where images are decoded; None makes one that this reader owns and closes.
-        limits: memory and time for one file.
-        ocr: who reads the pages; it stays its giver's to close. Without one no image can be read.
-        options: how; `enabled=False` leaves every image unread.
+    Its arguments are those of `SeeingReader`; without an engine, and with `enabled=False`, no image can be read.
     """
 
-    def __init__(
-        self,
-        *,
-        sandbox: Sandbox | None = None,
-        limits: Limits | None = None,
-        ocr: OcrEngine | None = None,
-        options: ScanOptions | None = None,
-    ) -> None:
-        super().__init__(sandbox, limits or Limits())
-        self._ocr = ocr
-        self._options = options or ScanOptions()
-
-    @property
-    def version(self) -> str:
-        """Name the reader and its version; a change of what it produces must change this."""
-        return f"image-8{options_version(self._ocr, self._options)}"
-
-    def with_options(self, options: ScanOptions) -> ImageReader:
-        """Return a reader with other options; it shares this one's children; do not close it."""
-        return ImageReader(sandbox=self._sandbox, limits=self._limits, ocr=self._ocr, options=options)
+    label = "image-8"
+    job = "knowledge_mcp.readers.images.job"
+    renders = f"{job}:render"
 
     def check(self, item: SourceItem) -> Inspection:
         """Open the file and count its pages.
@@ -56,11 +30,7 @@ class ImageReader(SandboxedReader):
             UnreadableDocumentError: empty, no image, damaged or too large.
         """
         _check_size(item)
-        with contextlib.closing(run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)) as values:
-            pages = 0
-            for message in values:
-                pages = int(message["pages"])
-        return Inspection(pages=pages)
+        return self._counted(item)
 
     def survey(self, item: SourceItem) -> Survey:
         """Tell its pages: each is a picture as a whole.
@@ -70,10 +40,6 @@ class ImageReader(SandboxedReader):
         """
         pages = self.check(item).pages or 0
         return Survey(tuple(PageEvidence(number, 1.0, images=1) for number in range(1, pages + 1)), is_image_file=True)
-
-    def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
-        """Recognise a few pages for what comes of them; their words are not kept."""
-        return self._scans().sample(item, pages)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read all pages.
@@ -90,11 +56,8 @@ class ImageReader(SandboxedReader):
                 "An image has no text of its own, and text recognition (OCR) is switched off.",
                 suggestion="Set ENABLE_OCR to true, then try again.",
             )
-        assembly, recognition = self._scans().run(item, f"{_JOB}:read", {}, progress)
+        assembly, recognition = self._seen(item, {}, progress)
         return assembly.build(item, recognition, metadata={})
-
-    def _scans(self) -> ScanReading:
-        return ScanReading(self._sandbox, self._limits, self._ocr, self._options, f"{_JOB}:render")
 
 
 def _check_size(item: SourceItem) -> None:

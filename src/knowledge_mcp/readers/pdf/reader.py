@@ -9,20 +9,17 @@ from typing import Any, TypeVar
 
 from knowledge_mcp.model.document import Box, Document
 from knowledge_mcp.model.errors import InternalError, UnreadableReason
-from knowledge_mcp.model.extraction import PageEvidence, ScanOptions, Survey
+from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, options_version
+from knowledge_mcp.readers.scans.recognition import Recognition, SeeingReader
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
-from knowledge_mcp.readers.shared.isolation import SandboxedReader, refused, run_isolated, unreadable
+from knowledge_mcp.readers.shared.isolation import inaccessible, refused, run_isolated, unreadable
 from knowledge_mcp.readers.shared.passwords import Passwords
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox import Limits
 
 T = TypeVar("T")
 
-_JOB = "knowledge_mcp.readers.pdf.job"
-_RENDER = "knowledge_mcp.readers.pdf.rendering:render"
 _MARK = "knowledge_mcp.readers.pdf.rendering:mark"
 _DRAWING = Limits(seconds=120.0)
 """For one page: a drawing with a million strokes takes some seconds."""
@@ -30,48 +27,23 @@ _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 
 
-class PdfReader(SandboxedReader):
+class PdfReader(SeeingReader):
     """Read PDF files: text, headings, tables, lists, notes, captions, page labels; scanned pages too. Thread-safe.
 
     Args:
-        sandbox, limits: as `SandboxedReader`.
         use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
-        ocr: who reads scanned pages; it stays its giver's to close. None leaves them unread, each with a note.
-        options: how scanned pages are treated.
         passwords: what opens protected files; None leaves them unread.
+        given: arguments of `SeeingReader`.
     """
 
-    def __init__(
-        self,
-        *,
-        sandbox: Sandbox | None = None,
-        limits: Limits | None = None,
-        use_outline: bool = True,
-        ocr: OcrEngine | None = None,
-        options: ScanOptions | None = None,
-        passwords: Passwords | None = None,
-    ) -> None:
-        super().__init__(sandbox, limits or Limits())
+    label = "pdf-20"
+    job = "knowledge_mcp.readers.pdf.job"
+    renders = "knowledge_mcp.readers.pdf.rendering:render"
+
+    def __init__(self, *, use_outline: bool = True, passwords: Passwords | None = None, **given: Any) -> None:
+        super().__init__(**given)
         self._use_outline = use_outline
-        self._ocr = ocr
-        self._options = options or ScanOptions()
         self._passwords = passwords or Passwords()
-
-    @property
-    def version(self) -> str:
-        """Name the reader and its version; a change of what it produces must change this."""
-        return f"pdf-20{options_version(self._ocr, self._options)}"
-
-    def with_options(self, options: ScanOptions) -> PdfReader:
-        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
-        return PdfReader(
-            sandbox=self._sandbox,
-            limits=self._limits,
-            use_outline=self._use_outline,
-            ocr=self._ocr,
-            options=options,
-            passwords=self._passwords,
-        )
 
     def check(self, item: SourceItem) -> Inspection:
         """Open the file and count its pages.
@@ -80,7 +52,7 @@ class PdfReader(SandboxedReader):
             UnreadableDocumentError: corrupted, password-protected, encrypted, without pages, empty or no PDF.
         """
         _check_magic(item)
-        return self._opened(item, self._check)
+        return self._opened(item, self._counted)
 
     def survey(self, item: SourceItem) -> Survey:
         """Tell of every page how much of it is pictures, how many strokes are drawn on it, and its characters.
@@ -93,7 +65,7 @@ class PdfReader(SandboxedReader):
 
     def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
         """Recognise a few pages for what comes of them; their words are not kept."""
-        return self._opened(item, lambda opened: self._scans().sample(opened, pages))
+        return self._opened(item, lambda opened: super(PdfReader, self).sample(opened, pages))
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the whole file.
@@ -126,26 +98,15 @@ class PdfReader(SandboxedReader):
         """Do something with a file, or with a copy of it that a password opened."""
         return self._passwords.read(item, self._sandbox, self._limits, action)
 
-    def _check(self, item: SourceItem) -> Inspection:
-        with contextlib.closing(run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)) as values:
-            pages = 0
-            for message in values:
-                pages = int(message["pages"])
-        return Inspection(pages=pages)
-
     def _survey(self, item: SourceItem) -> Survey:
-        messages = run_isolated(self._sandbox, f"{_JOB}:survey", item, {}, limits=self._limits)
-        with contextlib.closing(messages):
+        with contextlib.closing(self._run("survey", item, {})) as messages:
             return Survey(tuple(PageEvidence(message.pop("page"), **message) for message in messages))
 
     def _read(self, item: SourceItem, progress: Callable[[int, int], None] | None) -> Document:
         arguments = {"use_outline": self._use_outline}
-        assembly, recognition = self._scans().run(item, f"{_JOB}:read", arguments, progress)
+        assembly, recognition = self._seen(item, arguments, progress)
         stated = assembly.facts.get("Title", "")
         return assembly.build(item, recognition, stated=stated, metadata=_metadata(assembly.facts))
-
-    def _scans(self) -> ScanReading:
-        return ScanReading(self._sandbox, self._limits, self._ocr, self._options, _RENDER)
 
 
 def _check_magic(item: SourceItem) -> None:
@@ -156,8 +117,7 @@ def _check_magic(item: SourceItem) -> None:
             is_pdf = not head or b"%PDF-" in head
             what = "" if is_pdf or not stream.seekable() else foreign_in(stream)
     except OSError as error:
-        details = str(error.strerror or error)
-        raise unreadable(item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=details) from error
+        raise inaccessible(item, error) from error
     if not head:
         raise unreadable(item, UnreadableReason.EMPTY, "The file is empty (0 bytes).")
     if what:

@@ -6,6 +6,7 @@ The words go into a file, page by page, for the child that lays them out: a long
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import json
@@ -15,17 +16,18 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar, Self
 
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
 from knowledge_mcp.model.document import LAYER_UNCHECKED, BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, NOT_READ, OcrPage, RecognisedPage, ScanOptions
+from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, is_one_clause, short_title
-from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated, unreadable
 from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox
@@ -297,20 +299,6 @@ _CONTENTS = "contents page; its entries are the headings"
 Progress = Callable[[int, int], None]
 
 
-def engine_version(engine: OcrEngine | None, options: ScanOptions) -> str:
-    """Return the engine's version where it is to be used and can run, else nothing."""
-    return engine.version if engine is not None and options.enabled else ""
-
-
-def options_version(engine: OcrEngine | None, options: ScanOptions) -> str:
-    """Print what recognition adds to a reader's version: nothing where it cannot run."""
-    version = engine_version(engine, options)
-    if not version:
-        return ""
-    forced = ", forced" if options.force else ""
-    return f" ({version}, {options.language}, {options.dpi} dpi{forced})"
-
-
 _BEGINNING = 50_000
 """Characters of a text whose words speak for a title: about twenty printed pages."""
 
@@ -384,89 +372,114 @@ class Assembly:
         return choose_title(candidates, name, document.text[:_BEGINNING])
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScanReading:
-    """Read a file whose pages may need recognition: parse, recognise what needs it, lay out.
+class SeeingReader(SandboxedReader):
+    """Read files whose pages may need recognition: parse, recognise what needs it, lay out. Thread-safe.
 
-    Attributes:
-        sandbox, limits: where children run, and their bounds.
-        engine: who recognises; None leaves scanned pages unread.
-        options: how.
-        render: job that renders pages, `module:function`.
+    A subclass gives `label`, `job`, the module with the jobs `check` and `read`, and `renders`, the job that renders
+    pages.
+
+    Args:
+        sandbox, limits: as `SandboxedReader`.
+        ocr: who recognises; it stays its giver's to close. None leaves scanned pages unread, each with a note.
+        options: how scanned pages are treated.
     """
 
-    sandbox: Sandbox
-    limits: Limits
-    engine: OcrEngine | None
-    options: ScanOptions
-    render: str
+    label: ClassVar[str]
+    job: ClassVar[str]
+    renders: ClassVar[str]
 
-    def images(self, item: SourceItem, pages: Sequence[int]) -> Generator[Any]:
-        """Render pages: a description of each, then its PNG unless it is blank."""
-        arguments = {"pages": list(pages), "dpi": self.options.dpi}
-        return run_isolated(self.sandbox, self.render, item, arguments, limits=self.limits)
+    def __init__(
+        self,
+        *,
+        sandbox: Sandbox | None = None,
+        limits: Limits | None = None,
+        ocr: OcrEngine | None = None,
+        options: ScanOptions | None = None,
+    ) -> None:
+        super().__init__(sandbox, limits or Limits())
+        self._ocr = ocr
+        self._options = options or ScanOptions()
 
-    def run(
-        self, item: SourceItem, job: str, arguments: Mapping[str, Any], progress: Progress | None
+    @property
+    def version(self) -> str:
+        """Name the reader and its version; a change of what it produces must change this."""
+        version = self._ocr.version if self._ocr is not None and self._options.enabled else ""
+        if not version:
+            return self.label
+        forced = ", forced" if self._options.force else ""
+        return f"{self.label} ({version}, {self._options.language}, {self._options.dpi} dpi{forced})"
+
+    def with_options(self, options: ScanOptions) -> Self:
+        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        other = copy.copy(self)
+        other._options = options  # noqa: SLF001 - a copy of this one
+        return other
+
+    def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
+        """Recognise a few pages for what comes of them; their words are not kept."""
+        if self._ocr is None:
+            return Recognition()
+        with words_file() as sink:
+            whole = dict.fromkeys(pages, "sample")
+            render = functools.partial(self._images, item)
+            return recognise(item, whole, render, self._ocr, self._options, sink, _nothing)
+
+    def _counted(self, item: SourceItem) -> Inspection:
+        """Count the pages of a file by its job."""
+        with contextlib.closing(self._run("check", item, {})) as messages:
+            pages = 0
+            for message in messages:
+                pages = int(message["pages"])
+        return Inspection(pages=pages)
+
+    def _seen(
+        self, item: SourceItem, arguments: Mapping[str, Any], progress: Progress | None
     ) -> tuple[Assembly, Recognition]:
         """Read the file by its job; where that asks for recognition, do it and call the job once more.
 
         Pages that are recognised count twice in what `progress` is told: once parsed, once recognised.
         """
-        scans = "all" if self.options.force else "find"
-        all_arguments = {"scans": scans if self.engine is not None and self.options.enabled else "", **arguments}
+        scans = "all" if self._options.force else "find"
+        all_arguments = {"scans": scans if self._ocr is not None and self._options.enabled else "", **arguments}
         assembly, nothing = Assembly(), Recognition()
-        with contextlib.closing(self._job(item, job, all_arguments)) as messages:
+        with contextlib.closing(self._run("read", item, all_arguments)) as messages:
             assembly.take(messages, nothing, progress)
-        if not assembly.scans or self.engine is None:
+        if not assembly.scans or self._ocr is None:
             return assembly, nothing
 
         def report(done: int) -> None:
             if progress is not None:
                 progress(assembly.pages + done, assembly.pages + len(assembly.scans))
 
-        return self._with_recognition(item, job, arguments, assembly.scans, report)
+        return self._with_recognition(item, arguments, assembly.scans, self._ocr, report)
 
-    def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
-        """Recognise some pages for what their confidence is."""
-        if self.engine is None:
-            return Recognition()
-        with words_file() as sink:
-            whole = dict.fromkeys(pages, "sample")
-            render = functools.partial(self.images, item)
-            return recognise(item, whole, render, self.engine, self.options, sink, _nothing)
+    def _images(self, item: SourceItem, pages: Sequence[int]) -> Generator[Any]:
+        """Render pages: a description of each, then its PNG unless it is blank."""
+        arguments = {"pages": list(pages), "dpi": self._options.dpi}
+        return run_isolated(self._sandbox, self.renders, item, arguments, limits=self._limits)
 
-    def _job(
-        self, item: SourceItem, job: str, arguments: Mapping[str, Any], files: Mapping[str, InputFile] | None = None
+    def _run(
+        self, job: str, item: SourceItem, arguments: Mapping[str, Any], files: Mapping[str, InputFile] | None = None
     ) -> Generator[Any]:
-        return run_isolated(self.sandbox, job, item, arguments, files=files, limits=self.limits)
+        return run_isolated(self._sandbox, f"{self.job}:{job}", item, arguments, files=files, limits=self._limits)
 
     def _with_recognition(
         self,
         item: SourceItem,
-        job: str,
         arguments: Mapping[str, Any],
         scans: Mapping[int, str],
+        engine: OcrEngine,
         report: Callable[[int], None],
     ) -> tuple[Assembly, Recognition]:
-        assert self.engine is not None
-        assert self.engine is not None
         with words_file() as sink:
-            recognition = recognise(
-                item,
-                scans,
-                functools.partial(self.images, item),
-                self.engine,
-                self.options,
-                sink,
-                report,
-            )
+            render = functools.partial(self._images, item)
+            recognition = recognise(item, scans, render, engine, self._options, sink, report)
             given = {**arguments, "unread": sorted(recognition.failed)}
             assembly = Assembly()
             try:
                 with (
                     Path(sink.name).open("rb") as words,
-                    contextlib.closing(self._job(item, job, given, {"recognised": InputFile(words)})) as messages,
+                    contextlib.closing(self._run("read", item, given, {"recognised": InputFile(words)})) as messages,
                 ):
                     assembly.take(messages, recognition, None)
             except UnreadableDocumentError as error:
