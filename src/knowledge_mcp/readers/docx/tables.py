@@ -1,13 +1,18 @@
-"""Word tables as Markdown rows: merged cells, header rows over several lines, tables within cells."""
+"""Word tables as Markdown rows: merged cells, header rows over several lines, tables within cells; and layouts."""
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from lxml import etree
+
+from knowledge_mcp.language.multilingual.parallel import MOST_COLUMNS, number_of, parallel_columns
 from knowledge_mcp.readers.docx.inline import visible_children
 from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
+from knowledge_mcp.readers.docx.styles import Numbering
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
@@ -124,7 +129,7 @@ class TableReader:
     def _content(self, cell: Element, depth: int = 0) -> RichText:
         """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
         content = RichText()
-        for part in cell_parts(cell):
+        for part in _parts(cell, "p", "tbl"):
             text = self._inner_table(part, depth + 1) if local_name(part) == "tbl" else self._cell_text(part)
             if text.is_blank:
                 continue
@@ -153,27 +158,108 @@ def _joined(one: RichText, other: RichText) -> RichText:
     return joined
 
 
-def _parts(element: Element, name: str) -> list[Element]:
-    """List rows or cells, those in content controls and tracked insertions too."""
+def _parts(element: Element, *names: str) -> list[Element]:
+    """List rows, cells, or the paragraphs and tables of a cell, those in content controls and insertions too."""
     found: list[Element] = []
     for part in visible_children(element):
-        if local_name(part) == name:
+        if local_name(part) in names:
             found.append(part)
         elif local_name(part) in _TRANSPARENT:
-            found.extend(_parts(part, name))
-    return found
-
-
-def cell_parts(cell: Element) -> list[Element]:
-    """List the paragraphs and tables in a cell, those in content controls and tracked insertions too."""
-    found: list[Element] = []
-    for part in visible_children(cell):
-        if local_name(part) in {"p", "tbl"}:
-            found.append(part)
-        elif local_name(part) in _TRANSPARENT:
-            found.extend(cell_parts(part))
+            found.extend(_parts(part, *names))
     return found
 
 
 def _number(text: str | None, default: int) -> int:
     return min(whole_number(text, default), _MAX_SPAN)
+
+
+# ---- tables that only lay out text: in one column, or the same clauses in several languages beside each other ------
+
+
+def laid_out(grid: Grid, numbering: Numbering) -> list[Element]:
+    """List what is in a table that only lays out text: in one column, or the same clauses in a column a language.
+
+    Each language is read to its end. A row with fewer cells, such as a heading over all, is read with the first one.
+    Empty for a table in the ordinary sense.
+    """
+    if max(map(len, grid.rows), default=0) <= 1:
+        return [part for row in grid.rows for cell in row for part in visible_children(cell.element)]
+    if not 2 <= grid.columns <= MOST_COLUMNS:
+        return []
+    whole = [row for row in grid.rows if len(row) == grid.columns]
+    if 2 * len(whole) < len(grid.rows):
+        return []
+    texts = [[" ".join(map(_words, _parts(cell.element, "p", "tbl"))) for cell in row] for row in whole]
+    found = parallel_columns(
+        texts, lambda: [[_clause_of(cell, numbering, place) for cell in row] for place, row in enumerate(whole)]
+    )
+    if found:  # Word counts row by row
+        for part in (part for row in grid.rows for cell in row for part in _parts(cell.element, "p", "tbl")):
+            numbering.settle(part)
+    return [
+        part
+        for place, columns in enumerate(found)
+        for part in _read_columns(grid, columns, numbering, is_first=not place)
+    ]
+
+
+def _read_columns(grid: Grid, columns: tuple[int, ...], numbering: Numbering, *, is_first: bool) -> Iterator[Element]:
+    for row in grid.rows:
+        if len(row) == grid.columns:
+            *numbers, own = (row[column] for column in columns)
+            yield from _numbered(numbers[0], own, numbering) if numbers else visible_children(own.element)
+        elif is_first:
+            for cell in row:
+                yield from visible_children(cell.element)
+
+
+def _numbered(number: Cell, cell: Cell, numbering: Numbering) -> list[Element]:
+    """Give a cell's parts, the first paragraph behind the number in another cell."""
+    parts = visible_children(cell.element)
+    stated, first = _opening(number, numbering), _opening(cell, numbering)
+    if stated is None or first is None:
+        return parts
+    joined = copy.deepcopy(stated)
+    properties = child(joined, "pPr")
+    if _words(stated):
+        last = [joined, *joined.iterdescendants("{*}r")][-1]  # so that the blank looks as the number does
+        etree.SubElement(last, "tab")
+        if properties is not None:
+            joined.remove(properties)
+        own = child(first, "pPr")
+        if own is not None:
+            joined.insert(0, copy.deepcopy(own))
+        numbering.settle(joined, first)
+    else:
+        numbering.settle(joined, stated)
+    joined.extend(copy.deepcopy(part) for part in first if local_name(part) != "pPr")
+    return [joined if part is first else part for part in parts]
+
+
+def _opening(cell: Cell, numbering: Numbering) -> Element | None:
+    """Give the first paragraph of a cell that has words or a number."""
+    paragraphs = (part for part in _parts(cell.element, "p", "tbl") if local_name(part) == "p")
+    return next((each for each in paragraphs if _words(each) or _is_counted(each, numbering)), None)
+
+
+def _is_counted(paragraph: Element, numbering: Numbering) -> bool:
+    properties = child(paragraph, "pPr")
+    return numbering.counts(properties, value(properties, "pStyle"))
+
+
+def _clause_of(cell: Cell, numbering: Numbering, row: int) -> str:
+    """Name the clause that a cell begins: by the number typed in it, or by its row where Word counts."""
+    first = _opening(cell, numbering)
+    if first is None:
+        return ""
+    return f"row {row}" if _is_counted(first, numbering) else number_of(_words(first))
+
+
+def _words(part: Element) -> str:
+    return "".join(_pieces(part)).strip()
+
+
+def _pieces(part: Element) -> Iterator[str]:
+    for inner in visible_children(part):
+        name = local_name(inner)
+        yield (inner.text or "") if name == "t" else " " if name in {"tab", "br"} else "".join(_pieces(inner))

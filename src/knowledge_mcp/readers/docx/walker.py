@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
-from knowledge_mcp.readers.docx.layout import laid_out
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
-from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
+from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, laid_out
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items

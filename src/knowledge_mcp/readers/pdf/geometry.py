@@ -48,6 +48,14 @@ def on_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[f
     return across.value, up.value
 
 
+def text_in(page: Any, text: Any, left: float, top: float, right: float, bottom: float) -> str:
+    """Return what PDFium reads in a box of a page; the box in points from the top left."""
+    size = page.get_size()
+    corners = on_page(page, size, left, top), on_page(page, size, right, bottom)
+    (x0, x1), (y0, y1) = (sorted(pair) for pair in zip(*corners, strict=True))
+    return str(text.get_text_bounded(x0, y0, x1, y1)).replace("\ufffe", "-")
+
+
 def from_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
     """Turn a place in the page's own space into points from the top left of the page as it is shown, `size` of it."""
     across, down = ctypes.c_int(), ctypes.c_int()

@@ -11,14 +11,14 @@ import contextlib
 import ctypes
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.pdf.flow.struck import take_struck
-from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw
-from knowledge_mcp.readers.pdf.lines import is_rotated
+from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
+from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
 from knowledge_mcp.readers.shared.layout import letters_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ())
         missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
         if missing or ligatures:
             _add(page, text, parsed, missing, ligatures, hidden)
-        return take_struck(page, text, parsed)
+        return _take_struck(page, text, parsed)
 
 
 class _Ligatures:
@@ -249,17 +249,69 @@ def _is_in(letter: _Letter, box: _Box) -> bool:
 
 
 def _printed(page: Any, text: Any, item: TextItem, ligatures: _Ligatures | None) -> str:
-    """Return what PDFium reads in the place of an item."""
-    words = text.get_text_bounded(*_within(page, item))
-    words = ligatures.spell(words) if ligatures else words
-    return " ".join(words.replace("\ufffe", "-").split())
-
-
-def _within(page: Any, item: TextItem) -> tuple[float, float, float, float]:
-    """Return the band of an item, in the page's own space, that all its letters reach into and none of another line."""
-    size = page.get_size()
+    """Return what PDFium reads in the band of an item that all its letters reach into and none of another line."""
     across = min(_INSET * item.height, 0.5) if is_rotated(item) else _INSET * item.height
     along = _INSET * item.width if is_rotated(item) else min(_INSET * item.width, 0.5)
-    left, top = on_page(page, size, item.x + along, item.y + across)
-    right, bottom = on_page(page, size, item.x + item.width - along, item.y + item.height - across)
-    return min(left, right), min(bottom, top), max(left, right), max(bottom, top)
+    right, bottom = item.x + item.width - along, item.y + item.height - across
+    words = text_in(page, text, item.x + along, item.y + across, right, bottom)
+    return " ".join((ligatures.spell(words) if ligatures else words).split())
+
+
+# ---- words that a line strikes out: whoever reads the page takes them for deleted ---------------------------------
+
+_MIDDLE = (0.35, 0.72)
+"""Shares of an item's height between which a line strikes its letters out; below it underlines them."""
+_THIN = 1.5
+"""Points up to which a filled area is a line."""
+_OVER = 2.0
+"""Points by which a line may reach beyond the words: rules of tables and axes reach further."""
+_CROSSED = 0.1
+"""Share of the height within which letters are crossed: those above and below a fraction's line are not."""
+_ONE_LINE = 1.7
+"""Times its size that an item of one line is high at most; a fraction is higher."""
+_MOST_LINES = 400
+"""Level lines of a page from which on it is a drawing."""
+
+
+def _take_struck(page: Any, text: Any, parsed: ParsedPage) -> int:
+    """Take struck words out of the items of a parsed page; returns how many characters that are not blank went.
+
+    Args:
+        page: the same page, open, of PDFium.
+        text: its text.
+        parsed: as the parser has it.
+    """
+    lines = sorted(_level_lines(parsed))
+    heights = [height for height, *_ in lines]
+    count = 0
+    for item in parsed.text_items if 0 < len(lines) <= _MOST_LINES else ():
+        top, bottom = (item.y + share * item.height for share in _MIDDLE)
+        for height, start, end in lines[bisect_right(heights, top) : bisect_left(heights, bottom)]:
+            within = item.x - _OVER <= start and end <= item.x + item.width + _OVER
+            if within and not is_rotated(item) and item.height < _ONE_LINE * size_of(item):
+                band = _CROSSED * item.height
+                words = " ".join(text_in(page, text, start + 0.5, height - band, end - 0.5, height + band).split())
+                if words in item.text and any(map(str.isalnum, words)):
+                    item.text = " ".join(_without_struck(item, words, start).split())
+                    count += len("".join(words.split()))
+    parsed.text_items = [item for item in parsed.text_items if item.text.strip()] if count else parsed.text_items
+    return count
+
+
+def _level_lines(parsed: ParsedPage) -> Iterator[tuple[float, float, float]]:
+    graphics = parsed.vector_graphics
+    for line in graphics.lines if graphics is not None else ():
+        if abs(line.y1 - line.y2) < 1:
+            yield (line.y1 + line.y2) / 2, min(line.x1, line.x2), max(line.x1, line.x2)
+    for shape in graphics.shapes if graphics is not None else ():
+        x, y, width, height = shape.bbox
+        if shape.fill and not shape.has_curve and height <= _THIN < width:
+            yield y + height / 2, x, x + width
+
+
+def _without_struck(item: TextItem, words: str, start: float) -> str:
+    """Cut the words out where they stand nearest to where the line begins."""
+    near = (start - item.x) / max(item.width, 1.0) * len(item.text)
+    places = [at for at in range(len(item.text)) if item.text.startswith(words, at)]
+    at = min(places, key=lambda place: abs(place - near))
+    return f"{item.text[:at]} {item.text[at + len(words) :]}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.pdf.geometry import on_page
+from knowledge_mcp.readers.pdf.geometry import text_in
 from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
 from knowledge_mcp.readers.shared.layout import UNREAD, is_bold_name
 
@@ -360,7 +360,8 @@ def put_signs(page: Any, parsed: ParsedPage, signs: Sequence[Sign]) -> None:
         for sign in signs:
             left, top, right, bottom = sign.picture.box
             inset = (bottom - top) / 4
-            if _words_in(page, text, (left + 1, top + inset, right - 1, bottom - inset)) or not _is_seen(page, sign):
+            words = text_in(page, text, left + 1, top + inset, right - 1, bottom - inset)
+            if words.strip() or not _is_seen(page, sign):
                 continue
             around = next((item for item in parsed.text_items if _runs_past(item, sign.picture)), None)
             if around is not None and not _split(page, text, parsed, around, sign.picture):
@@ -378,7 +379,7 @@ def _runs_past(item: TextItem, picture: Picture) -> bool:
 def _split(page: Any, text: Any, parsed: ParsedPage, item: TextItem, picture: Picture) -> bool:
     """Cut an item in two where a picture stands in it; tells whether it could."""
     left, _, right, _ = picture.box
-    before = _words_in(page, text, (item.x - 1, item.y + 1, left, item.y + item.height - 1))
+    before = " ".join(text_in(page, text, item.x - 1, item.y + 1, left, item.y + item.height - 1).split())
     if not before or not item.text.startswith(before):
         return False
     end = item.x + item.width
@@ -386,14 +387,6 @@ def _split(page: Any, text: Any, parsed: ParsedPage, item: TextItem, picture: Pi
     item.text, item.width = before, left - item.x
     parsed.text_items.append(rest)
     return True
-
-
-def _words_in(page: Any, text: Any, box: _Box) -> str:
-    size = page.get_size()
-    left, top = on_page(page, size, box[0], box[1])
-    right, bottom = on_page(page, size, box[2], box[3])
-    words = text.get_text_bounded(min(left, right), min(top, bottom), max(left, right), max(top, bottom))
-    return " ".join(words.split())
 
 
 def _is_seen(page: Any, sign: Sign) -> bool:
