@@ -12,9 +12,9 @@ import dataclasses
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import NoReturn, Self, TypeVar, cast
 
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -136,7 +136,7 @@ class SeenStore:
 
     def open(self, name: str) -> Collection:
         if not self._rights.may_read(name):
-            return _Absent(name)
+            return cast("Collection", _Absent(name))
         under = self._under.open(name)
         return under if EVERYBODY in self._groups else SeenCollection(name, under, self._analyser, self.sight)
 
@@ -294,40 +294,15 @@ def _no_collection(name: str) -> NotFoundError:
 
 
 class _Absent:
-    """A handle on a collection that is not there (`Collection`)."""
+    """A handle on a collection that is not there (`Collection`): whatever is asked of it raises, but `info`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def snapshot(self) -> AbstractContextManager[Collection]:
-        raise _no_collection(self._name)
-
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
+        """Describe nothing."""
+        del counted
         return None
 
-    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-        raise _no_collection(self._name)
-
-    def delete(self, document_id: str) -> int:
-        raise _no_collection(self._name)
-
-    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        raise _no_collection(self._name)
-
-    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        raise _no_collection(self._name)
-
-    def parts(self, document_id: str) -> DocumentParts | None:
-        raise _no_collection(self._name)
-
-    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        raise _no_collection(self._name)
-
-    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        raise _no_collection(self._name)
-
-    def defined_terms(self) -> dict[str, str]:
-        raise _no_collection(self._name)
-
-    def verify(self, *, repair: bool = False) -> list[Finding]:
+    def __getattr__(self, _member: str) -> NoReturn:
         raise _no_collection(self._name)
