@@ -20,7 +20,7 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from knowledge_mcp.readers.docx.package import Relation
+    from knowledge_mcp.readers.shared.containers import Relation
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
@@ -89,7 +89,7 @@ def _walk(package: Package, builder: RecordingBuilder) -> Generator[dict[str, An
     notes = _notes(package, "footnote") | _notes(package, "endnote")
 
     def part(relation: Relation) -> Element | None:
-        data = package.target(relation)
+        data = package.member(relation.target)
         try:
             return parse(data) if data is not None else None
         except XMLSyntaxError:  # a damaged chart leaves the text whole

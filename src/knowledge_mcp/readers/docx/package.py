@@ -9,8 +9,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from posixpath import join, normpath
 from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
@@ -23,6 +21,7 @@ from knowledge_mcp.readers.shared.containers import (
     local_name,
     mislabelled,
     open_archive,
+    relations_of,
     too_large,
     without_namespace,
 )
@@ -35,15 +34,6 @@ MAX_SIDE_PART_BYTES = 64_000_000
 _EXPECTED = "a Word document"
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """Name what a part points to: the last word of the relation's type, the target, and whether it lies outside."""
-
-    kind: str
-    target: str
-    external: bool
-
-
 class Package:
     """Give the parts of one opened Word document; made by `open_package`."""
 
@@ -51,7 +41,7 @@ class Package:
         self._archive = archive
         self._names = {info.filename.lstrip("/"): info for info in archive.infolist()}
         self.main = self._find_main()
-        self.relations = self._relations(self.main)
+        self.relations = {each.id: each for each in relations_of(self.member, self.main, _EXPECTED)}
         if self._names[self.main].file_size > MAX_MAIN_PART_BYTES:
             raise too_large(f"{self.main} holds {self._names[self.main].file_size} bytes")
 
@@ -62,62 +52,31 @@ class Package:
     def part(self, kind: str) -> bytes | None:
         """Return the part that the main part relates to as `kind` ("styles", "numbering", ...), None without one."""
         found = next((r for r in self.relations.values() if r.kind == kind and not r.external), None)
-        name = self._resolve(self.main, found.target) if found else f"word/{kind}.xml"
-        return self.member(name)
-
-    def target(self, relation: Relation) -> bytes | None:
-        """Return the part that a relation of the main part leads to, None where it is missing."""
-        return self.member(self._resolve(self.main, relation.target))
+        return self.member(found.target if found else f"word/{kind}.xml")
 
     @property
     def headers(self) -> list[str]:
         """List the names of the parts that stand on every page."""
         kinds = {"header", "footer"}
-        found = (each for each in self.relations.values() if each.kind in kinds and not each.external)
-        return [self._resolve(self.main, each.target) for each in found]
+        return [each.target for each in self.relations.values() if each.kind in kinds and not each.external]
 
     def member(self, name: str) -> bytes | None:
         """Return a member's bytes by its name, None where it is missing."""
-        info = self._names.get(name)
+        info = self._names.get(unquote(name)) or self._names.get(name)
         if info is None:
             return None
         if info.file_size > MAX_SIDE_PART_BYTES:
             raise too_large(f"{name} holds {info.file_size} bytes")
         return self._archive.read(info)
 
-    def _relations(self, part: str) -> dict[str, Relation]:
-
-        folder, _, name = part.rpartition("/")
-        data = self.member(f"{folder}/_rels/{name}.rels".lstrip("/"))
-        if data is None:
-            return {}
-        found: dict[str, Relation] = {}
-        try:
-            root = parse(data)
-        except etree.XMLSyntaxError as error:
-            raise corrupted(_EXPECTED, error) from error
-        for element in root:
-            kind = (attribute(element, "Type") or "").rpartition("/")[2]
-            external = attribute(element, "TargetMode") == "External"
-            relation = Relation(kind, attribute(element, "Target") or "", external)
-            found[attribute(element, "Id") or ""] = relation
-        return found
-
     def _find_main(self) -> str:
-        relations = self._relations("")
-        for relation in relations.values():
-            name = self._resolve("", relation.target)
+        for relation in relations_of(self.member, "", _EXPECTED):
+            name = unquote(relation.target)
             if relation.kind == "officeDocument" and name.startswith("word/") and name in self._names:
                 return name
         if "word/document.xml" in self._names:
             return "word/document.xml"
         raise mislabelled(_EXPECTED, kind_of_archive(self._names))
-
-    @staticmethod
-    def _resolve(part: str, target: str) -> str:
-        if target.startswith("/"):
-            return target.lstrip("/")
-        return normpath(join(part.rpartition("/")[0], unquote(target)))
 
 
 @contextmanager

@@ -14,11 +14,11 @@ from knowledge_mcp.language.openings import caption_label, caption_target, examp
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
-from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
+from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, laid_out
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Relation, local_name
 from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
 from knowledge_mcp.readers.shared.layout import unread_pictures
 from knowledge_mcp.readers.shared.numbering import whole_number

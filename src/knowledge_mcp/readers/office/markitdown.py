@@ -11,6 +11,7 @@ import math
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +19,14 @@ from knowledge_mcp.readers.office.dialects import usual_names, written_again
 from knowledge_mcp.readers.office.slides_completed import completed
 from knowledge_mcp.readers.office.slides_hidden import seen_of
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
-from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
+from knowledge_mcp.readers.shared.containers import (
+    core_properties,
+    corrupted,
+    member,
+    open_archive,
+    parse_xml,
+    relations_of,
+)
 from knowledge_mcp.readers.shared.pieces import escaped, facts, hidden_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many, list_first
@@ -77,11 +85,8 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
     """Give the names of the slides' parts, and the width and height of a slide in EMU."""
     root = parse_xml(member(archive, "ppt/presentation.xml") or b"", _PRESENTATION)
-    relations = member(archive, "ppt/_rels/presentation.xml.rels")
-    targets: dict[str, str] = {}
-    for relation in parse_xml(relations, _PRESENTATION) if relations else ():
-        target = relation.get("Target", "")
-        targets[relation.get("Id", "")] = target.lstrip("/") if target.startswith("/") else f"ppt/{target}"
+    relations = relations_of(partial(member, archive), "ppt/presentation.xml", _PRESENTATION)
+    targets = {each.id: each.target for each in relations}
     names = [targets.get(slide.get(_RELATION, ""), "") for slide in root.iter("{*}sldId")]
     there = set(archive.namelist())
     for number, name in enumerate(names, 1):

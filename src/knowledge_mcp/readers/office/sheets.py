@@ -13,6 +13,7 @@ import itertools
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -250,8 +251,9 @@ def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetL
 
 def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
     """Give the words of the text boxes and shapes that are drawn on a sheet, a paragraph a line."""
-    for _, kind, name in relations_of(archive, sheet, _EXPECTED) if sheet else ():
-        data = member(archive, name) if kind == "drawing" else None
+    for relation in relations_of(partial(member, archive), sheet, _EXPECTED) if sheet else ():
+        is_drawing = relation.kind == "drawing" and not relation.external
+        data = member(archive, relation.target) if is_drawing else None
         for shape in parse_xml(data, _EXPECTED).iter("{*}sp") if data else ():
             about = shape.find("{*}nvSpPr/{*}cNvPr")
             if about is not None and about.get("hidden") in {"1", "true"}:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
@@ -84,8 +85,8 @@ def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None
 
     marks = next(frame.iter("{*}relIds"), None)
     keys = [str(text) for key, text in marks.attrib.items() if str(key).endswith("}dm")] if marks is not None else []
-    found = (path for key, _, path in relations_of(archive, slide, _EXPECTED) if [key] == keys)
-    data = member(archive, next(found, ""))
+    relations = relations_of(partial(member, archive), slide, _EXPECTED)
+    data = member(archive, next((each.target for each in relations if [each.id] == keys), ""))
     items = diagram_items(parse_xml(data, _EXPECTED)) if data else []
     if not items:
         return

@@ -15,6 +15,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import HiddenReason
@@ -124,10 +125,8 @@ class _Sieve:
     def related(self, name: str, kind: str) -> str:
         """Return the name of the part of a kind that another part leads to, empty without one."""
         if name not in self._relations:
-            found: dict[str, str] = {}
-            for _, relation, path in relations_of(self._archive, name, _EXPECTED):
-                found.setdefault(relation, path)
-            self._relations[name] = found
+            relations = [*relations_of(partial(member, self._archive), name, _EXPECTED)]
+            self._relations[name] = {each.kind: each.target for each in reversed(relations) if not each.external}
         return self._relations[name].get(kind, "")
 
     def _ground(self, layout: str) -> _Ground:

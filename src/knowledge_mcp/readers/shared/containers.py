@@ -9,8 +9,9 @@ import functools
 import posixpath
 import re
 import zipfile
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -206,21 +207,37 @@ def parse_xml(data: bytes, kind: str) -> Element:
         raise corrupted(kind, error) from error
 
 
-def relations_of(archive: zipfile.ZipFile, part: str, kind: str) -> Iterator[tuple[str, str, str]]:
-    """Give what a part of an Office file leads to within the file: id, last word of the type, name of the part.
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Say what a part of an Office file leads to.
+
+    Attributes:
+        id: by which the part names it.
+        kind: the last word of its type.
+        target: the name of a part, or an address.
+        external: whether it lies outside of the file.
+    """
+
+    id: str
+    kind: str
+    target: str
+    external: bool
+
+
+def relations_of(read: Callable[[str], bytes | None], part: str, expected: str) -> Iterator[Relation]:
+    """Give what a part of an Office file leads to.
 
     Args:
-        archive: the file.
-        part: the name of the part.
-        kind: what the file should be, for the message where its relations are damaged.
+        read: returns a member of the file by its name, None where it is missing.
+        part: the name of the part, empty for the file as a whole.
+        expected: what the file should be, for the message where its relations are damaged.
     """
     folder, _, file = part.rpartition("/")
-    data = member(archive, f"{folder}/_rels/{file}.rels")
-    for relation in parse_xml(data, kind) if data else ():
-        target = relation.get("Target", "")
-        if relation.get("TargetMode") != "External":
-            path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
-            yield relation.get("Id", ""), relation.get("Type", "").rpartition("/")[2], path
+    data = read(posixpath.join(folder, "_rels", f"{file}.rels"))
+    for relation in parse_xml(data, expected) if data else ():
+        target, external = relation.get("Target", ""), relation.get("TargetMode") == "External"
+        path = target if external else posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+        yield Relation(relation.get("Id", ""), relation.get("Type", "").rpartition("/")[2], path, external)
 
 
 def local_name(element: Element) -> str:
