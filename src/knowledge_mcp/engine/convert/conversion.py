@@ -10,6 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -213,22 +214,13 @@ class ConversionService:
 
     def close(self) -> None:
         """Free the readers and the library; whatever fails, all are asked to."""
-        readers = list({id(reader): reader for reader in self._readers.values()}.values())
         with self._opening:
             library, self._library = self._library, None
-        resources = [
-            *readers,
-            *([self._ocr] if self._ocr is not None else []),
-            *([library] if library is not None else []),
-        ]
-        failed: KnowledgeError | None = None
-        for each in resources:
-            try:
-                each.close()
-            except KnowledgeError as exc:
-                failed = failed or exc
-        if failed is not None:
-            raise failed
+        readers = {id(reader): reader for reader in self._readers.values()}
+        with ExitStack() as stack:
+            for each in (library, self._ocr, *readers.values()):
+                if each is not None:
+                    stack.callback(each.close)
 
     # ---- reading
 

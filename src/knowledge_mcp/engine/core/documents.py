@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
 
 from knowledge_mcp.engine.core.base import Base, Records, record_of
@@ -20,6 +22,7 @@ from knowledge_mcp.model.collection import (
     NO_STRUCTURE,
     DocumentRecord,
     DocumentStructure,
+    EmbeddingSpace,
     OutlineEntry,
     WholeDocument,
 )
@@ -231,6 +234,39 @@ def publish_document(collection: Collection, stored: StoredDocument, vectors: Se
         EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(stored.chunks, vectors, strict=True)
     ]
     collection.publish([WholeDocument(stored.record, stored.text, chunks, stored.structure)], lambda _: None)
+
+
+def publish_note(
+    collection: Collection, space: EmbeddingSpace, name: str, title: str, label: tuple[str, str], text: str
+) -> None:
+    """Keep a value beside documents: as the label of a record without passages, in place of the one before.
+
+    Args:
+        collection: where; in this embedding space.
+        space: of the collection.
+        name: id and source of the record.
+        title: its title.
+        label: name and value; an empty value is left out.
+        text: kept as its text.
+    """
+    now = datetime.now(UTC).isoformat()
+    record = DocumentRecord(
+        id=name,
+        title=title,
+        document_type="custom",
+        source_path=name,
+        sha256=hashlib.sha256(f"{label[1]}{text}".encode("utf-8", "surrogatepass")).hexdigest(),
+        pipeline="",
+        size=0,
+        pages=0,
+        chunk_count=0,
+        token_count=0,
+        embedding_model=space.label,
+        created_at=now,
+        updated_at=now,
+        metadata=(label,) if label[1] else (),
+    )
+    collection.publish([WholeDocument(record, text, ())], lambda _: None)
 
 
 def document_structure(base: Base, document_id: str) -> DocumentStructure:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import logging
 import secrets
 import threading
@@ -19,8 +18,9 @@ from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
 from knowledge_mcp.engine.core.base import record_of
+from knowledge_mcp.engine.core.documents import publish_note
 from knowledge_mcp.engine.jobs.journal import Job, SignsOfLife, job_from_json, job_to_json
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
 
@@ -267,24 +267,7 @@ class StoreJournal:
     def _put(self, kind: str, name: str, value: str, *, text: str = "-", where: str = JOBS_COLLECTION) -> None:
         if not self._is_there(where):
             self._store.create_collection(where, self._space)
-        now = datetime.now(UTC).isoformat()
-        record = DocumentRecord(
-            id=f"{kind}:{name}",
-            title=kind,
-            document_type="custom",
-            source_path=f"{kind}:{name}",
-            sha256=hashlib.sha256(f"{value}{text}".encode("utf-8", "surrogatepass")).hexdigest(),
-            pipeline="",
-            size=0,
-            pages=0,
-            chunk_count=0,
-            token_count=0,
-            embedding_model=self._space.label,
-            created_at=now,
-            updated_at=now,
-            metadata=((_LABEL, value),) if value else (),
-        )
-        self._store.open(where).publish([WholeDocument(record, text, ())], lambda _: None)
+        publish_note(self._store.open(where), self._space, f"{kind}:{name}", kind, (_LABEL, value), text)
 
 
 def _job_of(record: DocumentRecord) -> Job | None:

@@ -7,7 +7,6 @@ the process that wrote it. `repositories.json` is only its mirror.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from knowledge_mcp.engine.core.base import opened, record_of
+from knowledge_mcp.engine.core.documents import publish_note
 from knowledge_mcp.engine.repositories.values import RepositoryInfo
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
+from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.support.files import write_atomically
@@ -112,30 +112,10 @@ def read_manifest(store: Store, collection: str) -> RepositoryManifest | None:
     return RepositoryManifest(**known)
 
 
-def write_manifest(
-    store: Store, collection: str, manifest: RepositoryManifest, space: EmbeddingSpace
-) -> RepositoryManifest:
+def write_manifest(store: Store, collection: str, manifest: RepositoryManifest, space: EmbeddingSpace) -> None:
     """Write a collection's manifest in place of the one before."""
     text = json.dumps(dataclasses.asdict(manifest), ensure_ascii=False)
-    at = datetime.now(UTC).isoformat()
-    record = DocumentRecord(
-        id=MANIFEST_ID,
-        title=manifest.name,
-        document_type="custom",
-        source_path=f"{manifest.name}:",
-        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-        pipeline="",
-        size=0,
-        pages=0,
-        chunk_count=0,
-        token_count=0,
-        embedding_model=space.label,
-        created_at=at,
-        updated_at=at,
-        metadata=((_LABEL, text),),
-    )
-    store.open(collection).publish([WholeDocument(record, manifest.name, ())], lambda _: None)
-    return manifest
+    publish_note(store.open(collection), space, MANIFEST_ID, manifest.name, (_LABEL, text), manifest.name)
 
 
 class RepositoriesFile:

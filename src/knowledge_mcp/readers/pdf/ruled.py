@@ -285,12 +285,6 @@ def _groups(
     places = [line.at for line in upright]
     home = list(range(len(level) + len(upright)))
 
-    def root(index: int) -> int:
-        while home[index] != index:
-            home[index] = home[home[index]]
-            index = home[index]
-        return index
-
     looked = 0
     for row, line in enumerate(level):
         first, last = bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)
@@ -300,16 +294,24 @@ def _groups(
             return
         for column in range(first, last):
             if upright[column].start - _NEAR <= line.at <= upright[column].end + _NEAR:
-                home[root(len(level) + column)] = root(row)
+                home[_root(home, len(level) + column)] = _root(home, row)
     rows: defaultdict[int, list[_Line]] = defaultdict(list)
     columns: defaultdict[int, list[_Line]] = defaultdict(list)
     for index, line in enumerate(level):
-        rows[root(index)].append(line)
+        rows[_root(home, index)].append(line)
     for index, line in enumerate(upright, len(level)):
-        columns[root(index)].append(line)
+        columns[_root(home, index)].append(line)
     for key in rows:
         if key in columns:
             yield rows[key], columns[key]
+
+
+def _root(home: list[int], index: int) -> int:
+    """Return what stands for all that an index hangs together with."""
+    while home[index] != index:
+        home[index] = home[home[index]]
+        index = home[index]
+    return index
 
 
 def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
@@ -406,12 +408,6 @@ def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
     """Group cells that share a part of a side."""
     home = list(range(len(cells)))
 
-    def root(index: int) -> int:
-        while home[index] != index:
-            home[index] = home[home[index]]
-            index = home[index]
-        return index
-
     taken: dict[tuple[int, int], int] = {}
     for index, cell in enumerate(cells):
         for row, column in itertools.product(
@@ -421,10 +417,10 @@ def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
     for (row, column), index in taken.items():
         for beside in (taken.get((row, column + 1)), taken.get((row + 1, column))):
             if beside is not None:
-                home[root(beside)] = root(index)
+                home[_root(home, beside)] = _root(home, index)
     groups: defaultdict[int, list[RuledCell]] = defaultdict(list)
     for index, cell in enumerate(cells):
-        groups[root(index)].append(cell)
+        groups[_root(home, index)].append(cell)
     yield from groups.values()
 
 

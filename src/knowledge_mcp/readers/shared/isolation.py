@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.util
 from collections.abc import Callable, Generator, Mapping
 from io import BytesIO
 from pathlib import PurePath
 from typing import Any, ClassVar
 
 from knowledge_mcp.model.document import Document, hidden_sentence, summed_hidden
-from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem, media_type_of
 from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.shared.pieces import DocumentAssembly
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import (
     FailureKind,
     InputFile,
@@ -137,6 +139,11 @@ class SandboxedReader:
         """Hold nothing of its own, and so free nothing."""
 
 
+def is_installed(module: str) -> bool:
+    """Tell whether a module could be imported, without importing it."""
+    return importlib.util.find_spec(module) is not None
+
+
 class ConvertingReader(SandboxedReader):
     """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
 
@@ -146,18 +153,27 @@ class ConvertingReader(SandboxedReader):
     Args:
         markdown: reads what jobs give as Markdown; it stays its giver's to close.
         sandbox, limits: as `SandboxedReader`.
+        installed: tells whether a module is there.
     """
 
     jobs: ClassVar[Mapping[str, str]] = {}
     item_jobs: ClassVar[Mapping[str, str]] = {}
     """Jobs of tables with a requirement a row: those whose columns are named in the label `columns`."""
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Modules of the extra `office` that read a media type."""
     label: ClassVar[str] = "converting-1"
 
     def __init__(
-        self, *, markdown: Reader | None = None, sandbox: Sandbox | None = None, limits: Limits | None = None
+        self,
+        *,
+        markdown: Reader | None = None,
+        sandbox: Sandbox | None = None,
+        limits: Limits | None = None,
+        installed: Callable[[str], bool] = is_installed,
     ) -> None:
         super().__init__(sandbox, limits or LIMITS)
         self._markdown = markdown
+        self._installed = installed
 
     @property
     def version(self) -> str:
@@ -195,9 +211,6 @@ class ConvertingReader(SandboxedReader):
             progress(len(document.pages) or 1, len(document.pages) or 1)
         return document
 
-    def _prepare(self, media_type: str) -> None:
-        """Make sure that what a media type needs is installed; raises ConfigError."""
-
     def _arguments(self, item: SourceItem) -> dict[str, Any]:
         """Give what a job must know besides its file."""
         return {}
@@ -207,7 +220,12 @@ class ConvertingReader(SandboxedReader):
         job = self.jobs.get(media_type)
         if job is None:
             raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Files of type {item.media_type} cannot be read.")
-        self._prepare(media_type)
+        if missing := [name for name in self.needs.get(media_type, ()) if not self._installed(name)]:
+            raise ConfigError(
+                "Reading this kind of file needs libraries that are not installed.",
+                details=f"missing: {', '.join(missing)}",
+                suggestion=f"Run: {install_command('office')}",
+            )
         arguments = {"check": check, **self._arguments(item)}
         columns = dict(item.labels).get("columns")
         if columns and media_type in self.item_jobs:
