@@ -225,9 +225,8 @@ def excerpt_at(document: StoredDocument, span: Span) -> Excerpt:
     return replace(made, citation=cite(located, document.record))
 
 
-def section_at(document: StoredDocument, place: int) -> OutlineEntry | None:
-    """Return the innermost section that holds a place, None before the first heading."""
-    entries = document.structure.sections
+def section_at(entries: Sequence[OutlineEntry], place: int) -> OutlineEntry | None:
+    """Return the innermost of a document's sections that holds a place, None before the first heading."""
     for entry in reversed(entries[: bisect_right(entries, place, key=lambda each: each.span.start)]):
         if place < entry.span.end:
             return entry
@@ -237,7 +236,7 @@ def section_at(document: StoredDocument, place: int) -> OutlineEntry | None:
 def _sections_of(document: StoredDocument, span: Span) -> str:
     """Name the section that a span begins in, and the last one that begins inside it."""
     entries = document.structure.sections
-    first = section_at(document, span.start)
+    first = section_at(entries, span.start)
     behind = bisect_left(entries, span.end, key=lambda each: each.span.start)
     last = entries[behind - 1] if behind and entries[behind - 1].span.start > span.start else None
     if first is None or last is None:

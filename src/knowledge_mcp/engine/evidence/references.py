@@ -208,7 +208,7 @@ def _links(targets: Targets, reference: Reference, record: DocumentRecord, sourc
 def _words_beside_links(place: _Place) -> list[str]:
     """List words that a link to the place is likely to stand beside: titles of the document and of the sections."""
     entries = place.document.structure.sections
-    around = None if place.is_whole else section_at(place.document, place.span.start)
+    around = None if place.is_whole else section_at(entries, place.span.start)
     inside = [entry for entry in entries if place.span.start <= entry.span.start < place.span.end]
     titles = [entry.title for entry in ([around] if around is not None and around not in inside else []) + inside]
     words = " ".join(dict.fromkeys(word for title in titles for word in title.split()))

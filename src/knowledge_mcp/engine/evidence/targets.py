@@ -47,13 +47,13 @@ def find_anchor(document: StoredDocument, anchor: str) -> tuple[Span, OutlineEnt
     if match := _PAGE.fullmatch(name):
         number = int(match.group(1))
         page = next((each for each in document.structure.pages if each.number == number), None)
-        return None if page is None else (page.span, section_at(document, page.span.start))
+        return None if page is None else (page.span, section_at(document.structure.sections, page.span.start))
     section = _section_of_anchor(document.structure.sections, name)
     return None if section is None else (section.span, section)
 
 
 def _at(document: StoredDocument, place: int) -> tuple[Span, OutlineEntry | None]:
-    section = section_at(document, place)
+    section = section_at(document.structure.sections, place)
     if section is not None and section.span.start == place:
         return section.span, section
     end = section.span.end if section is not None else len(document.text)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
-from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
 from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
@@ -201,12 +201,8 @@ def _heading(
 
 
 def _numbered(items: Sequence[TraceItem], citation: str) -> list[TraceItem]:
-    """Give items ids: their own; where several have one, or one has none, a number behind it."""
-    counts = Counter(each.id for each in items)
-    seen: Counter[str] = Counter()
-    found: list[TraceItem] = []
-    for each in items:
-        seen[each.id] += 1
-        own = each.id if each.id and counts[each.id] == 1 else f"{each.id}#{seen[each.id]}"
-        found.append(replace(each, id=own, citation=f"{citation}, {each.id}" if each.id else citation))
-    return found
+    """Give items ids of their own, and say where they stand."""
+    return [
+        replace(each, id=own, citation=f"{citation}, {each.id}" if each.id else citation)
+        for each, own in zip(items, own_ids(each.id for each in items), strict=True)
+    ]

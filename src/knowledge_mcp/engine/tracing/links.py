@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -104,6 +104,17 @@ class TraceItem:
     def words(self) -> str:
         """Return title and text, the title only where the text does not begin with it."""
         return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
+
+
+def own_ids(ids: Iterable[str]) -> list[str]:
+    """Make ids that name one thing each: where several have one, or one has none, with a number behind it."""
+    listed = list(ids)
+    counts, seen = Counter(listed), Counter[str]()
+    found: list[str] = []
+    for each in listed:
+        seen[each] += 1
+        found.append(each if each and counts[each] == 1 else f"{each}#{seen[each]}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.requirements import words_of
-from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
 from knowledge_mcp.language.demands import condition_of
 from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
@@ -157,12 +156,6 @@ def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, s
 
 
 def numbered_obligations(obligations: Sequence[Obligation]) -> list[Obligation]:
-    """Give each an id of its own: where several have one, or one has none, with a number behind it."""
-    counts = Counter(each.id for each in obligations)
-    seen: Counter[str] = Counter()
-    numbered: list[Obligation] = []
-    for each in obligations:
-        seen[each.id] += 1
-        is_own = bool(each.id) and counts[each.id] == 1
-        numbered.append(each if is_own else replace(each, id=f"{each.id}#{seen[each.id]}"))
-    return numbered
+    """Give each an id of its own."""
+    ids = own_ids(each.id for each in obligations)
+    return [replace(each, id=own) for each, own in zip(obligations, ids, strict=True)]

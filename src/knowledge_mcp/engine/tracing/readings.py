@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.core.citing import cite, cite_statement, named_lines
+from knowledge_mcp.engine.evidence.outline import section_at
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
 from knowledge_mcp.engine.tracing.conflicts import Meaning
 from knowledge_mcp.engine.tracing.links import TraceItem
@@ -49,8 +50,7 @@ class ReadDocument:
 
     def section_at(self, place: int) -> OutlineEntry | None:
         """Return the innermost section that holds a place."""
-        around = [each for each in self.structure.sections if each.span.start <= place < each.span.end]
-        return max(around, key=lambda each: each.level) if around else None
+        return section_at(self.structure.sections, place)
 
     def chunk_at(self, place: int) -> Chunk | None:
         """Return the smallest passage that holds a place."""
