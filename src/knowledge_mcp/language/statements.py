@@ -70,7 +70,6 @@ def find_statements(
     document: Document,
     *,
     facts: SectionFacts | None = None,
-    convention: Convention | None = None,
     exempt: Sequence[Span] = (),
 ) -> list[Statement]:
     """List all statements of a document in order.
@@ -89,11 +88,10 @@ def find_statements(
     Args:
         document: the document as read.
         facts: what its sections are; worked out when None.
-        convention: how it marks force; worked out from the whole text when None.
         exempt: spans (sorted) in which no statement may begin, e.g. definitions.
     """
     facts = facts or SectionFacts(document)
-    finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
+    finder = _Finder(document, facts, detect_convention(document.text), exempt)
     for block in check_each(document.blocks):
         finder.take(block)
     found = finder.statements if finder.convention.capitals else with_weak(document, facts, finder.statements, exempt)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from knowledge_mcp.engine.core.designations import Directory
@@ -16,8 +17,10 @@ from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
 from knowledge_mcp.model.errors import (
+    CancelledError,
     ConnectionFailedError,
     DamagedError,
+    InternalError,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
@@ -26,6 +29,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
     leave_out,
     noticing,
+    reason_of,
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
@@ -33,6 +37,7 @@ from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.locks import hold_lock
 
 
 class _ThreadSnapshots(threading.local):
@@ -450,3 +455,29 @@ class Records:
         if document_id not in self._known:
             self._known[document_id] = record_of(self._base.opened, document_id)
         return self._known[document_id]
+
+
+@contextlib.contextmanager
+def locked(folder: Path, names: Iterable[str], what: str, doing: str, give_up: Callable[[], bool]) -> Generator[None]:
+    """Hold the locks of some names of this machine while the block runs.
+
+    Args:
+        folder: of the locks.
+        names: any texts.
+        what, doing: what is locked, and what for, as messages call it.
+        give_up: asked now and then whether to stop waiting.
+
+    Raises:
+        CancelledError: it was given up.
+        InternalError: the folder cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        for name in sorted(names):
+            try:
+                mine = stack.enter_context(hold_lock(folder, name, give_up=give_up))
+            except OSError as exc:
+                message = f"The lock of the {what} cannot be acquired. {reason_of(exc)}"
+                raise InternalError(message, suggestion="Check DATA_PATH.") from exc
+            if not mine:
+                raise CancelledError(f"The {doing} was cancelled.", suggestion="Start it again when it is wanted.")
+        yield

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.core import documents
-from knowledge_mcp.engine.core.base import Base, base_of, counts_of, record_of
+from knowledge_mcp.engine.core.base import Base, base_of, counts_of, locked, record_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health, sound_answer
 from knowledge_mcp.engine.core.seen import copy_with, hidden_ids, seen_base
 from knowledge_mcp.engine.ingest.ingest import ingest_one
@@ -41,8 +41,6 @@ from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.model.call import Call, Progress, ignore_progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
-    CancelledError,
-    InternalError,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
@@ -63,7 +61,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.locks import hold_lock
 from knowledge_mcp.support.wording import how_many
 
 _logger = logging.getLogger(__name__)
@@ -257,15 +254,8 @@ class LibraryService:
             fetched = self._fetcher.fetch(deposit.url, cancelled=call.cancelled)
         item = item_of(deposit, fetched)
         name = f"library:{collection}:{item.document_id}"
-        try:
-            with hold_lock(self._locks, name, give_up=call.cancelled) as mine:
-                if not mine:
-                    raise CancelledError("The ingest was cancelled.")
-                return self._take_in(collection, item, deposit, call)
-        except OSError as exc:
-            raise InternalError(
-                "The lock of the document cannot be acquired.", details=str(exc), suggestion="Check DATA_PATH."
-            ) from exc
+        with locked(self._locks, [name], "document", "ingest", call.cancelled):
+            return self._take_in(collection, item, deposit, call)
 
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, call: Call) -> Deposited:
         base = base_of(self._whole, collection)

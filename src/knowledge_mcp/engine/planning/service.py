@@ -13,13 +13,12 @@ import logging
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.core import documents
-from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.base import Base, locked
 from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
 from knowledge_mcp.engine.core.seen import hidden_ids, is_readable
 from knowledge_mcp.engine.ingest.ingest import ingest_one
@@ -40,8 +39,6 @@ from knowledge_mcp.engine.planning.values import (
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import (
-    CancelledError,
-    InternalError,
     KnowledgeError,
     NotFoundError,
     UnreadableDocumentError,
@@ -193,7 +190,8 @@ class PlanningService(LocalKnowledge):
         uri = f"{_prefix(reference)}{path_text(file.path)}"
         hashes = {file.seen.sha256}
         while True:
-            with self._locked({uri, *(f"content:{reference}:{each}" for each in hashes)}, call):
+            names = {uri, *(f"content:{reference}:{each}" for each in hashes)}
+            with locked(self._locks, names, "document", "ingest", call.cancelled):
                 akin = self._akin(batch, uri, file.seen.sha256)
                 older = {record.sha256 for record in akin if uri in places_of(record)}
                 if older <= hashes:
@@ -201,18 +199,6 @@ class PlanningService(LocalKnowledge):
             hashes |= older  # what came by this path before is locked too: another path may lead to it
 
     # ---- one document, locked
-
-    @contextlib.contextmanager
-    def _locked(self, names: set[str], call: Call) -> Generator[None]:
-        with ExitStack() as stack:
-            for name in sorted(names):
-                try:
-                    mine = stack.enter_context(hold_lock(self._locks, name, give_up=call.cancelled))
-                except OSError as exc:
-                    raise InternalError(f"The lock of the document cannot be acquired. {reason_of(exc)}") from exc
-                if not mine:
-                    raise CancelledError("The ingest was cancelled.")
-            yield
 
     def _akin(self, batch: Batch, uri: str, sha256: str) -> list[DocumentRecord]:
         """Read the documents that came by a path, have its bytes, or have a name for them, of others too."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from knowledge_mcp.engine.core import health
-from knowledge_mcp.engine.core.base import Base, record_of
+from knowledge_mcp.engine.core.base import Base, locked, record_of
 from knowledge_mcp.engine.core.seen import copy_with, seen_base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.repositories.index import IndexRun
@@ -40,7 +40,7 @@ from knowledge_mcp.engine.repositories.values import (
 )
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.model.source import Checkout
@@ -354,15 +354,8 @@ class RepositoryService:
                 call.progress(0.0, None, "waiting for another indexing to end")
             return call.cancelled()
 
-        try:
-            with hold_lock(self._locks, name, give_up=give_up) as mine:
-                if not mine:
-                    raise CancelledError("The indexing was cancelled.", suggestion="Start it again when it is wanted.")
-                yield
-        except OSError as exc:
-            raise InternalError(
-                "The lock of the repository cannot be acquired.", details=str(exc), suggestion="Check DATA_PATH."
-            ) from exc
+        with locked(self._locks, [name], "repository", "indexing", give_up):
+            yield
 
     # ---- searching and reading
 

@@ -73,15 +73,12 @@ class CodeReader(SandboxedReader):
         return f"code-2 grammars={len(self._installed)}"
 
     def check(self, item: SourceItem) -> Inspection:
-        if not _decode(item).text.strip():
-            raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
+        _decode(item)
         return Inspection(pages=None)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         decoded = _decode(item)
         text = decoded.text
-        if not text.strip():
-            raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
         language = language_of(item.media_type)
         if language == "c" and _CPP.search(text):  # headers of both languages have the same extension
             language = "cpp"
@@ -137,10 +134,13 @@ def _decode(item: SourceItem) -> DecodedText:
         message = f"More than {_MAX_BYTES >> 20} MB are too much."
         raise unreadable(item, UnreadableReason.TOO_LARGE, message, suggestion="Split it.")
     try:
-        return decode_text(data)
+        decoded = decode_text(data)
     except NotTextError as error:
         suggestion = "Save it as UTF-8 if it is text; leave it out if it is not."
         raise unreadable(item, UnreadableReason.UNSUPPORTED, str(error), suggestion=suggestion) from error
+    if not decoded.text.strip():
+        raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
+    return decoded
 
 
 # ---- sections and blocks --------------------------------------------------------------------------------------------

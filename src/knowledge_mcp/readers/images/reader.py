@@ -9,7 +9,7 @@ from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.scans.recognition import SeeingReader
+from knowledge_mcp.readers.scans.reader import SeeingReader
 from knowledge_mcp.readers.shared.isolation import inaccessible, unreadable
 
 

@@ -12,7 +12,8 @@ from knowledge_mcp.model.errors import InternalError, UnreadableReason
 from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.scans.recognition import Recognition, SeeingReader
+from knowledge_mcp.readers.scans.reader import SeeingReader
+from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
 from knowledge_mcp.readers.shared.isolation import inaccessible, refused, run_isolated, unreadable
 from knowledge_mcp.readers.shared.passwords import Passwords

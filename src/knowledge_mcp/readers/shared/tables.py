@@ -101,9 +101,9 @@ def _groups(row: Sequence[str], reach: Reach) -> bool:
     return len(filled) > 1 and not filled.isdisjoint(reach.across.values())
 
 
-def worded_header(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], marked: int = 0) -> list[Sequence[str]]:
+def worded_header(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach]) -> list[Sequence[str]]:
     """Write a header of several rows as one: "Flow / Rated (kg/h)"; arguments as `header_texts`."""
-    depth, named = header_texts(rows[: max(marked, MOST_HEADER_ROWS) + 1], reaches, marked)
+    depth, named = header_texts(rows[: MOST_HEADER_ROWS + 1], reaches)
     header = [" / ".join(rows[row][column].strip() for row, column in places) for places in named]
     return [header, *rows[depth:]] if header else list(rows)
 
