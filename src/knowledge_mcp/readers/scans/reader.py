@@ -69,7 +69,7 @@ class SeeingReader(SandboxedReader):
         with words_file() as sink:
             whole = dict.fromkeys(pages, "sample")
             render = functools.partial(self._images, item)
-            return recognise(item, whole, render, self._ocr, self._options, sink, _nothing)
+            return recognise(item, whole, render, self._ocr, self._options, sink, lambda _: None)
 
     def _counted(self, item: SourceItem) -> Inspection:
         """Count the pages of a file by its job."""
@@ -144,7 +144,3 @@ def _explained(item: SourceItem, error: UnreadableDocumentError, recognition: Re
         return unreadable(item, UnreadableReason.EMPTY, failed, details=why.details, suggestion=why.suggestion)
     said = "Text recognition found no text: its pages are blank, or pictures."
     return unreadable(item, UnreadableReason.EMPTY, said, suggestion="Nothing in it can be searched; leave it out.")
-
-
-def _nothing(done: int) -> None:
-    """Tell nobody."""
