@@ -87,7 +87,7 @@ class Address:
     Attributes:
         path: folder of the embedded one; not used where there is a host.
         host: of the server, None for embedded. port, ssl, token: of the server; the token is never shown.
-        tenant, database: names of the server's own partitions.
+        database: name of the server's own partition.
     """
 
     path: Path
@@ -95,7 +95,6 @@ class Address:
     port: int = 8000
     ssl: bool = False
     token: str | None = field(default=None, repr=False)
-    tenant: str = "default_tenant"
     database: str = "default_database"
 
     @property
@@ -142,7 +141,7 @@ def open_server(address: Address) -> Any:
         chroma_server_headers=headers,
         **({} if address.ssl else {"chroma_server_ssl_verify": False}),
     )
-    return ServerClient(settings, address.tenant, address.database)
+    return ServerClient(settings, address.database)
 
 
 def _ask_for_life(probe: Any, location: str) -> None:

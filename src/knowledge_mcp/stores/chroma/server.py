@@ -12,7 +12,7 @@ from typing import Any
 
 from chromadb import Collection
 from chromadb.api.fastapi import FastAPI
-from chromadb.config import Settings, System
+from chromadb.config import DEFAULT_TENANT, Settings, System
 
 from knowledge_mcp.stores.chroma.errors import raise_for_status
 
@@ -49,21 +49,21 @@ class LimitedApi(FastAPI):
 
 
 class ServerClient:
-    """Make the calls of `chromadb.ClientAPI` that the store needs, in one tenant and database of a server.
+    """Make the calls of `chromadb.ClientAPI` that the store needs, in one database of a server.
 
     Args:
         settings: with host, port and headers of the server; the class that speaks to it is set here.
-        tenant, database: names of the server's own partitions.
+        database: name of the server's own partition.
     """
 
-    def __init__(self, settings: Settings, tenant: str, database: str) -> None:
+    def __init__(self, settings: Settings, database: str) -> None:
         settings.chroma_api_impl = f"{LimitedApi.__module__}.{LimitedApi.__qualname__}"
-        self._place: dict[str, Any] = {"tenant": tenant, "database": database}
+        self._place: dict[str, Any] = {"tenant": DEFAULT_TENANT, "database": database}
         self._system = System(settings)
         self._api = self._system.instance(LimitedApi)
         self._system.start()
         try:
-            self._api.get_database(name=database, tenant=tenant)
+            self._api.get_database(name=database, tenant=DEFAULT_TENANT)
         except BaseException:
             self.close()
             raise

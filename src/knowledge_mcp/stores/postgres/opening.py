@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.model.errors import ConfigError, needing
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.distribution import Secret
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.postgres.store import PostgresStore
@@ -27,9 +27,6 @@ def from_options(options: PostgresOptions, analyser: Analyser, _: object = None)
     """
     if options.database_url is None:
         raise ConfigError("VECTOR_STORE=postgres needs DATABASE_URL, which is not set.")
-    try:
+    with needing("postgres", "The PostgreSQL client is not installed."):
         from knowledge_mcp.stores.postgres.store import PostgresStore
-    except ImportError as exc:
-        needed = install_command("postgres")
-        raise ConfigError("The PostgreSQL client is not installed.", details=str(exc), suggestion=needed) from exc
     return PostgresStore(options.database_url.get_secret_value(), analyser)

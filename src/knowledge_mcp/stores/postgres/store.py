@@ -118,11 +118,13 @@ class PostgresStore:
         if known is None:
             known = self.database.write(create, lambda _: None)
         check_space(name, known.space, space)
-        self.check_index(known)
+        check_index(known, self.analyser)
         return known.info
 
     def collections(self) -> list[CollectionInfo]:
-        return [self.described(each) for each in self.database.read(lambda it: every_place(it, self.location))]
+        return [
+            described(each, self.analyser) for each in self.database.read(lambda it: every_place(it, self.location))
+        ]
 
     def drop_collection(self, name: str) -> bool:
         dropped: list[PostgresPlace] = []
@@ -156,16 +158,6 @@ class PostgresStore:
 
         self.database.write(work, done)
 
-    # for its handles
-
-    def check_index(self, place: PostgresPlace) -> None:
-        """Raise where a newer version has indexed a collection."""
-        check_index(place.info.name, place.analyser, self.analyser.version)
-
-    def described(self, place: PostgresPlace) -> CollectionInfo:
-        """Describe a collection, with what this version cannot use of it."""
-        return described(place.info, place.analyser, self.analyser.version)
-
 
 class PostgresHandle:
     """A handle on one collection of a `PostgresStore`; a snapshot is a transaction that reads.
@@ -191,12 +183,12 @@ class PostgresHandle:
                 self._held = None
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        def described(session: PostgresSession, place: PostgresPlace) -> CollectionInfo:
+        def describe(session: PostgresSession, place: PostgresPlace) -> CollectionInfo:
             statistics = self._statistics(session, place) if counted else None
-            return replace(self._store.described(place), state=place.state, statistics=statistics)
+            return replace(described(place, self._store.analyser), state=place.state, statistics=statistics)
 
         try:
-            return self._read(described)
+            return self._read(describe)
         except NotFoundError:
             return None
 
@@ -204,7 +196,7 @@ class PostgresHandle:
         place = self._read(lambda _, place: place)
         check_documents(documents, place.space.dimensions)
         if any(each.chunks for each in documents):
-            self._store.check_index(place)
+            check_index(place, self._store.analyser)
         for group in grouped(
             documents,
             (_DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE),
@@ -318,9 +310,7 @@ class PostgresHandle:
 
         def work(session: PostgresSession, place: PostgresPlace) -> LegResults:
             check_query(vector, place.space)
-            terms, newer = terms_of(
-                text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
-            )
+            terms, newer = terms_of(text, place, self._store.analyser, alone=vector is None)
             asked = (*condition(filter), max(0, limit), self._store.known, absent_in(filter))
             found = Search(session, self._database.extension, place, *asked).legs(vector, terms)
             return replace(found, lexical_error=newer or found.lexical_error)
@@ -359,16 +349,16 @@ class PostgresHandle:
 
         def checked(session: PostgresSession, place: PostgresPlace) -> T:
             if indexed and not by_newer:
-                self._store.check_index(place)
+                check_index(place, self._store.analyser)
             return read(session, place)
 
-        if self._held is not None and not (indexed and is_newer(own, self._held[1].analyser)):
+        if self._held is not None and not (indexed and is_newer(own, self._held[1].indexed_by)):
             with self._database.mapped():
                 return checked(*self._held)
 
         def work(session: PostgresSession) -> tuple[T] | None:
             place = place_of(session, self._name, self._store.location)
-            return None if indexed and is_newer(own, place.analyser) else (checked(session, place),)
+            return None if indexed and is_newer(own, place.indexed_by) else (checked(session, place),)
 
         while (found := self._database.read(work)) is None:
             self._database.write(self._locked, lambda _: None)
@@ -382,11 +372,11 @@ class PostgresHandle:
         """
         # looked at before it is locked: of two who share a lock, neither could have it alone
         version = self._store.analyser.version
-        is_other = indexes and place_of(session, self._name, self._store.location).analyser != version
+        is_other = indexes and place_of(session, self._name, self._store.location).indexed_by != version
         place = lock_place(session, self._name, self._store.location, alone=alone or is_other)
-        if not indexes or place.analyser == version:
+        if not indexes or place.indexed_by == version:
             return place
-        self._store.check_index(place)
+        check_index(place, self._store.analyser)
         verify.index_anew(session, place, self._store.analyser)
         return lock_place(session, self._name, self._store.location, alone=True)
 

@@ -249,13 +249,14 @@ class PostgresPlace:
     """A collection as one transaction sees it.
 
     Attributes:
+        indexed_by: version of the analyser.
         state: another one after each change.
         documents, chunks, tokens, words: how many it has; words are terms of its lexical leg.
     """
 
     id: int
     info: CollectionInfo
-    analyser: str
+    indexed_by: str
     state: str
     documents: int
     chunks: int

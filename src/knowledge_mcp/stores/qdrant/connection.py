@@ -162,18 +162,15 @@ class QdrantConnection:
                 return {str(each.value): each.count for each in hits}
             most *= 8
 
-    def retrieve(
-        self, name: str, ids: Sequence[str], payload: Sequence[str] | bool = True, *, vectors: bool = False
-    ) -> list[models.Record]:
+    def retrieve(self, name: str, ids: Sequence[str], payload: Sequence[str] | bool = True) -> list[models.Record]:
         if not ids:
             return []
         return self.run(
             f"reading '{name}'",
             lambda client: client.retrieve(
-                name, list(ids), with_payload=_selected(payload), with_vectors=vectors,
-                timeout=self.config.query_seconds,
+                name, list(ids), with_payload=_selected(payload), timeout=self.config.query_seconds
             ),
-        )  # fmt: skip
+        )
 
     def scroll(
         self, name: str, kept: models.Filter | None, payload: Sequence[str] | bool = True,

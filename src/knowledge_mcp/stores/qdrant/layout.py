@@ -118,7 +118,7 @@ class QdrantCollection:
         return CollectionInfo(self.name, self.space, self.created_at)
 
     @property
-    def latest(self) -> str:
+    def indexed_by(self) -> str:
         """Name the newest analyser whose words it has, or is about to have."""
         return self.coming if is_newer(self.coming, self.analyser) else self.analyser
 

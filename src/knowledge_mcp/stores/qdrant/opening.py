@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.model.errors import ConfigError, needing
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.distribution import Secret
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.qdrant.store import QdrantStore
@@ -37,13 +37,9 @@ def from_options(options: QdrantOptions, analyser: Analyser, _: object = None) -
     """
     if not options.qdrant_url:
         raise ConfigError("VECTOR_STORE is qdrant, but QDRANT_URL is not set.", suggestion="Set QDRANT_URL.")
-    try:
+    with needing("qdrant", "The Qdrant client is not installed."):
         from knowledge_mcp.stores.qdrant.connection import QdrantConfig
         from knowledge_mcp.stores.qdrant.store import QdrantStore
-    except ImportError as exc:
-        needed = install_command("qdrant")
-        message = f"The Qdrant client is not installed: {needed}"
-        raise ConfigError(message, details=str(exc), suggestion=f"Run: {needed}") from exc
     key = options.qdrant_api_key
     config = QdrantConfig(
         url=options.qdrant_url,

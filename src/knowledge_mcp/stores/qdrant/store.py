@@ -93,11 +93,11 @@ class QdrantStore:
         if known is None:
             raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
         check_space(name, known.space, space)
-        self.check_index(known)
+        check_index(known, self.analyser)
         return known.info
 
     def collections(self) -> list[CollectionInfo]:
-        return [self.described(each) for each in layout.all_places(self.connection)]
+        return [described(each, self.analyser) for each in layout.all_places(self.connection)]
 
     def drop_collection(self, name: str) -> bool:
         place = self.look(name)
@@ -130,14 +130,6 @@ class QdrantStore:
                     index_again(self.connection, place, self.analyser)
             return self.fresh(name)
         return place
-
-    def check_index(self, place: QdrantCollection) -> None:
-        """Raise where a newer version has indexed a collection, or is about to."""
-        check_index(place.name, place.latest, self.analyser.version)
-
-    def described(self, place: QdrantCollection) -> CollectionInfo:
-        """Describe a collection, with what this version cannot use of it."""
-        return described(place.info, place.latest, self.analyser.version)
 
     def described_lately(self, name: str, known: QdrantCollection | None) -> tuple[QdrantCollection, int, bool]:
         """Return a collection's description, about how many points it has, and whether this was kept in mind."""
@@ -195,12 +187,14 @@ class QdrantHandle:
         if known is None:
             return None
         statistics = self._read(self._store.statistics) if counted else None
-        return replace(self._store.described(known), state=f"{known.home} {known.changed}", statistics=statistics)
+        return replace(
+            described(known, self._store.analyser), state=f"{known.home} {known.changed}", statistics=statistics
+        )
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         place = self._store.fresh(self._name)
         if any(each.chunks for each in documents):
-            self._store.check_index(place)
+            check_index(place, self._store.analyser)
         for published in writing.publish(self._store.connection, place, self._store.analyser, documents):
             self._store.written(place, len(published))
             for document_id in published:
@@ -224,7 +218,7 @@ class QdrantHandle:
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         def read(place: QdrantCollection) -> list[Chunk]:
             if key == "term":
-                self._store.check_index(place)
+                check_index(place, self._store.analyser)
             return reading.chunks(self._store.connection, place, key, values)
 
         return self._read(read)
@@ -276,7 +270,7 @@ class QdrantHandle:
     ) -> LegResults:
         check_query(vector, place.space)
         analyser = self._store.analyser
-        terms, newer = terms_of(text, analyser, collection=place.name, label=place.latest, alone=vector is None)
+        terms, newer = terms_of(text, place, analyser, alone=vector is None)
         exact = points <= self._store.connection.config.exact_up_to or chunk_ids_in(filter)[1] is not None
         mean = None
         if terms and (absent := absent_in(filter)):  # what somebody may not see must not move the weights of words

@@ -95,11 +95,10 @@ def _swap_of(
     return Swap(old, fresh, parts, tuple(sorted(left)))
 
 
-def discarded_error(document_id: str, details: str = "") -> InternalError:
+def discarded_error(document_id: str) -> InternalError:
     """Say that another writer has discarded what was being published."""
     return InternalError(
         f"Chunks of document '{document_id}' were discarded by another writer while they were published.",
-        details=details,
         suggestion=OTHER_WRITER,
     )
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, WholeDocument
@@ -107,36 +108,44 @@ def is_newer(label: str, other: str) -> bool:
     return _order(label) > _order(other)
 
 
-def newer_index(collection: str, label: str, own: str) -> ConfigError | None:
+class IndexedPlace(Protocol):
+    """A collection as a store found it, with the version of the analyser that has indexed it."""
+
+    @property
+    def info(self) -> CollectionInfo: ...
+
+    @property
+    def indexed_by(self) -> str: ...
+
+
+def newer_index(place: IndexedPlace, analyser: Analyser) -> ConfigError | None:
     """Say that a newer version has indexed a collection, and that this one leaves its index alone; None where not."""
-    if not is_newer(label, own):
+    if not is_newer(place.indexed_by, analyser.version):
         return None
     return ConfigError(
-        f"A newer version of this program has indexed the words of collection '{collection}' ({label}; this version "
-        f"knows {own}).",
+        f"A newer version of this program has indexed the words of collection '{place.info.name}' "
+        f"({place.indexed_by}; this version knows {analyser.version}).",
         suggestion="Upgrade this server too. Until then it searches by meaning only and stores no documents there.",
     )
 
 
-def check_index(collection: str, label: str, own: str) -> None:
+def check_index(place: IndexedPlace, analyser: Analyser) -> None:
     """Make sure that no newer version has indexed a collection.
 
     Raises:
         ConfigError: one has.
     """
-    if (newer := newer_index(collection, label, own)) is not None:
+    if (newer := newer_index(place, analyser)) is not None:
         raise newer
 
 
-def described(info: CollectionInfo, label: str, own: str) -> CollectionInfo:
+def described(place: IndexedPlace, analyser: Analyser) -> CollectionInfo:
     """Describe a collection, with what this version cannot use of it."""
-    newer = newer_index(info.name, label, own)
-    return info if newer is None else replace(info, degraded=newer.message)
+    newer = newer_index(place, analyser)
+    return place.info if newer is None else replace(place.info, degraded=newer.message)
 
 
-def terms_of(
-    text: str | None, analyser: Analyser, *, collection: str, label: str, alone: bool
-) -> tuple[list[str] | None, str]:
+def terms_of(text: str | None, place: IndexedPlace, analyser: Analyser, *, alone: bool) -> tuple[list[str] | None, str]:
     """Cut a question into terms; None for none, and where a newer version has indexed the collection, with the reason.
 
     Raises:
@@ -144,7 +153,7 @@ def terms_of(
     """
     if text is None:
         return None, ""
-    newer = newer_index(collection, label, analyser.version)
+    newer = newer_index(place, analyser)
     if newer is None:
         return analyser.query_terms(text), ""
     if alone:

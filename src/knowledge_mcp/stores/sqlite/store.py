@@ -115,12 +115,12 @@ class SqliteStore:
                 )
                 known = place_of(connection, name)
         check_space(name, known.space, space)
-        self.check_index(known)
+        check_index(known, self.analyser)
         return known.info
 
     def collections(self) -> list[CollectionInfo]:
         with self.database.reading() as connection:
-            return [self.described(each) for each in every_place(connection)]
+            return [described(each, self.analyser) for each in every_place(connection)]
 
     def drop_collection(self, name: str) -> bool:
         from knowledge_mcp.stores.sqlite.writing import drop
@@ -148,7 +148,7 @@ class SqliteStore:
 
     def has_view(self, place: Place) -> bool:
         """Tell whether a collection was searched already, by this version's analyser."""
-        return place.id in self._views and not is_newer(self.analyser.version, place.analyser)
+        return place.id in self._views and not is_newer(self.analyser.version, place.indexed_by)
 
     def drop_index(self, key: Hashable) -> None:
         """Let the view of a collection go; the next search reads it again."""
@@ -192,7 +192,7 @@ class SqliteStore:
         """Open a transaction that reads; where it is to be `indexed`, by this store's analyser or a newer one."""
         with self.database.reading() as connection:
             place = place_of(connection, name)
-            if not indexed or not is_newer(self.analyser.version, place.analyser):
+            if not indexed or not is_newer(self.analyser.version, place.indexed_by):
                 yield connection, place
                 return
         with self.writing(name):
@@ -210,20 +210,12 @@ class SqliteStore:
         with self.database.writing() as connection:
             place = place_of(connection, name)
             if indexes:
-                self.check_index(place)
-            if indexes and place.analyser != self.analyser.version:
+                check_index(place, self.analyser)
+            if indexes and place.indexed_by != self.analyser.version:
                 from knowledge_mcp.stores.sqlite.verify import rebuild_index
 
                 rebuild_index(connection, place.id, self.analyser)
             yield connection, place
-
-    def check_index(self, place: Place) -> None:
-        """Raise where a newer version has indexed a collection."""
-        check_index(place.info.name, place.analyser, self.analyser.version)
-
-    def described(self, place: Place) -> CollectionInfo:
-        """Describe a collection, with what this version cannot use of it."""
-        return described(place.info, place.analyser, self.analyser.version)
 
 
 class SqliteHandle:
@@ -266,7 +258,7 @@ class SqliteHandle:
         """Describe the collection with the state of its documents, which no other file and collection shares."""
         statistics = StoreStatistics(*place.counts, self._store.database.storage_bytes) if counted else None
         state = f"{connection.file} {place.id} {place.version}"
-        return replace(self._store.described(place), state=state, statistics=statistics)
+        return replace(described(place, self._store.analyser), state=state, statistics=statistics)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         from knowledge_mcp.stores.sqlite.writing import prepare, publish
@@ -275,7 +267,7 @@ class SqliteHandle:
         with self._store.reading(self._name) as (_, prepared_in):
             check_documents(documents, prepared_in.space.dimensions)
             if indexes:
-                self._store.check_index(prepared_in)
+                check_index(prepared_in, self._store.analyser)
         prepared: list[tuple[WholeDocument, PreparedChunks]] = []
         for each in documents:
             chunks = as_kept(each.chunks)
@@ -322,9 +314,7 @@ class SqliteHandle:
         check_filter(filter)
         with self._searching() as (connection, place, view):
             check_query(vector, place.space)
-            terms, newer = terms_of(
-                text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
-            )
+            terms, newer = terms_of(text, place, self._store.analyser, alone=vector is None)
             with self._store.database.decoding():
                 found = legs(connection, view, self._store.pool, vector=vector, terms=terms, filter=filter, limit=limit)
             return replace(found, lexical_error=newer or found.lexical_error)
@@ -373,18 +363,18 @@ class SqliteHandle:
     def _held_indexed(self) -> _Snapshot | None:
         """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
         view = self._held
-        return None if view is None or is_newer(self._store.analyser.version, view.place.analyser) else view
+        return None if view is None or is_newer(self._store.analyser.version, view.place.indexed_by) else view
 
     def _read(self, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
         view = self._held_indexed() if indexed else self._held
         if view is not None:
             with self._store.database.mapped(), self._store.database.decoding():
                 if indexed:
-                    self._store.check_index(view.place)
+                    check_index(view.place, self._store.analyser)
                 return read(view.connection, view.place)
         with self._store.reading(self._name, indexed=indexed) as (connection, place), self._store.database.decoding():
             if indexed:
-                self._store.check_index(place)
+                check_index(place, self._store.analyser)
             return read(connection, place)
 
 

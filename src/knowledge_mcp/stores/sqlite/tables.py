@@ -328,12 +328,13 @@ class Place:
     """A collection in one snapshot; each change of its documents has a version of its own.
 
     Attributes:
+        indexed_by: version of the analyser.
         counts: of documents, chunks and tokens.
     """
 
     id: int
     info: CollectionInfo
-    analyser: str
+    indexed_by: str
     version: int
     counts: tuple[int, int, int]
 
