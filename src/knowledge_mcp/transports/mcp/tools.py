@@ -128,10 +128,11 @@ class ToolRunner:
     def _answer(self, surface: Surface, tool: Tool, request: Any, call: Call, key: Key) -> _Answer:
         with self.audit(key, tool.name) as documents:
             _need_right(surface, tool, request, key)
-            outcome = _run_tool(find_service(self._providers, surface.name, key), tool, request, call)
-            payload, text = written(outcome.payload, tool.items)
-            documents.extend((*documents_in(payload), *outcome.unnamed))
-        return _Answer(payload, text, outcome.picture)
+            service, unnamed = find_service(self._providers, surface.name, key), list[str]()
+            content, picture = _run_tool(service, tool, request, call, unnamed)
+            payload, text = written(content, tool.items)
+            documents.extend((*documents_in(payload), *unnamed))
+        return _Answer(payload, text, picture)
 
     async def _parse(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
         try:
@@ -161,15 +162,6 @@ class ToolRunner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """Hold an answer, the documents that it was made of without naming them, and its picture (PNG)."""
-
-    payload: dict[str, Any]
-    unnamed: Sequence[str] = ()
-    picture: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Answer:
     """Hold an answer that is short enough, its JSON, and its picture (PNG)."""
 
@@ -178,17 +170,20 @@ class _Answer:
     picture: bytes | None
 
 
-def _run_tool(knowledge: Any, tool: Tool, request: Any, call: Call) -> _Outcome:
+def _run_tool(
+    knowledge: Any, tool: Tool, request: Any, call: Call, unnamed: list[str]
+) -> tuple[dict[str, Any], bytes | None]:
+    """Give the answer and its picture (PNG); documents that it was made of without naming them go into `unnamed`."""
     if isinstance(knowledge, ToolProxy):
         arguments = request.model_dump(mode="json", exclude_unset=True)
-        return _Outcome(
-            knowledge.call_tool(
-                tool.name, arguments, on_progress=call.progress, cancelled=call.cancelled, repeatable=not tool.writes
-            )
+        content = knowledge.call_tool(
+            tool.name, arguments, on_progress=call.progress, cancelled=call.cancelled, repeatable=not tool.writes
         )
+        return content, None
     response = tool.answer(knowledge, request, call)
     picture = tool.draw(knowledge, request, response) if tool.draw is not None else None
-    return _Outcome(response.sent(), response.unnamed_documents, picture)
+    unnamed.extend(response.unnamed_documents)
+    return response.sent(), picture
 
 
 def find_service(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
