@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pytest
-from starlette.requests import Request
 
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.search.several import search_several
@@ -25,8 +24,8 @@ from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from knowledge_mcp.transports.rest.gates import restrict_engine
-from knowledge_mcp.transports.shared.keys import KEY, Key
+from knowledge_mcp.transports.rest.engine import restrict_engine
+from knowledge_mcp.transports.shared.keys import Key
 from tests.engine.world import World
 from tests.ranking.test_rerank import Backwards
 from tests.remote.serving import KEY as REMOTE_KEY
@@ -225,8 +224,7 @@ def test_an_engine_behind_the_service_searches_beside_its_own_only_what_the_key_
         (("engine:*", "pl*"), {"kb", "plant"}),
         (("*",), {"kb", "plant"}),
     ):
-        asking = Request({"type": "http", KEY: Key("limited", read)})
-        found = restrict_engine(asking, kb.knowledge).search(SearchQuery("valve", 20, collections=("*",)))
+        found = restrict_engine(Key("limited", read), kb.knowledge).search(SearchQuery("valve", 20, collections=("*",)))
         assert {hit.collection for hit in found.hits} == names
 
 

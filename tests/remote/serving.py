@@ -13,7 +13,6 @@ from knowledge_mcp.settings import Settings
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
-from knowledge_mcp.transports.rest.gates import may_use
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.fakes.library import FakeLibrary
@@ -60,7 +59,7 @@ def rest_service(
         keys or KeyRing(KEY),
         options=options or Options(),
         version="9.9.9",
-        engine_router=engine_router(known.__getitem__, tuple(known), may_use, lambda _, knowledge: knowledge),
+        engine_router=engine_router(known.__getitem__, tuple(known)),
     )
     with serving(app) as url:
         yield url

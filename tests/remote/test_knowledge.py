@@ -31,6 +31,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote import values
@@ -236,11 +237,19 @@ def test_errors_of_an_engine_reach_the_caller_over_the_wire() -> None:
         assert "incident" in crashed.value.details
 
 
+class _SeenByAll(FakeKnowledge):
+    """One whose documents every key may read."""
+
+    def seen_by(self, rights: Rights) -> Knowledge:
+        assert not rights.are_full
+        return self
+
+
 def test_what_is_not_there_or_not_allowed_is_refused(tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text('{"keys": [{"name": "r", "key": "reading-only-key-1", "read": ["engine:s*"], "write": []}]}')
     keys.chmod(0o600)
-    engines: Mapping[str, Knowledge] = {"standards": FakeKnowledge(), "planning": FakeKnowledge()}
+    engines: Mapping[str, Knowledge] = {"standards": _SeenByAll(), "planning": FakeKnowledge()}
     with rest_service(engines=engines, keys=KeyRing(KEY, keys)) as url:
         with closing(RemoteKnowledge(url, "reading-only-key-1", "standards", policy=AT_ONCE)) as reader:
             assert reader.stats().statistics.documents == 2

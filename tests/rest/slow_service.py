@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit, Deposited
-from knowledge_mcp.transports.rest.app import build_rest_app, serve_rest
+from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
-from knowledge_mcp.transports.shared.serving import listen
+from knowledge_mcp.transports.shared.serving import listen, serve_until_stopped
 from tests.fakes.library import FakeLibrary
 from tests.rest.world import KEY, Options
 
@@ -51,7 +51,10 @@ def main(drain: str, grace: str) -> None:
     threading.Thread(target=_listen_to_stdin, daemon=True).start()
     library = Slow()
     service = build_rest_app(KnowledgeProvider(lambda: library), KeyRing(KEY), options=Options(), version="9.9.9")
-    serve_rest(service, listen("127.0.0.1", 0), drain=float(drain), grace=float(grace))
+    listener = listen("127.0.0.1", 0)
+    serve_until_stopped(
+        service, listener, grace=float(grace), log_level="INFO", on_stop=service.stop, patience=float(drain)
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from knowledge_mcp.remote.values import RIGHTS
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
-from knowledge_mcp.transports.rest.gates import may_use, restrict_engine
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.engine.shelf import PUMPS, VALVES
@@ -64,7 +63,7 @@ def engine_of(knowledge: LocalKnowledge, groups: tuple[str, ...], folder: Path) 
     """Serve an engine over REST to somebody of these groups, whose key is `k-key`; gives its address."""
     limits = {"read": ["engine:standards"], "write": [], "groups": groups}
     ring = KeyRing("owner", keys_file(folder, json.dumps({"keys": [{"name": "limited", "key": "k-key", **limits}]})))
-    router = engine_router(lambda _: knowledge, ["standards"], may_use, restrict_engine)
+    router = engine_router(lambda _: knowledge, ["standards"])
     library: KnowledgeProvider[SharedLibrary] = KnowledgeProvider(FakeLibrary)
     with serving(build_rest_app(library, ring, options=Options(), version="1", engine_router=router)) as url:
         yield url

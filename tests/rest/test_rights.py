@@ -9,11 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from starlette.requests import Request
 
 from knowledge_mcp.model.rights import Rights
-from knowledge_mcp.transports.rest.gates import restrict_engine
-from knowledge_mcp.transports.shared.keys import KEY as KEY_OF_REQUEST
+from knowledge_mcp.transports.rest.engine import restrict_engine
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from tests.rest.world import DEPLOYING, KEY, World, events, keys_file, make_world
 
@@ -317,6 +315,6 @@ async def test_an_engine_shows_the_code_of_no_repository_that_its_key_may_not_re
 ) -> None:
     shown: list[Rights] = []
     service = SimpleNamespace(collection="kb", seen_by=shown.append)
-    restrict_engine(Request({"type": "http", KEY_OF_REQUEST: Key("limited", tuple(read), (), ())}), service)
+    restrict_engine(Key("limited", tuple(read), (), ()), service)
     (rights,) = shown
     assert [rights.may_read(name) for name in ("kb", "repo_pumps", "docs")] == [True, code, False]

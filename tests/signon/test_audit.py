@@ -15,7 +15,6 @@ from mcp.types import ResourceTemplateReference
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.rest.engine import engine_router
-from knowledge_mcp.transports.rest.gates import may_use, restrict_engine
 from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from tests.engine.world import World
@@ -114,7 +113,7 @@ async def nobody() -> Any:
 
 async def test_answers_of_engines_and_pictures_are_written_down_by_what_was_asked_for(tmp_path: Path) -> None:
     world, path = restricted_world(tmp_path / "docs"), tmp_path / "audit.jsonl"
-    router = engine_router(lambda _: world.knowledge, ["standards"], may_use, restrict_engine)
+    router = engine_router(lambda _: world.knowledge, ["standards"])
     ring = KeyRing(path=keys_file(tmp_path, '{"keys": [{"name": "alice", "key": "k"}]}'))
     async with make_world(keys=ring, key="k", audit=AuditLog(path), engine_router=router) as rest:
 

@@ -156,22 +156,22 @@ def _serve(arguments: RestArguments) -> int:
     start = wiring.try_start(settings, surfaces=["rag"])
     raise_problems(problems, start.problems)
     port = settings.rag_api_port if arguments.port is None else arguments.port
-    from knowledge_mcp.transports.rest.app import serve_rest
-    from knowledge_mcp.transports.shared.serving import listen
+    from knowledge_mcp.transports.shared.serving import address_of, listen, serve_until_stopped
 
     listener = listen(host, port)
     log_access(host, settings, tokens=closed)
     service, providers = _build(arguments, settings, start, keys, (host, listener.getsockname()[1]), engines)
     drain = arguments.drain if arguments.drain is not None else 0.0 if is_loopback(host) else 2.0
     try:
-        serve_rest(
+        _log_start(arguments, settings, start, keys, address_of(listener))
+        serve_until_stopped(
             service,
             listener,
             grace=arguments.grace,
-            drain=drain,
             log_level=level,
             proxies=settings.trusted_proxies,
-            started=lambda address: _log_start(arguments, settings, start, keys, address),
+            on_stop=service.stop,
+            patience=drain,
         )
     finally:
         providers.close(patience=30.0)  # as the app closes the library
@@ -208,7 +208,6 @@ def _build(
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.rest.app import build_rest_app
     from knowledge_mcp.transports.rest.engine import engine_router
-    from knowledge_mcp.transports.rest.gates import may_use, restrict_engine
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 
     hosts = (*settings.allowed_hosts, *list_own_hosts(*address))
@@ -220,11 +219,7 @@ def _build(
     providers = KnowledgeProviders(
         lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )
-    router = (
-        engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use, restrict_engine)
-        if engines
-        else None
-    )
+    router = engine_router(lambda name: cast("Knowledge", providers.get(name)), engines) if engines else None
     service = build_rest_app(
         library,
         keys,

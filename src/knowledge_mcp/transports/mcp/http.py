@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import socket
 import time
 from collections import Counter
@@ -24,7 +23,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -40,6 +38,7 @@ from knowledge_mcp.transports.shared.guards import (
     BodyLimit,
     HostGuard,
     send_error,
+    with_cors,
 )
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 
@@ -355,7 +354,7 @@ def build_app(
     app = ServerCard(app, version=server.version or "", closed=admission.required, url=url)
     server.is_shared = True
     if origins := list(allowed_origins):
-        app = _with_cors(app, origins)
+        app = with_cors(app, origins)
     return HostGuard(app, AllowedNames(allowed_hosts, origins))
 
 
@@ -391,19 +390,4 @@ def serve(
         proxies=proxies,
         may_stop=lambda: running() == 0,
         patience=CALL_SECONDS,
-    )
-
-
-def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
-    """Answer browsers' preflight requests, which carry no token, before the authentication."""
-    exact = [origin for origin in origins if not origin.endswith(":*")]
-    any_port = [origin.removesuffix(":*") for origin in origins if origin.endswith(":*")]
-    pattern = "|".join(rf"{re.escape(base)}(:\d+)?" for base in any_port)
-    return CORSMiddleware(
-        app,
-        allow_origins=exact,
-        allow_origin_regex=pattern or None,
-        allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["*"],
-        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
     )

@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -35,17 +34,16 @@ from knowledge_mcp.transports.rest.errors import (
     from_validation,
 )
 from knowledge_mcp.transports.rest.executor import RequestExecutor
-from knowledge_mcp.transports.rest.gates import AccessLayer, CorsGate, refuse_key, refuse_name
+from knowledge_mcp.transports.rest.gates import AccessLayer, refuse_key, refuse_name
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
 from knowledge_mcp.transports.rest.viewing import viewing_routes
 from knowledge_mcp.transports.shared.admission import Admission, KeyGate, ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog
-from knowledge_mcp.transports.shared.guards import AllowedNames, HostGuard
+from knowledge_mcp.transports.shared.guards import LOOPBACK_ORIGINS, AllowedNames, HostGuard, with_cors
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
-from knowledge_mcp.transports.shared.serving import address_of, serve_until_stopped
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -105,8 +103,11 @@ class RestService:
 
     def __init__(self) -> None:
         self.stopping = False
-        """Set by whoever serves it: readiness turns to 503 at once, while requests are still served."""
         self.app: ASGIApp | None = None
+
+    def stop(self) -> None:
+        """Turn readiness to 503 at once, while requests are still served."""
+        self.stopping = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self.app is not None
@@ -135,7 +136,7 @@ def build_rest_app(
         audit: where it is written down who read what, None for nowhere.
         mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; it finds the key in the
             scope. Its lifespan runs within the service's.
-        engine_router: routes under `/engine`, which ask for rights themselves, as `gates.may_use` tells them.
+        engine_router: routes under `/engine`, which ask for rights themselves.
     """
     service = RestService()
     metrics = RestMetrics(version, lambda: library.get().job_counts())
@@ -164,7 +165,8 @@ def build_rest_app(
         from knowledge_mcp.transports.mcp.server_card import ServerCard
 
         inner = ServerCard(inner, version=version, closed=admission.required)
-    inner = CorsGate(inner, names, configured=bool(options.allowed_origins))
+    if options.allowed_origins:
+        inner = with_cors(inner, (*LOOPBACK_ORIGINS, *options.allowed_origins))
     inner = HostGuard(inner, names, refuse=refuse_name, own_pages=True)
     service.app = AccessLayer(inner, metrics, tracing, template=_templates(routes))
     return service
@@ -274,48 +276,3 @@ def _allowed_methods(table: Iterable[tuple[re.Pattern[str], frozenset[str]]], pa
         if pattern.match(path):
             found |= methods
     return found | (set[str](["HEAD"]) if "GET" in found else set[str]()) | {"OPTIONS"}
-
-
-GRACE_SECONDS = 25.0
-"""How long running requests may go on after a signal to stop; what ends the process by force waits 30, usually."""
-
-
-def serve_rest(
-    service: RestService,
-    listener: socket.socket,
-    *,
-    grace: float = GRACE_SECONDS,
-    drain: float = 0.0,
-    log_level: str = "INFO",
-    proxies: Sequence[str] = (),
-    started: Callable[[str], None] | None = None,
-) -> None:
-    """Serve until SIGTERM or SIGINT, then return.
-
-    Args:
-        service: what to serve.
-        listener: a listening socket; it is closed at the end.
-        grace: seconds that running requests get to end; then they are cancelled.
-        drain: seconds between readiness turning to 503 and the last connection being accepted.
-        log_level: of the HTTP server's own log.
-        proxies: addresses and networks whose `X-Forwarded-For` is believed.
-        started: called with the address, from which on connections wait to be accepted.
-
-    Raises:
-        InternalError: the service could not start.
-    """
-
-    def stop() -> None:
-        service.stopping = True
-
-    if started is not None:
-        started(address_of(listener))
-    serve_until_stopped(
-        service,
-        listener,
-        grace=grace,
-        log_level=log_level,
-        proxies=proxies,
-        on_stop=stop,
-        patience=drain,
-    )

@@ -29,6 +29,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from knowledge_mcp.engine.repositories.manifest import PREFIX
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
@@ -41,14 +42,17 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import MOST_OFFSET, RequirementQuery, SearchQuery
+from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote.failures import error_object
-from knowledge_mcp.remote.values import RIGHTS, build_item, codec_of, method_of
+from knowledge_mcp.remote.values import RIGHTS, Right, build_item, codec_of, method_of
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
+from knowledge_mcp.transports.rest.gates import key_of
 from knowledge_mcp.transports.shared.audit import READ_DOCUMENTS, documents_in
-from knowledge_mcp.transports.shared.provider import crash
+from knowledge_mcp.transports.shared.keys import Key
+from knowledge_mcp.transports.shared.provider import crash, restrict_service
 from knowledge_mcp.transports.shared.threads import Outbox, Threads
 
 SendLine = Callable[[Mapping[str, Any]], None]
@@ -187,12 +191,6 @@ def stream_tool(
     return Streaming(work, threads, what=f"engine {surface.name} {tool.name}", heartbeat=heartbeat)
 
 
-May = Callable[[Request, str, str], None]
-"""Refuse by raising an AuthError or the app's own HTTPException: given the request, `read` or `write`, and what of
-(`engine:` and the surface's name)."""
-Restrict = Callable[[Request, Any], Any]
-"""Give an engine with what whoever asks may see."""
-
 HEARTBEAT = 1.0
 """Seconds after which a silent ingest gives a sign of life."""
 
@@ -229,9 +227,7 @@ class _EngineRoute(APIRoute):
         return handler
 
 
-def engine_router(
-    get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[str], may: May, restrict: Restrict
-) -> APIRouter:
+def engine_router(get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[str]) -> APIRouter:
     """Make the routes, which are no part of the published schema.
 
     Who asks is authenticated, and bodies are limited, by the app that includes them.
@@ -239,22 +235,17 @@ def engine_router(
     Args:
         get_knowledge: gives the engine of a surface, on a worker thread; blocking.
         surfaces: whose engines may be asked.
-        may: refuses what a key must not do.
-        restrict: limits an engine to what a key may see.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False, route_class=_EngineRoute)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
 
     def admit(request: Request, surface: str, method: str) -> None:
-        try:
-            may(request, RIGHTS.get(method, "write"), f"engine:{surface}")
-        except AuthError as exc:
-            raise _ForbiddenError(exc.message, suggestion=exc.suggestion) from exc
+        _need_right(key_of(request), RIGHTS.get(method, "write"), f"engine:{surface}")
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
     def seen_by(request: Request, surface: str) -> Callable[[], Any]:
-        return lambda: restrict(request, get_knowledge(surface))
+        return lambda: restrict_engine(key_of(request), get_knowledge(surface))
 
     @router.post("/{surface}/tools/{name}")
     async def tool(surface: str, name: str, request: Request) -> Response:
@@ -342,6 +333,29 @@ def _json_object(body: bytes) -> dict[str, Any]:
 
 class _ForbiddenError(AuthError):
     """Say that the key lacks the right; an engine's own AuthError is its service's matter."""
+
+
+def _need_right(key: Key, right: Right, what: str) -> None:
+    """Refuse a key that lacks a right for something beside the collections, e.g. `engine:standards`.
+
+    Writing there tells what was there before, so it is for keys that see the documents of all groups.
+    """
+    allowed = key.may_read(what) if right == "read" else key.may_write(what) and EVERYBODY in key.groups
+    if not allowed:
+        raise _ForbiddenError(
+            f"The key '{key.name}' may not {right} '{what}'.", suggestion="Use another key, or ask for the right."
+        )
+
+
+def restrict_engine(key: Key, service: Any) -> Any:
+    """Return an engine with what a key may read: its own collection, for which it was admitted, and the key's.
+
+    Raises:
+        AuthError: the engine is another machine's, which would see this one's key.
+    """
+    collections = [name for name in (getattr(service, "collection", ""),) if name]
+    code = [f"{PREFIX}*"] if key.may_read("engine:repositories") else []
+    return restrict_service(service, Rights(read=(*key.read, *collections, *code), groups=key.groups, beside=key.read))
 
 
 def _error_response(exc: Exception, what: str) -> Response:

@@ -15,9 +15,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from knowledge_mcp.engine.repositories.manifest import PREFIX
-from knowledge_mcp.model.errors import AuthError
-from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import (
@@ -31,9 +28,7 @@ from knowledge_mcp.transports.rest.errors import (
 )
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.admission import ROUTE, Rejection
-from knowledge_mcp.transports.shared.guards import AllowedNames
 from knowledge_mcp.transports.shared.keys import KEY, Key
-from knowledge_mcp.transports.shared.provider import restrict_service
 
 logger = logging.getLogger(__name__)
 
@@ -159,8 +154,6 @@ def client_of(scope: Scope) -> str:
     return str(client[0]) if client else "unknown"
 
 
-_METHODS = "GET, POST, DELETE"
-_EXPOSED = "X-Request-ID, Retry-After, WWW-Authenticate, Mcp-Session-Id"
 _CHALLENGE = 'Bearer realm="rag-api"'
 
 
@@ -179,50 +172,6 @@ async def refuse_name(scope: Scope, send: Send, what: Literal["Host", "Origin"])
         text = "Requests from that Origin are not allowed."
         failure = Failure(403, text, "Add it to MCP_ALLOWED_ORIGINS if it is meant.")
     await send_failure(scope, send, failure)
-
-
-class CorsGate:
-    """Tell browsers what pages of the configured origins may do; preflight requests carry no key and need none.
-
-    Foreign origins never come as far as this; a page of this server itself needs nothing of it.
-    """
-
-    def __init__(self, app: ASGIApp, names: AllowedNames, *, configured: bool) -> None:
-        self._app = app
-        self._names = names
-        self._configured = configured
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
-        origin = headers.get("origin")
-        if not self._configured or origin is None or not self._names.admits_origin(origin):
-            await self._app(scope, receive, send)
-            return
-        allowed = {"access-control-allow-origin": origin, "vary": "Origin"}
-        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            requested = headers.get("access-control-request-headers", "authorization, content-type, x-request-id")
-            lines = {
-                **allowed,
-                "access-control-allow-methods": _METHODS,
-                "access-control-allow-headers": requested,
-                "access-control-max-age": "600",
-            }
-            raw = [(name.encode(), value.encode("latin-1")) for name, value in lines.items()]
-            await send({"type": "http.response.start", "status": 204, "headers": raw})
-            await send({"type": "http.response.body", "body": b""})
-            return
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                answer = MutableHeaders(raw=list(message["headers"]))
-                answer["access-control-allow-origin"] = origin
-                answer["access-control-expose-headers"] = _EXPOSED
-                answer["cross-origin-resource-policy"] = "cross-origin"
-                answer.add_vary_header("Origin")
-                message = {**message, "headers": answer.raw}
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
 
 
 async def refuse_key(metrics: RestMetrics, scope: Scope, send: Send, refusal: Rejection) -> None:
@@ -287,33 +236,3 @@ def need_write(key: Key, collection: str) -> None:
             f"The key '{key.name}' may not write the collection '{collection}'.",
             "Use another key, or ask for the right.",
         )
-
-
-def may_use(request: Request, right: str, what: str) -> None:
-    """Refuse a key that lacks `read` or `write` for something beside the collections, e.g. `engine:standards`.
-
-    Writing there tells what was there before, so it is for keys that see the documents of all groups.
-
-    Raises:
-        AuthError: none of the key's patterns for that right is like it.
-    """
-    key = key_of(request)
-    allowed = key.may_read(what) if right == "read" else key.may_write(what) and EVERYBODY in key.groups
-    request.state.refusal = None
-    if not allowed:
-        request.state.refusal = refusal = AuthError(
-            f"The key '{key.name}' may not {right} '{what}'.", suggestion="Use another key, or ask for the right."
-        )
-        raise refusal
-
-
-def restrict_engine(request: Request, service: Any) -> Any:
-    """Return an engine with what a key may read: its own collection, for which it was admitted, and the key's.
-
-    Raises:
-        AuthError: the engine is another machine's, which would see this one's key.
-    """
-    key = key_of(request)
-    collections = [name for name in (getattr(service, "collection", ""),) if name]
-    code = [f"{PREFIX}*"] if key.may_read("engine:repositories") else []
-    return restrict_service(service, Rights(read=(*key.read, *collections, *code), groups=key.groups, beside=key.read))

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 import anyio
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.support.hosts import LOOPBACK_HOSTS
@@ -145,6 +147,23 @@ class HostGuard:
         scheme, _, name = origin.lower().partition("://")
         is_own = self._own_pages and scheme in {"http", "https"} and name == host.lower()
         return is_own or self._names.admits_origin(origin)
+
+
+def with_cors(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
+    """Tell browsers what pages of these origins, written as for `AllowedNames`, may do.
+
+    It stands before the authentication: preflight requests carry no token.
+    """
+    named = [origin.lower().rstrip("/") for origin in origins]
+    any_port = [re.escape(origin.removesuffix(":*")) for origin in named if origin.endswith(":*")]
+    return CORSMiddleware(
+        app,
+        allow_origins=[origin for origin in named if not origin.endswith(":*")],
+        allow_origin_regex="|".join(rf"{base}(:\d+)?" for base in any_port) or None,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["X-Request-ID", "Retry-After", "WWW-Authenticate", "Mcp-Session-Id"],
+    )
 
 
 class BodyLimit:
