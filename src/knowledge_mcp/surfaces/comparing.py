@@ -23,10 +23,28 @@ def comparisons() -> Comparisons:
     return Comparisons(EnglishAnalyser().document_terms)
 
 
+def standard_of(
+    name: str, parts: Sequence[ReadDocument | TraceItem], *, suggestion: str = "Name a document with requirements."
+) -> Standard:
+    """Take documents and items of lists for one standard.
+
+    Args:
+        name: of the standard, for messages.
+        parts: what is demanded.
+        suggestion: what to do where nothing is.
+
+    Raises:
+        InvalidInputError: there are no obligations.
+    """
+    standard = Standard.of(name, parts)
+    if not standard.obligations:
+        raise InvalidInputError(f"There are no obligations in {name}.", suggestion=suggestion)
+    return standard
+
+
 def check_against(
-    name: str,
-    standard: ReadDocument,
-    document: ReadDocument,
+    standard: Standard,
+    document: Sequence[ReadDocument | TraceItem],
     seek: Seeks,
     records: Sequence[DocumentRecord],
     marks: Sequence[RowMark],
@@ -34,23 +52,16 @@ def check_against(
     """Hold a document against a standard.
 
     Args:
-        name: of the standard, for messages.
         standard: what is demanded.
         document: what is checked.
         seek: rates sentences.
         records: of documents whose editions may be newer than those referred to.
         marks: what a person said of rows.
-
-    Raises:
-        InvalidInputError: there are no obligations.
     """
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
     analyser = EnglishAnalyser()
-    demanded = Standard.of(standard.name, [standard])
-    if not demanded.obligations:
-        raise InvalidInputError(f"There are no obligations in {name}.", suggestion="Name a document with requirements.")
-    report = checked_against(demanded, [document], seek, analyser.document_terms, analyser.term_key, records)
+    report = checked_against(standard, document, seek, analyser.document_terms, analyser.term_key, records)
     return marked(report, marks)
 
 

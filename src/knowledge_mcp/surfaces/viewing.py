@@ -30,7 +30,7 @@ from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.model.query import SearchAnswer, SearchQuery
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
-from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
+from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.matrix import warnings_of
 from knowledge_mcp.surfaces.redline import checked_kinds, count_changes, kinds_inside, select
@@ -490,9 +490,9 @@ def check_between(
     seek: Seeks,
     marks: Sequence[RowMark],
 ) -> CheckAnswer:
-    """Tell what a document says of each obligation of another; arguments and errors as `check_against`."""
+    """Tell what a document says of each obligation of another; as `check_against` and `standard_of`."""
     name = standard.record.title or standard.record.file_name
-    found = check_against(name, _reading(standard), _reading(document), seek, records, marks)
+    found = check_against(standard_of(name, [_reading(standard)]), [_reading(document)], seek, records, marks)
     return CheckAnswer(
         document=_describe(document),
         standard=_describe(standard),

@@ -31,7 +31,7 @@ from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
-from knowledge_mcp.surfaces.comparing import check_against, conflicts_in
+from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, lost_links
@@ -400,9 +400,8 @@ def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
     from knowledge_mcp.ranking.linking import Seeker
 
     found = check_against(
-        f"'{request['standard']}'",
-        read_ingested(knowledge, request["standard"]),
-        read_ingested(knowledge, request["document"]),
+        standard_of(f"'{request['standard']}'", [read_ingested(knowledge, request["standard"])]),
+        [read_ingested(knowledge, request["document"])],
         Seeker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress)),
         knowledge.documents(),
         [RowMark(row, text, as_mark_kind(kind), note) for row, text, kind, note in request["marks"]],

@@ -23,23 +23,13 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
-from knowledge_mcp.engine.tracing.checking import (
-    CheckReport,
-    CheckRow,
-    EvidenceVerdict,
-    MarkKind,
-    RowMark,
-    Standard,
-    checked_against,
-    marked,
-)
+from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, MarkKind, RowMark
 from knowledge_mcp.engine.tracing.decisions import Decisions, as_mark_kind
-from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import Obligation
-from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import checklist
+from knowledge_mcp.surfaces.comparing import check_against, standard_of
 from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
@@ -92,15 +82,21 @@ def check_command(
 
     Example: knowledge check plan.docx --against standard.pdf --marks review.xlsx --html review.html
     """
+    from knowledge_mcp.wiring import build_seeker
+
     with options.guard():
         settings = options.settings()
         require_different(document, against)
         column_names = parse_columns(columns)
-        standard = _standard(against, documents_of(settings, against, column_names))
+        demanded = documents_of(settings, against, column_names)
+        advice = "Give a document with requirements, or a list of them with `id` and `text`."
+        standard = standard_of(against, demanded, suggestion=advice)
         documents = documents_of(settings, document, column_names)
         decisions = decisions_about(settings, "check", document, against)
         row_marks = _marks(settings, decisions, standard.obligations, mark or (), marks)
-        report = marked(_compare(settings, standard, documents), row_marks)
+        with WorkBar() as bar:
+            bar.show(f"Holding it against {how_many(len(standard.obligations), 'obligation')} …")
+            report = check_against(standard, documents, build_seeker(settings), _records(settings), row_marks)
         if report.lost_marks:
             rows = ", ".join(each.row for each in report.lost_marks)
             notify(f"Marks without a row of the same words, which are kept: {rows}.")
@@ -125,34 +121,6 @@ def check_command(
 
 
 # ---- reading
-
-
-def _standard(name: str, found: Sequence[ReadDocument | TraceItem]) -> Standard:
-    standard = Standard.of(name, found)
-    if not standard.obligations:
-        raise InvalidInputError(
-            f"There are no obligations in {name}.",
-            suggestion="Give a document with requirements, or a list of them with `id` and `text`.",
-        )
-    return standard
-
-
-def _compare(settings: Settings, standard: Standard, document: Sequence[ReadDocument | TraceItem]) -> CheckReport:
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-    from knowledge_mcp.wiring import build_seeker
-
-    analyser = EnglishAnalyser()
-    message = f"Holding it against {how_many(len(standard.obligations), 'obligation')} …"
-    with WorkBar() as bar:
-        bar.show(message)
-        return checked_against(
-            standard,
-            document,
-            build_seeker(settings),
-            analyser.document_terms,
-            analyser.term_key,
-            _records(settings),
-        )
 
 
 def _records(settings: Settings) -> Sequence[DocumentRecord]:
