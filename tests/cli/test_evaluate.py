@@ -185,13 +185,13 @@ def test_a_bar_is_shown_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyP
         def isatty(self) -> bool:
             return True
 
-    from knowledge_mcp.cli.evaluate.run import EvaluationProgress
+    from knowledge_mcp.cli.shared.progress import WorkBar
 
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    progress = EvaluationProgress()
-    progress.show("Asking \x1b[2J", 3, 10)
+    progress = WorkBar()
+    progress.step("Asking \x1b[2J", 3, 10)
     progress.close()
     progress.close()
     assert "Asking" in screen.getvalue()

@@ -28,6 +28,11 @@ class MeasureChange:
         """Return whether chance alone would hardly do this."""
         return self.adjusted < 1 - LEVEL
 
+    @property
+    def verdict(self) -> str:
+        """Name the direction; empty where chance alone may do this."""
+        return "" if not self.significant else "better" if self.change.mean > 0 else "worse"
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionChange:

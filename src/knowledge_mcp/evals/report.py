@@ -82,7 +82,7 @@ def _comparisons(comparisons: Sequence[RunComparison]) -> Iterator[str]:
                 f"{change.change.low:+.4f} … {change.change.high:+.4f}",
                 f"{change.adjusted:.4f}",
                 f"{change.change.wins} / {change.change.losses} / {change.change.ties}",
-                _verdict(change.change.mean, significant=change.significant),
+                change.verdict or "no clear difference",
             )
             for change in each.changes
         ]
@@ -103,12 +103,6 @@ def _comparisons(comparisons: Sequence[RunComparison]) -> Iterator[str]:
             yield bars(changed, across="questions, worst first", up="change", low=-1, high=1, caption=caption)
         yield from _changes("Questions lost", each.losses)
         yield from _changes("Questions won", each.wins)
-
-
-def _verdict(mean: float, *, significant: bool) -> str:
-    if not significant:
-        return "no clear difference"
-    return "better" if mean > 0 else "worse"
 
 
 def _changes(title: str, changes: Sequence[QuestionChange]) -> Iterator[str]:

@@ -16,8 +16,9 @@ import typer
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.output import print_table, say, write_file, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
-from knowledge_mcp.cli.shared.session import CommandOptions, Mode, TextOptions
+from knowledge_mcp.cli.shared.session import CommandOptions, TextOptions
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -30,22 +31,6 @@ _MAX_COLUMNS = 3
 """Results that fit side by side into 80 columns; more are listed one below the other."""
 _MAX_LISTED = 5
 """Questions of a comparison listed on the terminal; the report lists all."""
-
-
-class EvaluationProgress:
-    """Show what is done and how much of it: a bar on a terminal, a line for each step elsewhere; on stderr."""
-
-    def __init__(self) -> None:
-        self._bar = WorkBar()
-        self._reported: set[str] = set()
-        self.close = self._bar.close
-
-    def show(self, step: str, done: int, total: int) -> None:
-        """Show that `done` of `total` (0: unknown) of a step are done."""
-        self._bar.show(step, done, total)
-        if not self._bar.is_shown and step not in self._reported and not step.startswith("Reading"):
-            notify(f"{step}...")
-            self._reported.add(step)
 
 
 def print_results(run: Run) -> None:
@@ -109,7 +94,6 @@ def print_comparisons(comparisons: Sequence[RunComparison]) -> None:
         rows: list[tuple[str, ...]] = []
         for change in each.changes:
             found = change.change
-            verdict = "" if not change.significant else "better" if found.mean > 0 else "worse"
             row = (
                 change.measure,
                 f"{change.before:.4f}",
@@ -118,7 +102,7 @@ def print_comparisons(comparisons: Sequence[RunComparison]) -> None:
                 f"{found.low:+.4f} … {found.high:+.4f}",
                 f"{change.adjusted:.4f}",
                 f"{found.wins}/{found.losses}/{found.ties}",
-                verdict,
+                change.verdict,
             )
             rows.append(row)
         title = f"{each.label}, {how_many(each.questions, 'question')}"
@@ -164,7 +148,7 @@ class RunChoices:
 
     sets: Annotated[list[Path], typer.Argument(metavar="SET...", help="Folders, or files of questions.")]
     mode: Annotated[
-        list[Mode] | None, typer.Option(help="How to rank; may be repeated to measure several. Default: hybrid.")
+        list[SearchMode] | None, typer.Option(help="How to rank; may be repeated to measure several. Default: hybrid.")
     ] = None
     weight: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in hybrid ranking, instead of the default.")
@@ -232,12 +216,9 @@ def run_sets(choices: RunChoices, options: CommandOptions) -> bool:
     settings = options.settings(quiet="CRITICAL")
     results: list[SetResult] = []
     configuration: dict[str, str] = {}
-    progress = EvaluationProgress()
-    try:
+    with WorkBar() as bar:
         for each in sets:
-            results += _measure(choices, settings, each, progress, configuration)
-    finally:
-        progress.close()
+            results += _measure(choices, settings, each, bar, configuration)
     run = _run(choices, results, configuration)
     comparisons = () if baseline is None else evals.compare(baseline, run)
     _write(choices, run, baseline, comparisons, as_json=options.as_json)
@@ -281,14 +262,10 @@ def draft_from(choices: DraftChoices, options: TextOptions) -> None:
     from knowledge_mcp import evals
 
     settings = options.settings(quiet="CRITICAL")
-    progress = EvaluationProgress()
     with _open_knowledge(settings, None if choices.docs is None else "drafts", keep=None) as knowledge:
-        try:
-            if choices.docs is not None:
-                chosen = evals.EvalSet("the documents", "questions", (), files=choices.docs)
-                _ingest(knowledge, chosen, progress)
-        finally:
-            progress.close()
+        if choices.docs is not None:
+            with WorkBar() as bar:
+                _ingest(knowledge, evals.EvalSet("the documents", "questions", (), files=choices.docs), bar)
         drafts = evals.draft_questions(knowledge, per_kind=choices.per_kind, documents=choices.document or ())
     if not drafts:
         raise InvalidInputError(
@@ -328,17 +305,16 @@ def _measure(
     choices: RunChoices,
     settings: Settings,
     chosen: EvalSet,
-    progress: EvaluationProgress,
+    bar: WorkBar,
     configuration: dict[str, str],
 ) -> list[SetResult]:
     """Measure one set in every mode; fills the configuration in."""
     from knowledge_mcp import evals
-    from knowledge_mcp.model.query import SearchMode
 
     brings = _brings_documents(chosen)
     suffix = f"-without-{choices.hold_back}" if choices.hold_back else ""
     with _open_knowledge(settings, f"{chosen.name}{suffix}" if brings else None, keep=choices.keep) as knowledge:
-        report = _ingest(knowledge, chosen, progress, max_cost=choices.max_cost) if brings else None
+        report = _ingest(knowledge, chosen, bar, max_cost=choices.max_cost) if brings else None
         stats = knowledge.stats()
         configuration |= {
             "embedding": stats.space.label,
@@ -354,11 +330,11 @@ def _measure(
             evals.ask_set(
                 knowledge,
                 chosen,
-                evals.QuestionOptions(SearchMode(mode), choices.weight),
-                progress.show,
+                evals.QuestionOptions(mode, choices.weight),
+                bar.step,
                 ingested=report,
             )
-            for mode in dict.fromkeys(choices.mode or [Mode.HYBRID])
+            for mode in dict.fromkeys(choices.mode or [SearchMode.HYBRID])
         ]
 
 
@@ -370,13 +346,15 @@ def _reranker(settings: Settings) -> str:
     return f"{model}, {settings.reranker_top} hits in {settings.reranker_budget_ms} ms"
 
 
-def _ingest(
-    knowledge: Knowledge, chosen: EvalSet, progress: EvaluationProgress, *, max_cost: float | None = None
-) -> IngestReport:
+def _ingest(knowledge: Knowledge, chosen: EvalSet, bar: WorkBar, *, max_cost: float | None = None) -> IngestReport:
     from knowledge_mcp import evals, wiring
 
     files = None if chosen.files is None else wiring.build_source(chosen.files.absolute(), patterns=chosen.patterns)
-    return evals.ingest_set(knowledge, chosen, files, progress.show, max_cost=max_cost)
+
+    def show(step: str, done: int, total: int) -> None:
+        (bar.show if step.startswith("Reading") else bar.step)(step, done, total)
+
+    return evals.ingest_set(knowledge, chosen, files, show, max_cost=max_cost)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from knowledge_mcp.cli.shared.failures import in_commands
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, print_panel, print_table, say
 from knowledge_mcp.cli.shared.report import not_taken
-from knowledge_mcp.cli.shared.session import CommandOptions, Mode, load, parse_pairs
+from knowledge_mcp.cli.shared.session import CommandOptions, load, parse_pairs
+from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def search(
     options: CommandOptions,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of results.")] = 10,
-    mode: Annotated[Mode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")] = Mode.HYBRID,
+    mode: Annotated[
+        SearchMode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")
+    ] = SearchMode.HYBRID,
     weight: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in rank fusion (default: HYBRID_FUSION).")
     ] = None,
@@ -79,10 +82,10 @@ def search(
             "tags": tag or None,
             "collections": among or None,
         }
-        if mode is Mode.KEYWORD:
+        if mode is SearchMode.KEYWORD:
             answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, **values))
         else:
-            values |= {"use_hybrid": mode is Mode.HYBRID, "hybrid_weight": weight}
+            values |= {"use_hybrid": mode is SearchMode.HYBRID, "hybrid_weight": weight}
             answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, **values))
         options.show(answer, partial(_print_search, full=full))
 

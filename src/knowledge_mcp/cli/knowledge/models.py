@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, notify
+from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
@@ -67,7 +68,7 @@ def fetch(
                 cache=settings.models_folder,
                 variants=variants,
                 offline=offline,
-                progress=_Stages(bar),
+                progress=bar.step,
             )
         built = {name: str(path) for name, path in report.onnx.items()}
         if options.as_json:
@@ -104,16 +105,7 @@ def verify(options: StoreOptions, model: ModelName = None) -> None:
             cache=settings.models_folder,
         )
         if options.as_json:
-            files = [
-                {
-                    "path": str(each.path),
-                    "size": each.size,
-                    "expected": each.expected,
-                    "actual": each.actual,
-                    "ok": each.ok,
-                }
-                for each in checks
-            ]
+            files = [{**asdict(each), "path": str(each.path), "ok": each.ok} for each in checks]
             write_json({"ok": all(each.ok for each in checks), "files": files})
         else:
             for each in checks:
@@ -137,23 +129,8 @@ def list_models(options: StoreOptions) -> None:
 
         found = model_files.list_models(settings.models_folder)
         if options.as_json:
-            write_json(
-                {
-                    "folder": str(settings.models_folder),
-                    "models": [
-                        {
-                            "name": each.name,
-                            "directory": str(each.directory),
-                            "dimensions": each.dimensions,
-                            "variants": list(each.variants),
-                            "size": each.size,
-                            "weights_sha256": each.weights_sha256,
-                            "source": each.source,
-                        }
-                        for each in found
-                    ],
-                }
-            )
+            models = [{**asdict(each), "directory": str(each.directory)} for each in found]
+            write_json({"folder": str(settings.models_folder), "models": models})
             return
         if not found:
             say(f"No models in {settings.models_folder}; `knowledge models fetch` gets one.")
@@ -169,17 +146,3 @@ def list_models(options: StoreOptions) -> None:
             for each in found
         ]
         print_table(("Model", "Dimensions", "Variants", "Size", "Folder"), rows)
-
-
-class _Stages:
-    """Show a download's stages on stderr: a bar on a terminal, else one line a stage."""
-
-    def __init__(self, bar: WorkBar) -> None:
-        self._bar = bar
-        self._stage = ""
-
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        self._bar.show(stage, done, total)
-        if not self._bar.is_shown and stage != self._stage:
-            notify(f"{stage}...")
-        self._stage = stage

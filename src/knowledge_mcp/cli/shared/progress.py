@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import unquote
 
 from knowledge_mcp.cli.shared.failures import notify, one_line, sanitize
@@ -32,6 +32,7 @@ class WorkBar:
         self._unit: Unit = unit
         self.is_shown = shown and sys.stderr.isatty()
         self._bars: Bars | None = None
+        self._begun: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -51,6 +52,13 @@ class WorkBar:
             self._bars.start()
         task = self._bars.task_ids[0]
         self._bars.update(task, description=sanitize(text), completed=done, total=total or None)
+
+    def step(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Move the bar; where there is none, write a line when a step is first heard of."""
+        self.show(text, done, total)
+        if not self.is_shown and text not in self._begun:
+            notify(f"{text}...")
+            self._begun.add(text)
 
     def write(self, line: str) -> None:
         """Write a line above the bar, or as any other where there is none."""
@@ -104,22 +112,6 @@ def _file_name(source: str) -> str:
     """Name a file for people: the last part of its path, or of its address without escapes."""
     name = PurePath(source).name
     return one_line(unquote(name) if "://" in source else name)
-
-
-class ProgressBars(Protocol):
-    """Show events as they come."""
-
-    def show(self, event: IngestEvent) -> None:
-        """Show one event."""
-        ...
-
-    def pause(self) -> None:
-        """Leave the terminal to a question; the next event takes it back."""
-        ...
-
-    def close(self) -> None:
-        """Leave the terminal for good."""
-        ...
 
 
 class LineProgress:
@@ -241,6 +233,10 @@ class BarProgress:
     def close(self) -> None:
         """Take the bars off the terminal."""
         self.pause()
+
+
+ProgressBars = LineProgress | BarProgress
+"""What shows events as they come; `pause` leaves the terminal to a question, and the next event takes it back."""
 
 
 def ingest_progress(*, verbose: bool, dry_run: bool = False) -> ProgressBars:

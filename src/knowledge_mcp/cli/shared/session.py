@@ -358,11 +358,3 @@ def _at(backend: str, path: Path | None) -> dict[str, Any]:
     raise InvalidInputError(
         f"A folder was given for '{backend}', which is a server.", suggestion="Set its address in the settings instead."
     )
-
-
-class Mode(StrEnum):
-    """How `knowledge search` ranks."""
-
-    HYBRID = "hybrid"
-    SEMANTIC = "semantic"
-    KEYWORD = "keyword"
