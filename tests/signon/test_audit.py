@@ -16,7 +16,7 @@ from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.rest.engine import engine_router
 from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog, documents_in
-from knowledge_mcp.transports.shared.keys import Key, KeyRing
+from knowledge_mcp.transports.shared.keys import KEY, Key, KeyRing
 from tests.engine.world import World
 from tests.rest.world import keys_file, make_world
 from tests.signon.asks import ARGUMENTS, CALLS, Drawn
@@ -147,8 +147,8 @@ async def test_a_stream_is_written_down_before_its_line_leaves_and_when_its_clie
     async def send(message: Any) -> None:
         sent.append((message["type"], len(lines(path)) if path.exists() else 0))
 
-    gate = AuditGate(app, AuditLog(path), key="key", is_other=is_other)
-    scope = {"type": "http", "method": "POST", "path": "/x", "key": Key("alice")}
+    gate = AuditGate(app, AuditLog(path), is_other=is_other)
+    scope = {"type": "http", "method": "POST", "path": "/x", KEY: Key("alice")}
     with pytest.raises(OSError, match="left"):
         await gate(scope, nobody, send)
     assert sent == [("http.response.start", 0), ("http.response.body", 0), ("http.response.body", 1)]

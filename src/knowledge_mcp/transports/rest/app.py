@@ -42,7 +42,7 @@ from knowledge_mcp.transports.rest.viewing import viewing_routes
 from knowledge_mcp.transports.shared.admission import Admission, KeyGate, ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog
 from knowledge_mcp.transports.shared.guards import LOOPBACK_ORIGINS, AllowedNames, HostGuard, with_cors
-from knowledge_mcp.transports.shared.keys import KEY, KeyRing
+from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def build_rest_app(
     if mcp_app is not None:
         inner = _Fork(mcp_app, inner)
     if audit is not None:
-        inner = AuditGate(inner, audit, key=KEY, is_other=_is_mcp)
+        inner = AuditGate(inner, audit, is_other=_is_mcp)
     names = AllowedNames(options.allowed_hosts, options.allowed_origins)
     admission = Admission(keys, resource)
     inner = KeyGate(inner, admission, is_open=is_open, refuse=functools.partial(refuse_key, metrics))

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import InternalError, reason_of
 from knowledge_mcp.support.events import in_one_line
+from knowledge_mcp.transports.shared.keys import KEY
 
 READ_DOCUMENTS = "knowledge_read_documents"
 """Where a scope keeps the ids of documents that an answer is of without naming them, known before it begins."""
@@ -113,21 +114,21 @@ class AuditGate:
     Args:
         app: what stands behind.
         log: where it is written.
-        key: names the scope's entry with the key of who asks; a request without one is not written down.
         is_other: tells by path what writes down by itself.
+
+    A request without a key is not written down.
     """
 
-    def __init__(self, app: ASGIApp, log: AuditLog, *, key: str, is_other: Any) -> None:
+    def __init__(self, app: ASGIApp, log: AuditLog, *, is_other: Any) -> None:
         self._app = app
         self._log = log
-        self._key = key
         self._is_other = is_other
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._is_other(str(scope["path"])) or self._key not in scope:
+        if scope["type"] != "http" or self._is_other(str(scope["path"])) or KEY not in scope:
             await self._app(scope, receive, send)
             return
-        audited = _AuditedSend(scope, send, self._log, scope[self._key].name)
+        audited = _AuditedSend(scope, send, self._log, scope[KEY].name)
         try:
             await self._app(scope, receive, audited)
         finally:
