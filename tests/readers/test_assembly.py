@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.assembly import (
@@ -231,3 +232,33 @@ def test_heading_lines_are_read(line: str, number: str | None, title: str, infor
 def test_any_line_can_be_read_as_a_heading(line: str) -> None:
     read = split_clause_number(line)
     assert read.number is None or read.number in line
+
+
+def test_items_whose_marks_were_typed_are_items_below_a_colon_as_deep_as_they_count() -> None:
+    builder = DocumentBuilder()
+    for text in (
+        "1. Nothing leads here.",
+        "Every pump shall have:",
+        "a) a valve for:",
+        "i) suction;",
+        "ii) discharge.",
+        "b) a brake.",
+        "d) This counts on from nothing.",
+        "Also:",
+        "- a guard",
+        "- a cover",
+    ):
+        builder.block(BlockKind.PARAGRAPH, text)
+    document = builder.build(ITEM)
+    items = [each for each in document.blocks if each.kind is BlockKind.LIST_ITEM]
+    assert [(each.marker, each.depth) for each in items] == [
+        ("a)", 0), ("i)", 1), ("ii)", 1), ("b)", 0), ("-", 0), ("-", 0)
+    ]  # fmt: skip
+    lead = "Every pump shall have:"
+    assert [each.text for each in find_statements(document)] == [
+        lead,
+        f"{lead} a) a valve for:",
+        f"{lead} a) a valve for: i) suction;",
+        f"{lead} a) a valve for: ii) discharge.",
+        f"{lead} b) a brake.",
+    ]

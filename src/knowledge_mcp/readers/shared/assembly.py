@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
-from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import NumberedTitle, opening_of, split_clause_number
 from knowledge_mcp.language.titles import plain_name, subject_of
 from knowledge_mcp.model.document import (
     Anchor,
@@ -37,6 +37,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.clauses import ClauseFinder, HeadingDraft
 from knowledge_mcp.readers.shared.hidden import without_hidden
+from knowledge_mcp.readers.shared.numbering import TypedItems
 from knowledge_mcp.readers.shared.standing import informative_sections
 from knowledge_mcp.support.checkpoints import checkpoint
 
@@ -172,6 +173,7 @@ class DocumentBuilder:
         self._warnings: dict[str, None] = {}
         self._hidden: Counter[str] = Counter()
         self._terms = TermsClause()
+        self._items = TypedItems()
         self._leads: dict[int, int] = {}
         self._plain: set[int] = set()
         self._commented = False
@@ -250,7 +252,8 @@ class DocumentBuilder:
     ) -> Span | None:
         """Lay down one block; a list item's marker is put before its text unless it stands there already.
 
-        In a terms clause a paragraph that opens an entry, by its number or its number and term, opens a section.
+        In a terms clause a paragraph that opens an entry, by its number or its number and term, opens a section. A
+        paragraph whose mark was typed ("a) a guard;") is an item of the list that a colon opens.
 
         Args:
             kind: what it is.
@@ -270,6 +273,8 @@ class DocumentBuilder:
         """
         if kind is BlockKind.PARAGRAPH and (opened := self._terms.opens(text)) is not None:
             return self._open_entry(opened, text, pages, lines, boxes)
+        if kind is BlockKind.PARAGRAPH and (typed := self._typed(text.lstrip())) is not None:
+            kind, (marker, depth) = BlockKind.LIST_ITEM, typed
         if kind is BlockKind.LIST_ITEM and marker and not text.lstrip().startswith(marker):
             breaks = [offset + len(marker) + 1 for offset in breaks]
             text = f"{marker} {text}"
@@ -289,6 +294,17 @@ class DocumentBuilder:
         self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes), tuple(rows)))
         self._extend_pages(span, pages, offsets)
         return span
+
+    def _typed(self, text: str) -> tuple[str, int] | None:
+        """Read the mark of an item that was typed, and how deep it stands."""
+        opening = opening_of(text) if self._blocks else None
+        if opening is None or opening.kind is not BlockKind.LIST_ITEM:
+            return None
+        above = self._blocks[-1]
+        depth = self._items.depth_of(
+            opening.marker, self._parts[-1], above.depth if above.kind is BlockKind.LIST_ITEM else -1
+        )
+        return None if depth is None else (opening.marker, depth)
 
     def _append(self, text: str) -> Span:
         checkpoint()

@@ -242,3 +242,46 @@ class ClauseCount:
     def is_sure(self, untitled: Iterable[NumberKey]) -> bool:
         """Tell whether clauses without a title are clauses: some of them stand beside others."""
         return any(self._counted[family(self.commented(key) or key)] >= _SIBLINGS for key in untitled)
+
+
+class TypedItems:
+    """Know the items of lists whose marks were typed into paragraphs: below a colon, and those that count on."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, str]] = []
+
+    def depth_of(self, marker: str, above: str, depth_above: int) -> int | None:
+        """Tell how deep a paragraph with a mark stands as an item, from 0; None where it is none.
+
+        Args:
+            marker: "a)", "(ii)", "-".
+            above: the end of the block before.
+            depth_above: how deep that is as an item, -1 where it is none.
+        """
+        if above.endswith(":"):
+            depth = depth_above + 1
+        else:
+            depth = next((depth for depth, last in reversed(self._open) if marker in _after(last)), -1)
+            if depth < 0:
+                return None
+        self._open = [each for each in self._open if each[0] < depth] + [(depth, marker)]
+        return depth
+
+
+_COUNTING = re.compile(r"[A-Za-z]+|\d+")
+
+
+def _after(marker: str) -> set[str]:
+    """List the marks that may come next; a bullet comes again."""
+    found = _COUNTING.search(marker)
+    if found is None or marker == "o":
+        return {marker}
+    word = found.group()
+    form = "i" if word.islower() else "I"
+    if word.isdigit():
+        following = {str(int(word) + 1)}
+    else:
+        following = {chr(ord(word) + 1)} if len(word) == 1 else set[str]()
+        value = roman_value(word.upper())
+        following |= {counted(value + 1, form)} if value is not None else set()
+    return {marker.replace(word, each) for each in following}
