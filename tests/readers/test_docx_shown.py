@@ -69,7 +69,7 @@ def test_a_paragraph_whose_end_was_deleted_keeps_its_note_and_its_text_box() -> 
     notes = f'<w:footnotes xmlns:w="{W}"><w:footnote w:id="2">{p("The note.")}</w:footnote></w:footnotes>'
     joined = p(run("One ") + cited + box, "", "<w:rPr><w:del/></w:rPr>") + p("goes on.")
     document = read_docx(joined, word__footnotes=notes)
-    assert document.text == "One [^2]goes on.\n\nBox.\n\n[^2] The note."
+    assert document.text == "One [^1]goes on.\n\nBox.\n\n[^1] The note."
 
 
 def test_a_lone_line_in_a_style_of_contents_is_text() -> None:

@@ -220,15 +220,15 @@ def test_fields_and_links_become_references_to_what_they_point_to() -> None:
     assert [r.span.of(document.text) for r in document.references] == ["1.1", "Table 1", "the site"]
 
 
-def test_footnotes_stand_behind_the_paragraph_that_cites_them() -> None:
+def test_footnotes_stand_behind_the_paragraph_that_cites_them_with_the_number_that_word_prints() -> None:
     note = '<w:footnotes xmlns:w="{}"><w:footnote w:id="2">{}</w:footnote></w:footnotes>'
     cited = p(run("A claim") + '<w:r><w:footnoteReference w:id="2"/></w:r>' + run(" made."))
     from tests.readers.docx_files import W
 
     document = read_docx(cited + p("More."), word__footnotes=note.format(W, p("Its proof.")))
     assert kinds(document) == [
-        ("paragraph", "A claim[^2] made."),
-        ("footnote", "[^2] Its proof."),
+        ("paragraph", "A claim[^1] made."),
+        ("footnote", "[^1] Its proof."),
         ("paragraph", "More."),
     ]
 

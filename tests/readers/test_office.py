@@ -315,8 +315,8 @@ def test_an_opendocument_text_has_its_numbers_lists_tables_and_notes(letter: Doc
     assert [section.label for section in letter.sections] == ["1 Scope", "1.1 Parts"]
     kinds = [(block.kind.value, block.span.of(letter.text)) for block in letter.blocks]
     assert kinds[2:] == [
-        ("paragraph", "See the page and that.[1]"),
-        ("footnote", "[1] A note."),
+        ("paragraph", "See the page and that.[^1]"),
+        ("footnote", "[^1] A note."),
         ("list_item", "• one"),
         ("list_item", "• two"),
         ("table", "| a | b | b |\n| --- | --- | --- |"),

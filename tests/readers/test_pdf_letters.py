@@ -164,3 +164,30 @@ def test_signs_that_share_their_codes_with_ligatures_stay() -> None:
     pages = sheet()
     pages.line("Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2.")
     assert "Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2." in read(pages).text
+
+
+def test_raised_digits_are_written_raised_and_a_note_stands_behind_what_cites_it() -> None:
+    pages = sheet()
+    for place, (words, raised, rest) in enumerate(
+        (
+            ("The pump shall stop.", "1", " It shall not start for 3 cycles of 10 lots of 12."),
+            ("It shall last 10", "-6", " s on an area of 5 m² or 3 m"),
+            ("", "", SENTENCE),
+            ("", "", "A second paragraph has nothing to do with the note below."),
+        )
+    ):
+        top = 100 + place * (30 if place > 1 else 13)
+        pages.at(LEFT, top, words)
+        end = LEFT + pages.canvas.stringWidth(words, "Helvetica", 10)
+        pages.at(end, top - 3.3, raised, size=6)
+        pages.at(end + pages.canvas.stringWidth(raised, "Helvetica", 6), top, rest)
+    pages.at(LEFT, 700, "1", size=5)
+    pages.at(LEFT + 3, 703, "Within two seconds.", size=8)
+    document = read(pages)
+    found = texts(document)
+    assert found[:3] == [
+        "The pump shall stop.¹ It shall not start for 3 cycles of 10 lots of 12.",
+        "¹ Within two seconds.",
+        "It shall last 10⁻⁶ s on an area of 5 m² or 3 m",
+    ]
+    assert [block.kind for block in document.blocks][1] is BlockKind.FOOTNOTE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_NOTE_MARK = r"\[\^[^\]\s]{1,40}\]|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"]))[⁰¹²³⁴-⁹]{1,3}(?!\w)"
+_NOTE_MARK = r"\[\^[^\]\s]{1,40}\]|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"])|^)[⁰¹²³⁴-⁹]{1,3}(?!\w)"
 _NOTE_MARKS = re.compile(_NOTE_MARK)
 PLACE_REFERENCE = re.compile(
     r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"
@@ -54,6 +54,11 @@ def _masked(match: re.Match[str]) -> str:
     """Put letters in place of what was found; a sign in front stays, or it would join the word before it."""
     first = match.group()[0]
     return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
+
+
+def note_marks(text: str) -> list[str]:
+    """List the marks that lead to footnotes: "[^2]", and a raised number behind a word or before the note."""
+    return _NOTE_MARKS.findall(text)
 
 
 def without_note_marks(sentence: str) -> str:

@@ -120,6 +120,7 @@ class ParagraphReader:
         self.fields = Fields()
         self.hidden: Counter[str] = Counter()
         self._signs = False
+        self._counted: dict[str, dict[str, int]] = {}  # of each kind of note, its number by its id
 
     def read(self, element: Element, *, verbatim: bool = False, signs: bool = False) -> Paragraph:
         """Read one `p` element; `verbatim` keeps blanks (code), `signs` says where a picture stands in the text."""
@@ -229,12 +230,18 @@ class ParagraphReader:
         elif name == "sym":
             self._symbol(part, paragraph)
         elif name in {"footnoteReference", "endnoteReference"}:
-            paragraph.notes.append((name.removesuffix("Reference"), attribute(part, "id") or ""))
-            self._show(f"[^{name[0] if name[0] == 'e' else ''}{attribute(part, 'id')}]", paragraph)
+            note = (name.removesuffix("Reference"), attribute(part, "id") or "")
+            paragraph.notes.append(note)
+            self._show(self.note_mark(note), paragraph)
         elif name in _DRAWINGS:
             self._drawing(part, paragraph)
         elif name in {"AlternateContent", "ruby"}:
             self._nested(part, properties, paragraph)
+
+    def note_mark(self, note: tuple[str, str]) -> str:
+        """Write the mark of a foot- or endnote, counted as Word prints it: "[^1]", "[^e1]"; its id is another."""
+        same = self._counted.setdefault(note[0], {})
+        return f"[^{'e' if note[0] == 'endnote' else ''}{same.setdefault(note[1], len(same) + 1)}]"
 
     def _nested(self, part: Element, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
         if local_name(part) == "ruby":

@@ -371,13 +371,12 @@ class DocxWalker:
     def _add_notes(self) -> None:
         cited, self._cited = self._cited, []
         for key in cited:
-            kind, number = key
             text = RichText()
             for element in self._notes.get(key, ()):
                 if len(text):
                     text.add(" ")
                 text.extend(self._reader.read(element).text)
-            marker = f"[^{'e' if kind == 'endnote' else ''}{number}]"
+            marker = self._reader.note_mark(key)
             shown = RichText(f"{marker} ")
             shown.extend(text)
             if not text.is_blank:

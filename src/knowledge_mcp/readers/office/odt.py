@@ -325,14 +325,15 @@ class _Walk:
     def _note(self, rich: RichText, note: Element) -> None:
         mark = note.find(f"{_TEXT}note-citation")
         citation = "".join(mark.itertext()).strip() if mark is not None else "*"
-        body = RichText(f"[{citation}] ")
+        marker = f"[^{citation}]"
+        body = RichText(f"{marker} ")
         for part in note.iter(f"{_TEXT}p"):
             self._collect(body, part, 1, self._looks.paragraph(part))
             body.add(" ")
         self.hidden.update(body.hidden)
         body.hidden.clear()
-        rich.add(f"[{citation}]")
-        self._notes.append(rich_piece(BlockKind.FOOTNOTE, body, marker=f"[{citation}]"))
+        rich.add(marker)
+        self._notes.append(rich_piece(BlockKind.FOOTNOTE, body, marker=marker))
 
 
 def _between(inner: Element, outer: Element) -> Iterator[Element]:

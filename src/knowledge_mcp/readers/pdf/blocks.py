@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from knowledge_mcp.language.openings import Opening, mark_alone, opening_of
+from knowledge_mcp.language.printed import note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
+from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 _MARGIN = 1.0
 """Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
@@ -232,22 +235,38 @@ class _Stream:
         self._indents: list[float] = []
         self._leading: tuple[float, str] | None = None  # where an item that leads into others begins, and its mark
         self._form = ""  # of the last item's mark: "(a)" for "(b)"
-        self._footnotes: list[_Open] = []
+        self._cited: list[_Open] = []  # notes of a page, until what cites them is laid down
+        self._footnotes: list[_Open] = []  # those that nothing cites
 
     def run(self) -> Iterator[dict[str, Any]]:
+        for item in self._items():
+            yield item
+            text = str(item.get("text") or item.get("printed", ""))
+            for note in [each for each in self._cited if _is_cited(each, text)]:
+                self._cited.remove(note)
+                mark = raised_or_lowered(note.opening.marker, "superscript")
+                note.text = mark + note.text.removeprefix(note.opening.marker)
+                note.opening = replace(note.opening, marker=mark)
+                yield _printed(note)
+
+    def _items(self) -> Iterator[dict[str, Any]]:
         for page in self._pages:
             notes = self._footnote_lines(page)
+            self._take_footnotes(line for line in page.lines if id(line) in notes)
             for element in page.elements:
                 if isinstance(element, Table):
                     yield from self._close()
                     yield _table(element, self._words.join)
                 elif id(element) in notes:
-                    self._take_footnote(element)
+                    continue
                 elif id(element) in self._starts:
                     yield from self._close()
                     yield from self._heading(self._starts[id(element)])
                 elif id(element) not in self._inside:
                     yield from self._line(element)
+            text = self._open.text if self._open is not None else ""
+            self._footnotes += [each for each in self._cited if not _is_cited(each, text)]
+            self._cited = [each for each in self._cited if _is_cited(each, text)]
         yield from self._close()
 
     # ---- headings
@@ -371,13 +390,21 @@ class _Stream:
             found.pop()
         return {id(line) for line in found} if len(found) <= min(12, 0.4 * len(lines)) else set()
 
-    def _take_footnote(self, line: Line) -> None:
-        if self._footnotes and not _begins_footnote(line) and self._footnotes[-1].last.page == line.page:
-            self._extend(self._footnotes[-1], line)
-            return
-        marker = line.text.split()[0] if _begins_footnote(line) else ""
-        opening = Opening(BlockKind.FOOTNOTE, marker)
-        self._footnotes.append(_Open(opening, line.text, line, line.x0, [line.page], Extent([line])))
+    def _take_footnotes(self, lines: Iterable[Line]) -> None:
+        first = len(self._cited)
+        for line in lines:
+            if len(self._cited) > first and not _begins_footnote(line):
+                self._extend(self._cited[-1], line)
+                continue
+            marker = line.text.split()[0] if _begins_footnote(line) else ""
+            opening = Opening(BlockKind.FOOTNOTE, marker)
+            self._cited.append(_Open(opening, line.text, line, line.x0, [line.page], Extent([line])))
+
+
+def _is_cited(note: _Open, text: str) -> bool:
+    """Tell whether a text has the mark of a note, raised behind a word."""
+    number = unicodedata.normalize("NFKC", note.opening.marker)
+    return number.isdigit() and raised_or_lowered(number, "superscript") in note_marks(text)
 
 
 def _mark(text: str) -> Opening | None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
 from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
 from knowledge_mcp.readers.shared.layout import letters_of
+from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
@@ -34,6 +35,14 @@ _INSET = 0.17
 """Share of its height by which an item reaches beyond its letters, and may reach into those of the next line."""
 _BAND = 20
 """Points of a page's height whose items are looked through for a letter; any figure gives the same."""
+
+_DIGITS = re.compile(r"[-−]?\d{1,9}")
+_WORD = 12
+_BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
+"""What stands beside digits and finds them again in an item: about a word."""
+_FRACTION = frozenset("/⁄")
+_SMALL, _HIGH = 0.85, 0.15
+"""Shares of the size of print below and above which digits are raised: word processors take 0.58 to 0.7, and 0.33."""
 
 _Box = tuple[float, float, float, float]
 
@@ -78,6 +87,7 @@ def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ())
         missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
         if missing or ligatures:
             _add(page, text, parsed, missing, ligatures, hidden)
+        _raise(page, text, printed, parsed)
         return _take_struck(page, text, parsed)
 
 
@@ -138,6 +148,45 @@ def _add(
     parsed.text_items.extend(sheet.items(alone))
 
 
+def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
+    """Write digits that are set small and raised as such: 10³ must not read 103, nor "stop.¹ The" one sentence."""
+    sheet: _Sheet | None = None
+    for found in _DIGITS.finditer(printed):
+        start, end = next(_raised_in(text, found.start(), found.end(), printed), (0, 0))
+        if start == end or printed[end : end + 1] in _FRACTION:
+            continue
+        sheet = sheet or _Sheet(page, text, [_box_of(item) for item in parsed.text_items], None)
+        letter = sheet.letter(start)
+        run = printed[start:end]
+        before, after = _BEFORE.search(printed, max(start - _WORD, 0), start), _AFTER.match(printed, end)
+        for item in (parsed.text_items[index] for index in (sheet.homes(letter) if letter else ())):
+            above = raised_or_lowered(run, "superscript")
+            if before is not None and f"{before[0]}{run}" in item.text:
+                item.text = item.text.replace(f"{before[0]}{run}", f"{before[0]}{above}", 1)
+            elif after is not None and before is None and item.text.startswith(f"{run}{after[0]}"):
+                item.text = f"{above} {item.text[len(run) :]}"
+            elif item.text.strip() == run:
+                item.text = above
+
+
+def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
+    """Yield where in a run of digits those begin that are smaller and higher than what stands before or behind them."""
+    for at in range(start, end):
+        beside = at - 1 if at and not printed[at - 1].isspace() else end
+        if beside >= len(printed) or printed[beside].isspace():
+            continue
+        size, usual = _size_of(text, at), _size_of(text, beside)
+        if size < _SMALL * usual and _base_of(text, at) > _base_of(text, beside) + _HIGH * usual:
+            yield at, end
+            return
+
+
+def _base_of(text: Any, at: int) -> float:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw().FPDFText_GetCharOrigin(text, at, x, y)
+    return y.value
+
+
 class _Sheet:
     """Know where the letters of a page are.
 
@@ -163,7 +212,7 @@ class _Sheet:
         """Find these letters and ligatures on the page, one that is printed twice at one place once."""
         seen: set[tuple[str, int, int]] = set()
         for at in range(self._count):
-            letter = self._letter(at) if at in self._ligatures or self._sign(at) in names else None
+            letter = self.letter(at) if at in self._ligatures or self._sign(at) in names else None
             if letter is None:
                 continue
             x, y = map(round, letter.middle)
@@ -205,12 +254,13 @@ class _Sheet:
 
     def _signs(self, at: int, step: int) -> Iterator[_Letter]:
         """Find the signs beside a letter that are no letters, and that the parser has not either: "(", "−", "%"."""
-        while letter := self._letter(at := at + step):
+        while letter := self.letter(at := at + step):
             if letter.text.isalnum() or letter.text.isspace() or not letter.text.isprintable() or self.homes(letter):
                 return
             yield letter
 
-    def _letter(self, at: int) -> _Letter | None:
+    def letter(self, at: int) -> _Letter | None:
+        """Find one letter by its position in the page's text; None where it has no place."""
         pdfium = raw()
         if not 0 <= at < self._count or not pdfium.FPDFText_GetCharBox(self._text, at, *self._edges):
             return None
@@ -226,13 +276,18 @@ class _Sheet:
 def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
     """Return what a letter is set in: size in points, font, weight, and by how many degrees it is turned."""
     pdfium = raw()
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(text, at, matrix)
-    size = pdfium.FPDFText_GetFontSize(text, at) * math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
+    size = _size_of(text, at)
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text, at, name, ctypes.sizeof(name), flags)
     turn = math.degrees(max(pdfium.FPDFText_GetCharAngle(text, at), 0.0))
     return size, name.value.decode("utf-8", "replace"), pdfium.FPDFText_GetFontWeight(text, at), turn
+
+
+def _size_of(text: Any, at: int) -> float:
+    pdfium = raw()
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(text, at, matrix)
+    return float(pdfium.FPDFText_GetFontSize(text, at) * math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c)))
 
 
 def _letters_only(text: str) -> Counter[str]:
