@@ -229,3 +229,9 @@ def test_a_changed_definition_is_told_once_though_its_term_and_number_stand_in_i
     old = '# Code\n\n## 2 Definitions\n\n2.2 "escape route" means a path of travel from any point to an exit.\n'
     found = read(old, old.replace("an exit", "a place of safety"))
     assert [kind for kind, _, _ in told(found)] == ["definition"]
+
+
+def test_a_reference_whose_edition_and_clause_changed_is_told_once(read: Read) -> None:
+    old = "# WS 900 Doors\n\n## 4 Pumps\n\nPumps shall comply with WS 200:2015, 5.3.\n"
+    found = told(read(old, old.replace("2015, 5.3", "2021, 5.4")))
+    assert found == [("reference", "WS 200:2015 5.3", "WS 200:2021 5.4")]

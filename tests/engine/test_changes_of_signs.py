@@ -80,3 +80,30 @@ def test_dates_of_other_languages_are_told_whole() -> None:
     assert _changes_in(french, french.replace("janvier 2020", "juin 2025")) == [
         ("number", "1er janvier 2020", "1er juin 2025")
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (
+            "| P-1 | Pipes shall be marked. | Test |",
+            "| P-1 | Pipes shall be marked. Valves shall be 2 m apart. | Test |",
+            [("requirement added", "", "Valves shall be 2 m apart.")],
+        ),
+        (
+            "| P-1 | Pipes shall be marked. Valves shall be closed. | Test |",
+            "| P-1 | Pipes should be marked. | Test |",
+            [("force", "shall", "should"), ("requirement withdrawn", "Valves shall be closed.", "")],
+        ),
+        (
+            "| P-1 | Pipes shall be marked. | Test |",
+            "| P-1 | Pipes shall be marked. | Review |",
+            [("words", "Test", "Review")],
+        ),
+        ("It may stop.¹ It runs.\n\n¹ As told.", "It may stop.[^2] It runs.\n\n[^2] As told.", []),
+    ],
+)
+def test_a_sentence_that_came_into_a_cell_is_a_requirement_added(
+    old: str, new: str, found: list[tuple[str, str, str]]
+) -> None:
+    assert _changes_in(old, new) == found

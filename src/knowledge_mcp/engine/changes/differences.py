@@ -16,7 +16,9 @@ from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,
     Weights,
+    less_these,
     likeness,
+    lone_sentences,
     pair_sentences,
     sentences_of,
     word_weights,
@@ -213,16 +215,22 @@ def _inside(
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
-            marked = (_marked_up(one, convention, places), _marked_up(other, convention, places))
-            is_sure = known.has(before[left[0]][1], after[right[0]][1])
-            found = _between(*marked, one, other, numbers, ALL_ALIKE if is_sure else weights)
+            gone, come = lone_sentences(one, other)
+            found = [_alone(each, "", convention) for each in gone] + [_alone("", each, convention) for each in come]
+            if (was := less_these(one, gone)) != (now := less_these(other, come)):
+                marked = (_marked_up(was, convention, places), _marked_up(now, convention, places))
+                is_sure = known.has(before[left[0]][1], after[right[0]][1])
+                found += _between(*marked, was, now, numbers, ALL_ALIKE if is_sure else weights)
         else:
-            obliges = any(word.counts for word in force_words(one or other, convention))
-            kind = ("added" if right else "withdrawn") if obliges else ""
-            found = [TextChange(ChangeType.WORDS, one, other, one, other, kind)]
-        for change in found:
-            if not told.has(change):
-                yield home, change
+            found = [_alone(one, other, convention)]
+        yield from ((home, change) for change in found if not told.has(change))
+
+
+def _alone(one: str, other: str, convention: Convention) -> TextChange:
+    """Tell a sentence that came or went; the other text is empty."""
+    obliges = any(word.counts for word in force_words(one or other, convention))
+    kind = ("added" if other else "withdrawn") if obliges else ""
+    return TextChange(ChangeType.WORDS, one, other, one, other, kind)
 
 
 class _Told:
@@ -235,7 +243,7 @@ class _Told:
             if each.kind is ChangeType.DEFINITION:
                 self._definitions.append((plain(each.before), plain(each.after)))
             else:
-                self._references.append((each.before, each.after))
+                self._references.append((f" {plain(each.before)} ", f" {plain(each.after)} "))
 
     def has(self, change: TextChange) -> bool:
         """Tell whether a change of words is told already; a requirement that came or went never is."""
@@ -246,9 +254,9 @@ class _Told:
             if any(_is_of(old, new, before, after) for before, after in self._definitions if before and after):
                 return True
         return bool(change.old_text and change.new_text) and all(
-            any(piece.strip(_PUNCTUATION) in each[side] for each in self._references)
+            any(not piece or f" {piece} " in each[side] for each in self._references)
             for side, words in enumerate((change.before, change.after))
-            for piece in words.split(_CUT)
+            for piece in map(plain, words.split(_CUT))
         )
 
 
@@ -291,8 +299,8 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 # ---- between two sentences
 
-_CUT, _PUNCTUATION = " … ", " .,;:()[]"
-"""What stands between pieces of a sentence that differ, and what may stand around a reference."""
+_CUT = " … "
+"""What stands between pieces of a sentence that differ."""
 _Marked = tuple[str, PrintedMark | None]
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 

@@ -27,6 +27,7 @@ SAME = 0.75
 _MOST_NEAR = 400
 """Sentences of the other side that one is compared with: those that share its rarest words."""
 
+_BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|[\s:|-]*")
 
 
@@ -154,3 +155,26 @@ def word_weights(links: Iterable[ClauseLink]) -> Weights:
     return {
         word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()
     }
+
+
+def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
+    """List the whole sentences that only one of two rows has in a cell of which other sentences stayed."""
+    gone: list[str] = []
+    come: list[str] = []
+    cells, others = _BAR.split(one), _BAR.split(other)
+    for cell, its in zip(cells, others, strict=True) if 1 < len(cells) == len(others) else ():
+        was, now = ([span.of(text) for span in sentence_spans(text)] for text in (cell, its))
+        pairs = list(pair_sentences(was, now, ALL_ALIKE)) if was != now and max(len(was), len(now)) > 1 else []
+        left = [was[at] for left, right in pairs if not right for at in left]
+        right = [now[at] for left, right in pairs if not left for at in right]
+        if len(left) < len(was) and len(right) < len(now):
+            gone += left
+            come += right
+    return gone, come
+
+
+def less_these(row: str, sentences: Sequence[str]) -> str:
+    """Leave sentences out of a row."""
+    for each in sentences:
+        row = row.replace(each, "", 1)
+    return " ".join(row.split()) if sentences else row
