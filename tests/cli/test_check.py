@@ -224,3 +224,35 @@ def test_clauses_with_a_number_and_no_title_are_evidence(knowledge: Command, tmp
     report = json.loads(knowledge("check", str(document), "--against", str(standard), "--json").out)
     quoted = [(row["evidence"][0]["quote"], row["evidence"][0]["clause"]) for row in report["rows"]]
     assert quoted == [(words, number) for number, words in clauses.items()]
+
+
+def test_a_limit_in_a_column_of_its_own_is_compared(knowledge: Command, tmp_path: Path) -> None:
+    document, table, book = tmp_path / "lift.md", tmp_path / "demands.md", tmp_path / "demands.xlsx"
+    document.write_text(
+        "# Lift\n\n## 1 Car\n\nThe width of the door is 850 mm.\n\nThe gap between panels is 7 mm.\n\n"
+        "The supply voltage is 400 V.\n\nThe pump of the pit is red.\n"
+    )
+    table.write_text(
+        "# Demands\n\n## 1 Doors\n\n| ID | Requirement | Limit (mm) |\n|---|---|---|\n"
+        "| L-1 | The width of the door shall be at least | 800 |\n"
+        "| L-2 | The gap between panels shall not exceed | 6 |\n"
+        "| L-3 | The pump of the pit shall be red. | 6 |\n"
+    )
+    made = openpyxl.Workbook()
+    sheet: Any = made.active
+    for row in (
+        ("ID", "Requirement", "Limit", "", "Status"),
+        ("", "", "Value", "Unit", ""),
+        ("E-1", "The supply voltage shall be", 230, "V", "approved"),
+    ):
+        sheet.append(row)
+    made.save(book)
+    rows = rows_of(knowledge, str(document), "--against", str(table))
+    assert [each["requirement"] for each in rows.values()] == [
+        "The width of the door shall be at least 800 mm",
+        "The gap between panels shall not exceed 6 mm",
+        "The pump of the pit shall be red.",
+    ]
+    rows = rows_of(knowledge, str(document), "--against", str(book))
+    assert [(row, each["requirement"]) for row, each in rows.items()] == [("E-1", "The supply voltage shall be 230 V")]
+    assert [each["result"] for each in rows["E-1"]["checks"]] == ["not met"]

@@ -174,6 +174,13 @@ def test_items_carry_their_lead_in_and_rows_of_tables_stand_alone() -> None:
     assert not any(quote.startswith("#") for quote in stated)
 
 
+def test_a_title_above_all_headings_is_said_by_nobody() -> None:
+    text = "Design of pump North\n\nPump: 5 kW\n\nThe pump is red.\n\n# Pump\n\nIt has a guard\n"
+    assert [span.of(text) for span, _ in stated_in(reading(text))] == [
+        "Pump: 5 kW", "The pump is red.", "It has a guard"
+    ]  # fmt: skip
+
+
 def test_an_edition_that_the_standard_has_left_behind_is_told_with_its_place() -> None:
     document = reading("## Plan\n\nThe guard follows ISO 12100:2003 in all points.\n")
     report = report_on("The guard shall follow ISO 12100:2010 in all points.", document=document)

@@ -23,6 +23,7 @@ from knowledge_mcp.engine.tracing.checks import (
     terms_otherwise,
 )
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
+from knowledge_mcp.engine.tracing.figures import measured_below
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import (
     Obligation,
@@ -33,7 +34,6 @@ from knowledge_mcp.engine.tracing.obligations import (
 )
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.language.demands import without_own_label
-from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 from knowledge_mcp.language.sentences import LEADS, cell_texts, is_row, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -47,6 +47,7 @@ _MOST_QUOTES = 3
 _TRIED = 6
 _LONGEST = 600
 """Characters of a quote; of a longer sentence its beginning is shown."""
+_ENDS = (".", ":", ";", "!", "?", ")")
 _FEWEST_WORDS = 3
 _FEWEST_ROWS = 5
 """Obligations from which on none with evidence means that the two are not about the same thing."""
@@ -54,12 +55,6 @@ _WORD = re.compile(r"[^\W_]{2,}")
 _NAMED_FIGURE = re.compile(r"[^\W\d_]{2}.{0,80}\d", re.DOTALL)
 """A name with its number, as in a list of data: "Weight: 6 t"."""
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
-_UNIT_ABOVE = re.compile(
-    r"(?P<name>[^(\[]{2,80}?)(?:,?\s?(?:in )?[(\[](?:in )?(?P<bracketed>[^()\[\]]{1,12})[)\]]"
-    r"|(?:,|\sin|\s?/)\s?(?P<led>[^\s()\[\]]{1,8})|\s(?P<alone>[^\s()\[\]/]{2,8}))"
-)
-"""A head of a column with its unit: "Width (mm)", "Width, mm", "Breite in mm", "l/mm", "Width mm"."""
-_FIGURE = re.compile(r"[<>≤≥±~+−-]{0,2}\s?\d[\d.,  /½¼¾]{0,20}")
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
 _DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT})
 """Checks that speak of the demand itself; a term or an edition is reported beside the verdict."""
@@ -237,14 +232,20 @@ def _same(text: str) -> str:
 def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
     """Yield the sentences, list items and table rows of a text, each with the lead-in that it depends on before it.
 
-    Headings are left out, and what has fewer than three words and no number.
+    Headings are left out, what has fewer than three words and no number, and the lines of a cover: titles.
     """
     begin = 0
     for entry in part.structure.sections:
         if entry.span.start >= begin:
-            yield from _stated(part.text, begin, entry.span.start)
+            found = _stated(part.text, begin, entry.span.start)
+            yield from found if begin else ((span, said) for span, said in found if not _is_title(span.of(part.text)))
             begin = max(begin, heading_end(part.text, entry))
     yield from _stated(part.text, begin, len(part.text))
+
+
+def _is_title(words: str) -> bool:
+    """Tell what stands before all headings, ends no sentence and has no number from what is said there."""
+    return not (words.endswith(_ENDS) or is_row(words) or _ITEM.match(words) or any(map(str.isdigit, words)))
 
 
 def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
@@ -285,10 +286,9 @@ def _below(head: Sequence[str], row: str) -> str:
     """Say a row with what stands above its cells; a number has the unit that stands there in brackets."""
     said: list[str] = []
     for above, cell in zip_longest(head, cell_texts(row), fillvalue=""):
-        named = _UNIT_ABOVE.fullmatch(above) if _FIGURE.fullmatch(cell) else None
-        unit = named and (named["bracketed"] or named["led"] or named["alone"])
-        if named and unit and is_physical(unit_behind(f"1 {unit}", 1).base):
-            said.append(f"{named['name']}: {cell} {unit}")
+        measured = measured_below(above, cell)
+        if measured is not None:
+            said.append(f"{measured[0]}: {measured[1]}")
         elif cell:
             said.append(f"{above}: {cell}" if above else cell)
     return "; ".join(said)

@@ -9,11 +9,12 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.requirements import words_of
+from knowledge_mcp.engine.tracing.figures import completed
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
 from knowledge_mcp.language.demands import condition_of
 from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
-from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.sentences import cell_texts, is_row, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import check_each
@@ -70,11 +71,14 @@ def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
     convention = detect_convention("\n".join(each.text for each in items))
     obligations: list[Obligation] = []
     for each in items:
-        force, negated, condition = _forces(each.text, convention)
+        cells = list(each.attributes.items())
+        own = next((place for place, (_, cell) in enumerate(cells) if cell.strip() == each.text), len(cells))
+        text = completed(each.text, cells[own + 1 :])
+        force, negated, condition = _forces(text, convention)
         kind = ObligationKind.CONDITIONAL if condition else ObligationKind.OBLIGATION
         clause = next((value for name, value in each.attributes.items() if name.lower() == "clause"), "")
         obligations.append(
-            Obligation(each.id, each.text, force, negated, kind, condition, clause, each.title, each.citation)
+            Obligation(each.id, text, force, negated, kind, condition, clause, each.title, each.citation)
         )
     return obligations
 
@@ -93,7 +97,7 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
             first.span.start,
             Obligation(
                 id=first.identifier or clause,
-                text=words_of(group, reading.text),
+                text=completed(words_of(group, reading.text), _cells_behind(reading.text, group[-1].span.end)),
                 force=strongest.modality,
                 negated=strongest.negated,
                 kind=ObligationKind.CONDITIONAL if condition else ObligationKind.OBLIGATION,
@@ -103,6 +107,18 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
                 citation=citation,
             ),
         )
+
+
+def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:
+    """List the cells behind a place of a row, each with what stands above it; none where the place is in no row."""
+    start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+    line = text[start : end if end >= 0 else len(text)]
+    if not is_row(line):
+        return []
+    first = text.rfind("\n\n", 0, start) + 2 if "\n\n" in text[:start] else 0
+    heads = cell_texts(text[first:start].lstrip("\n").partition("\n")[0])
+    behind = [at for at, cell in enumerate(row_cells(start, line)) if cell.start >= place]
+    return [(heads[at] if at < len(heads) else "", cell_texts(line)[at]) for at in behind]
 
 
 def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:

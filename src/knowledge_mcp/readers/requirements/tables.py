@@ -103,6 +103,8 @@ def items_of_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the items below the first row that is a header with an id and a text or title; nothing where none is.
 
+    A row without either is none: right below the header it names columns too, as merged ones have it.
+
     Args:
         rows: their cells.
         columns: what the columns of `id`, `title`, `text` and `links` are called.
@@ -116,15 +118,31 @@ def items_of_rows(
     header = [cell.strip() for cell in leading[place]]
     found = columns_of(header, columns)
     for number, cells in enumerate(itertools.chain(leading[place + 1 :], rows), place + 2):
-        if any(cell.strip() for cell in cells):
+        if any(_cell(found, cells, role).strip() for role in ("id", "title", "text")):
             yield _item(header, found, cells, number, name)
+        elif number == place + 2:
+            header = _below(header, cells)
+
+
+def _below(header: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Name columns by two rows: "Limit" above "Min" and "Max" is "Limit Min" and "Limit Max"."""
+    found: list[str] = []
+    above = ""
+    for own, cell in itertools.zip_longest(header, map(str.strip, cells), fillvalue=""):
+        above = own or above
+        found.append(f"{above} {cell}" if cell else own)
+    return found
+
+
+def _cell(found: Mapping[str, int], cells: Sequence[str], role: str) -> str:
+    return cells[found[role]] if role in found and found[role] < len(cells) else ""
 
 
 def _item(
     header: Sequence[str], found: Mapping[str, int], cells: Sequence[str], number: int, sheet: str
 ) -> dict[str, Any]:
     def cell(role: str) -> str:
-        return cells[found[role]] if role in found and found[role] < len(cells) else ""
+        return _cell(found, cells, role)
 
     targets = [part.strip() for part in cell("links").replace(";", ",").replace("\n", ",").split(",")]
     return {
