@@ -191,3 +191,26 @@ def test_raised_digits_are_written_raised_and_a_note_stands_behind_what_cites_it
         "It shall last 10⁻⁶ s on an area of 5 m² or 3 m",
     ]
     assert [block.kind for block in document.blocks][1] is BlockKind.FOOTNOTE
+
+
+def test_a_table_without_lines_keeps_its_cells_and_their_raised_digits() -> None:
+    rows = [
+        ("Compound", ("MDL", "1", "")),
+        ("Acetone", ("1.2 x 10", "-3", "")),
+        ("Benzene", ("31 lb/in", "2", "")),
+        ("Toluene", ("22 (", "1", "/16 in.)")),
+        ("Xylene", ("10", "", "")),
+    ]
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    for place, (name, (words, raised, rest)) in enumerate(rows):
+        top = 150 + place * 16
+        pages.at(LEFT, top, name)
+        pages.at(LEFT + 200, top, words)
+        end = LEFT + 200 + pages.canvas.stringWidth(words, "Helvetica", 10)
+        pages.at(end, top - 3.3, raised, size=6)
+        pages.at(end + pages.canvas.stringWidth(raised, "Helvetica", 6), top, rest)
+    document = read(pages)
+    (table,) = (block.span.of(document.text) for block in document.blocks if block.kind is BlockKind.TABLE)
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.split("\n")]
+    assert [row[-1] for row in (cells[0], *cells[2:])] == ["MDL¹", "1.2 x 10⁻³", "31 lb/in²", "22 (1/16 in.)", "10"]

@@ -25,6 +25,7 @@ _CODE_PARTS = re.compile(
     r"courier[a-z]*|monos?|monospaced?|monospac|consol|consolas|console|typewriter|menlo|code|monaco|andale|inconsolata"
     r"|cmtt|cmsltt|cmitt|sftt|ectt|lmtt|txtt|mon|lettergothic|prestige|hack|cascadia|ocr[ab]?|fixedsys|terminal"
 )
+_ON_THE_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _NO_LETTER = re.compile(r"[\W_]+")
 _BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
 _ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
@@ -56,10 +57,15 @@ def is_figures(text: str) -> bool:
     return digits > sum(map(str.isalpha, text))
 
 
+def on_the_line(text: str) -> str:
+    """Write raised digits as others."""
+    return text.translate(_ON_THE_LINE)
+
+
 @functools.lru_cache(maxsize=8192)
 def letters_of(text: str) -> str:
-    """Keep letters and digits only, in lower case: what two prints of one text have in common."""
-    return _NO_LETTER.sub("", text.lower())
+    """Keep letters and digits only, in lower case and on the line: what two prints of one text have in common."""
+    return _NO_LETTER.sub("", on_the_line(text.lower()))
 
 
 @dataclass(slots=True)

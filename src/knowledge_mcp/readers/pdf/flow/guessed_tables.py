@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.readers.pdf.lines import line_of, rows_of
-from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters_of
+from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters_of, on_the_line
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, TextItem
@@ -126,9 +126,9 @@ def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
 
 
 def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
-    """Return a cell's words as they are printed: the engine writes formulas for small and raised letters."""
+    """Return a cell's words as they are printed; the engine writes formulas for small letters raised digits flat."""
     guessed, box = _clean(cell.text), cell.bbox
-    if box is None or not _WRITTEN.search(guessed):
+    if box is None:
         return guessed
     inside = [
         item
@@ -136,8 +136,9 @@ def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
         if box.x - _AROUND <= item.x + item.width / 2 <= box.x + box.width + _AROUND
         and box.y - _AROUND <= item.y + item.height / 2 <= box.y + box.height + _AROUND
     ]
-    if not inside:
-        return guessed
+    if not inside or not _WRITTEN.search(guessed):
+        raised = {on_the_line(word): word for item in inside for word in item.text.split()}
+        return " ".join(raised.get(word, word) for word in guessed.split())
     places = dict.fromkeys(map(id, inside), 0.0)
     return " ".join(line_of(row, 0, places).text for row in rows_of(inside))
 

@@ -153,7 +153,7 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
     sheet: _Sheet | None = None
     for found in _DIGITS.finditer(printed):
         start, end = next(_raised_in(text, found.start(), found.end(), printed), (0, 0))
-        if start == end or printed[end : end + 1] in _FRACTION:
+        if start == end or printed[end : end + 4].lstrip()[:1] in _FRACTION:
             continue
         sheet = sheet or _Sheet(page, text, [_box_of(item) for item in parsed.text_items], None)
         letter = sheet.letter(start)
