@@ -119,6 +119,32 @@ def test_a_workbook_has_an_item_a_row_below_its_header_and_columns_may_be_named(
     assert item.attributes["Owner"] == "Kim"
 
 
+def test_what_is_hidden_in_a_workbook_is_no_requirement(tmp_path: Path, reader: RequirementReader) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (
+        ["ID", "Old text", "Text"],
+        ["R-1", "The pump shall run.", "The pump shall stop."],
+        ["R-2", "Withdrawn.", "The pump shall hum."],
+        ["R-3", "", "The lamp shall light."],
+    ):
+        sheet.append(row)
+    sheet.row_dimensions[3].hidden = True
+    sheet.column_dimensions["B"].hidden = True
+    other = book.create_sheet("Draft")
+    other.sheet_state = "hidden"
+    other.append(["ID", "Text"])
+    other.append(["R-9", "The draft shall go."])
+    book.save(tmp_path / "a.xlsx")
+    found = reader.read(file_item(tmp_path / "a.xlsx")).items
+    assert [(each.id, each.text, each.line) for each in found] == [
+        ("R-1", "The pump shall stop.", 2),
+        ("R-3", "The lamp shall light.", 4),
+    ]
+    assert all("Old text" not in each.attributes for each in found)
+
+
 DOORSTOP = "active: true\nlevel: 1.2\nheader: Overflow\nlinks:\n- SYS001: abc=\nown: {a: 1}\ntext: |\n  Stop.\n"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
+from knowledge_mcp.readers.office.sheets_hidden import SheetMarks, scanned
 from knowledge_mcp.readers.shared.containers import open_archive
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -78,6 +79,8 @@ def header_among(rows: Iterable[Sequence[str]], columns: Mapping[str, str]) -> i
 def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the items of every sheet that has a header with an id and a text or title; nothing where none has.
 
+    Hidden sheets, rows and columns are left out.
+
     Raises:
         Refusal: it is no workbook, or the extra that reads them is missing.
     """
@@ -89,13 +92,22 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
         raise Refusal(
             "unsupported", "Workbooks need the extra `office`.", suggestion=install_command("office")
         ) from error
-    with open_archive(path, "an Excel workbook", needs=("xl/workbook.xml",)), warnings.catch_warnings():
+    with open_archive(path, "an Excel workbook", needs=("xl/workbook.xml",)) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside
+        marks = scanned(archive)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         for sheet in book.worksheets:
-            rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
-            cells = (["" if cell is None else str(cell).strip() for cell in row] for row in rows)
-            yield from items_of_rows(cells, columns, sheet.title)
+            if sheet.sheet_state == "visible":
+                hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
+                rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
+                yield from items_of_rows(_seen(rows, hidden), columns, sheet.title)
+
+
+def _seen(rows: Iterable[Sequence[object]], hidden: SheetMarks) -> Iterator[list[str]]:
+    """Write rows of cells without hidden columns; a hidden row is empty, so that rows keep their numbers."""
+    for number, row in enumerate(rows, 1):
+        cells = enumerate(row if number not in hidden.rows else (), 1)
+        yield ["" if cell is None else str(cell).strip() for column, cell in cells if column not in hidden.columns]
 
 
 def items_of_rows(
