@@ -57,6 +57,17 @@ def verdict_of(text: str, quote: str) -> QuoteVerdict:
         ("a | b is a union", "a b is a union", QuoteVerdict.NOT_FOUND),
         ("more (see 4) than", "more than", QuoteVerdict.NOT_FOUND),
         ("Contents ........ 7", "Contents … 7", QuoteVerdict.NORMALISED),
+        (
+            "It shall stop.¹ It shall be programmable², too.",
+            "stop. It shall be programmable, too.",
+            QuoteVerdict.NORMALISED,
+        ),
+        ("It shall stop.¹² It rests.", "stop.¹² It rests.", QuoteVerdict.EXACT),
+        ("It shall stop. It rests.", "It shall stop.¹ It rests.", QuoteVerdict.NORMALISED),
+        ("an area of 5 m² is", "an area of 5 m is", QuoteVerdict.NOT_FOUND),
+        ("at 10⁻⁶ of it", "at 10 of it", QuoteVerdict.NOT_FOUND),
+        ("it is (a + b)² here", "it is (a + b) here", QuoteVerdict.NOT_FOUND),
+        ("take sin² x of it", "take sin x of it", QuoteVerdict.NOT_FOUND),
     ],
 )
 def test_what_counts_as_the_same_is_settled_case_by_case(text: str, quote: str, verdict: QuoteVerdict) -> None:

@@ -9,6 +9,7 @@
 | kinds of quotation marks, apostrophes | yes; single and double not after a digit (5' is not 5") |
 | ligatures, full-width and mathematical letters, `µ` and `μ` | yes; `²` and `2` not, other Greek letters not |
 | case | yes; not of a unit after a number (mW, MW) |
+| marks of notes: a raised number behind a word or a stop | a quote may leave them out; not that of `m²` |
 | bullets at line starts, bars and rules of a table's rows | whatever their form; a quote may leave them out |
 | all else: words, digits, signs, relations, punctuation | no |
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import bisect
 import re
 import unicodedata
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -56,6 +58,9 @@ _SOFT_LINE_END = re.compile(r"\u00ad(?=[ \t]*\n)")
 _INVISIBLE = re.compile(f"[{_IGNORED}]")
 _ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:-]+")
+RAISED = "⁰¹²³⁴-⁹"
+_NOTE_MARK = re.compile(rf'(?:(?<=[a-zß-ÿ]{{4}})|(?<=[.,;:"]))[{RAISED}]{{1,3}}(?![\w(])')
+"""What leads to a note; behind fewer letters a raised number may be a power: "bar²", "sin² x"."""
 _BULLET = re.compile(r"^[ \t]*([\u2022\u2023\u25e6\u25aa\u25cf\uf0b7]|[-*](?=[ \t]+[^\s\d]))(?=[ \t])", re.MULTILINE)
 _COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<initial>", "<medial>", "<final>", "<isolated>")
 _GREEK_VARIANTS = range(0x03D0, 0x0400)
@@ -118,18 +123,28 @@ def read_words(text: str, start: int = 0, end: int | None = None, *, is_quote: b
     breaks: set[int] = set()
     optional: set[int] = set()
     units: dict[int, str] = {}
-    for match in _TOKEN.finditer(piece):
-        place = match.start()
+    for place, word in _tokens(piece, loose):
         if place in line_ends:
             breaks.add(len(keys))
-        elif place in loose and not (is_quote and loose[place] == BULLET and match.group() in "-*"):
+        elif place in loose and not (is_quote and loose[place] == BULLET and word in "-*"):
             optional.add(len(keys))
-        keys.append(loose.get(place) or _key(match.group(), piece[place - 1] if place else ""))
+        keys.append(loose.get(place) or _key(word, piece[place - 1] if place else ""))
         if keys[-1] in _CASED_UNITS and len(keys) > 1 and keys[-2][0].isdigit():
-            units[len(keys) - 1] = plain_letters(match.group())
+            units[len(keys) - 1] = plain_letters(word)
         starts.append(start + place)
-        ends.append(start + match.end())
+        ends.append(start + place + len(word))
     return Words(keys, starts, ends, frozenset(breaks), frozenset(optional), units)
+
+
+def _tokens(piece: str, loose: Container[int]) -> Iterator[tuple[int, str]]:
+    """Yield words and marks with their places; the mark of a note is no part of the word before it."""
+    for match in _TOKEN.finditer(piece):
+        place, word = match.start(), match.group()
+        inside = range(1, 1 if word.isascii() else len(word))
+        cut = next((at for at in inside if place + at in loose), len(word))
+        yield place, word[:cut]
+        if cut < len(word):
+            yield place + cut, word[cut:]
 
 
 def plain_letters(text: str) -> str:
@@ -163,8 +178,8 @@ def _key(token: str, before: str) -> str:
 
 
 def _loose_places(piece: str) -> dict[int, str]:
-    """Find the marks that may be left out, with their keys: bullets at line starts, bars and rules of tables."""
-    loose: dict[int, str] = {}
+    """Find the marks that may be left out, with their keys: of notes, bullets at line starts, bars, rules of tables."""
+    loose = {match.start(): match.group() for match in _NOTE_MARK.finditer(piece)}
     for match in _BULLET.finditer(piece):
         if match.group(1) not in "-*" or _may_begin_an_item(piece, match.start()):
             loose[match.start(1)] = BULLET

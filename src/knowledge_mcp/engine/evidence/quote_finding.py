@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 
-from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, plain_letters, read_words
+from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, RAISED, Words, plain_letters, read_words
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
 from knowledge_mcp.support.checkpoints import checkpoint
@@ -277,14 +277,14 @@ class Sought:
         """Make a pattern of the real words from one on, whatever stands between them; `most` words of them."""
         begin = bisect.bisect_left(self.real, first)
         keys = [self.words.keys[index].lower().lstrip("_.,") for index in self.real[begin:]][:most]
-        after = r"(?!\w)" if keys[-1][-1].isascii() else ""
-        return re.compile(r"[\W_]*+".join(map(re.escape, keys)) + after)
+        after = rf"(?![^\W{RAISED}])" if keys[-1][-1].isascii() else ""
+        return re.compile(rf"[\W_{RAISED}]*+".join(map(re.escape, keys)) + after)
 
 
 def sought(text: str, start: int = 0, end: int | None = None) -> Sought | None:
     """Prepare a quote, or the part `text[start:end]` of one; None where there is no word in it."""
     words = read_words(text, start, end, is_quote=True)
-    real = tuple(index for index in range(len(words)) if words.is_word(index))
+    real = tuple(index for index in range(len(words)) if words.is_word(index) and index not in words.optional)
     return Sought(text, words, real) if real else None
 
 
