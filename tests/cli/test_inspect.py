@@ -14,11 +14,9 @@ import typer
 
 from knowledge_mcp.cli.knowledge.inspect import LightMeasure, inspect
 from knowledge_mcp.cli.knowledge.show import show
-from knowledge_mcp.readers.pdf import reader as pdf_reader
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
 from tests.ocr.pages import LETTER, drawn, scan
-from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import changed, sheet, standard
 
 MARKDOWN = """# Pumping stations
@@ -46,9 +44,8 @@ Run = Callable[..., Finished]
 
 
 @pytest.fixture
-def run(call: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `knowledge inspect` with some arguments; files are read in this process."""
-    monkeypatch.setattr(pdf_reader, "Sandbox", InProcessSandbox)
+def run(call: Command, home: Path) -> Run:
+    """Run `knowledge inspect` with some arguments."""
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(inspect)
     app.command()(show)

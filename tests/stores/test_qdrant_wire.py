@@ -358,7 +358,7 @@ class Options:
 try:
     from_options(Options(), EnglishAnalyser())
 except ConfigError as exc:
-    assert 'pip install "clausewise[qdrant]"' in exc.message, exc.message
+    assert 'pip install "clausewise[qdrant]"' in exc.suggestion, exc.suggestion
 else:
     raise AssertionError("no error")
 """
