@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_NOTE_MARK = r"\[\^[^\]\s]{1,40}\]|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"])|^)[⁰¹²³⁴-⁹]{1,3}(?!\w)"
+RAISED = "⁰¹²³⁴-⁹"
+"""Raised digits, as a class of a pattern has them."""
+_NOTE_MARK = rf"\[\^[^\]\s]{{1,40}}\]|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
 _NOTE_MARKS = re.compile(_NOTE_MARK)
 PLACE_REFERENCE = re.compile(
     r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"

@@ -23,6 +23,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from knowledge_mcp.language.printed import RAISED
+
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -58,7 +60,6 @@ _SOFT_LINE_END = re.compile(r"\u00ad(?=[ \t]*\n)")
 _INVISIBLE = re.compile(f"[{_IGNORED}]")
 _ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:-]+")
-RAISED = "⁰¹²³⁴-⁹"
 _NOTE_MARK = re.compile(rf'(?:(?<=[a-zß-ÿ]{{4}})|(?<=[.,;:"]))[{RAISED}]{{1,3}}(?![\w(])')
 """What leads to a note; behind fewer letters a raised number may be a power: "bar²", "sin² x"."""
 _BULLET = re.compile(r"^[ \t]*([\u2022\u2023\u25e6\u25aa\u25cf\uf0b7]|[-*](?=[ \t]+[^\s\d]))(?=[ \t])", re.MULTILINE)

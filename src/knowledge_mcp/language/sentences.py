@@ -132,7 +132,8 @@ def _is_unit(before: str) -> bool:
     return before[len(number) :] in _UNITS and _FIGURE.search(number) is not None
 
 
-_BAR = re.compile(r"(?<!\\)\|")
+BAR = re.compile(r"(?<!\\)\|")
+"""What parts the cells of a row."""
 
 
 def is_row(line: str) -> bool:
@@ -142,7 +143,7 @@ def is_row(line: str) -> bool:
 
 def row_cells(start: int, line: str) -> list[Span]:
     """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
-    cuts = [match.start() for match in _BAR.finditer(line)]
+    cuts = [match.start() for match in BAR.finditer(line)]
     if not cuts:
         return [Span(start, start + len(line))]
     bounds = list(zip([-1, *cuts], [*cuts, len(line)], strict=True))

@@ -16,11 +16,11 @@ from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,
     Weights,
-    less_these,
     likeness,
     lone_sentences,
     pair_sentences,
     sentences_of,
+    without_sentences,
     word_weights,
 )
 from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_of
@@ -217,7 +217,7 @@ def _inside(
         if left and right:
             gone, come = lone_sentences(one, other)
             found = [_alone(each, "", convention) for each in gone] + [_alone("", each, convention) for each in come]
-            if (was := less_these(one, gone)) != (now := less_these(other, come)):
+            if (was := without_sentences(one, gone)) != (now := without_sentences(other, come)):
                 marked = (_marked_up(was, convention, places), _marked_up(now, convention, places))
                 is_sure = known.has(before[left[0]][1], after[right[0]][1])
                 found += _between(*marked, was, now, numbers, ALL_ALIKE if is_sure else weights)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.wording import words_and_signs, words_of
-from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.sentences import BAR, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
 Places = tuple[int, ...]
@@ -27,7 +27,6 @@ SAME = 0.75
 _MOST_NEAR = 400
 """Sentences of the other side that one is compared with: those that share its rarest words."""
 
-_BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|[\s:|-]*")
 
 
@@ -161,7 +160,7 @@ def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
     """List the whole sentences that only one of two rows has in a cell of which other sentences stayed."""
     gone: list[str] = []
     come: list[str] = []
-    cells, others = _BAR.split(one), _BAR.split(other)
+    cells, others = BAR.split(one), BAR.split(other)
     for cell, its in zip(cells, others, strict=True) if 1 < len(cells) == len(others) else ():
         was, now = ([span.of(text) for span in sentence_spans(text)] for text in (cell, its))
         pairs = list(pair_sentences(was, now, ALL_ALIKE)) if was != now and max(len(was), len(now)) > 1 else []
@@ -173,7 +172,7 @@ def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
     return gone, come
 
 
-def less_these(row: str, sentences: Sequence[str]) -> str:
+def without_sentences(row: str, sentences: Sequence[str]) -> str:
     """Leave sentences out of a row."""
     for each in sentences:
         row = row.replace(each, "", 1)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from knowledge_mcp.language.sentences import BAR
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -33,7 +34,6 @@ _OPENING = re.compile(
     r"|(?P<mark>\#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|[:~](?=\s)|[-=+*_|:~][-=+*_|:~ \t]*\Z)"
 )
 _CLOSING_MARKS = re.compile(r"(?:(?<=\s)|\A)#+\Z")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]*+")
 
 
@@ -110,7 +110,7 @@ def table_lines(text: str) -> list[str] | None:
 
 
 def _cells(line: str) -> list[str]:
-    cells = _CELL_END.split(line.strip())[1:]
+    cells = BAR.split(line.strip())[1:]
     if cells and not cells[-1].strip():
         cells.pop()
     return [cell.strip().replace("\\|", "|") for cell in cells]

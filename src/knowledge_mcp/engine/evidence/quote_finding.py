@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 
-from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, RAISED, Words, plain_letters, read_words
+from knowledge_mcp.language.printed import RAISED
+from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, plain_letters, read_words
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
 from knowledge_mcp.support.checkpoints import checkpoint

@@ -19,6 +19,7 @@ from knowledge_mcp.language.identifiers import (
     is_below,
     spellings,
 )
+from knowledge_mcp.language.sentences import BAR
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Span
@@ -241,7 +242,6 @@ def _score(base: Base, statement: Statement, hit: Hit, words: Sequence[Sequence[
 _RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
 _WHITE = re.compile(r"\s+")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
-_BAR = re.compile(r"(?<!\\)\|")
 _LINE = re.compile(r"\n")
 _ITEM_LINE = re.compile(r"\n[ \t]*(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t]")
 _ASIDE = re.compile(
@@ -362,7 +362,7 @@ def _own_end(text: str, start: int, end: int) -> int:
     stops = [len(text)]
     line = text.rfind("\n", 0, start) + 1
     row = text.startswith("|", line)
-    patterns = (_ASIDE, _BAR, _LINE) if row else (_ASIDE, _PARAGRAPH, _ITEM_LINE)
+    patterns = (_ASIDE, BAR, _LINE) if row else (_ASIDE, _PARAGRAPH, _ITEM_LINE)
     for pattern in patterns:
         match = pattern.search(text, end)
         if match is not None:

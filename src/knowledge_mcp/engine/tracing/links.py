@@ -186,10 +186,11 @@ def trace(
         decided: links by ids that a person accepted (True) or rejected (False); accepted ones count as declared.
     """
     decided = decided or {}
-    declared = {pair for pair in _declared_links(sources, targets) if decided.get(pair, True)}
+    linked, denied = _declared_links(sources, targets)
+    declared = {pair for pair in linked if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
-    denied = {*_declared_links(sources, targets, denied=True)} - declared
+    denied -= declared
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     proposed = {pair: share for pair, share in proposed.items() if pair not in denied}
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
@@ -218,19 +219,19 @@ def trace(
 
 
 def _declared_links(
-    sources: Sequence[TraceItem], targets: Sequence[TraceItem], *, denied: bool = False
-) -> Iterator[tuple[str, str]]:
-    """Yield what the items say of themselves: links that they list, and ids of the other set in their text.
-
-    With `denied` those that their text says are none.
-    """
+    sources: Sequence[TraceItem], targets: Sequence[TraceItem]
+) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """Return the links that the items declare, in lists and in their text, and those that their text rules out."""
     back, there = _by_name(sources), _by_name(targets)
+    declared: set[tuple[str, str]] = set()
+    denied: set[tuple[str, str]] = set()
     for each in check_each(sources):
-        for name in _named_by(each, there, denied=denied):
-            yield each.id, there[name]
+        for found, names in zip((declared, denied), _named_by(each, there), strict=True):
+            found.update((each.id, there[name]) for name in names)
     for each in check_each(targets):
-        for name in _named_by(each, back, denied=denied):
-            yield back[name], each.id
+        for found, names in zip((declared, denied), _named_by(each, back), strict=True):
+            found.update((back[name], each.id) for name in names)
+    return declared, denied
 
 
 def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
@@ -241,26 +242,29 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
     }
 
 
-def _named_by(item: TraceItem, known: Mapping[str, str], *, denied: bool = False) -> set[str]:
-    """List what an item is linked with by its own words: links that it lists, and codes in what its document says."""
+def _named_by(item: TraceItem, known: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """Return what an item is linked with by its own words and its list of links, and what its words say it is not."""
     said = "\n".join((item.words, item.beside, *item.attributes.values()))
-    named = {*names_in(said, known, denied=denied)} - {item.id, item.name}
-    return named if denied else named.union(*(_leads_to(link, known) for link in item.links))
+    meant, denied = names_in(said, known)
+    own = {item.id, item.name}
+    return (meant - own).union(*(_leads_to(link, known) for link in item.links)), denied - own
 
 
 def _leads_to(link: str, known: Container[str]) -> set[str]:
-    return {link} if link in known else {*names_in(link, known)}
+    return {link} if link in known else names_in(link, known)[0]
 
 
-def names_in(text: str, known: Container[str], *, denied: bool = False) -> Iterator[str]:
-    """Yield the ids that a text names, those in a range too; "REQ-7/REQ-8" and "REQ-7/8" are two.
+def names_in(text: str, known: Container[str]) -> tuple[set[str], set[str]]:
+    """Return the ids that a text names, those in a range too; "REQ-7/REQ-8" and "REQ-7/8" are two.
 
-    One that it names as not met ("unlike REQ-3", "REQ-3 is not covered") is not among them; with `denied` these alone.
+    Those that it names as not met ("unlike REQ-3", "REQ-3 is not covered") come second.
     """
+    meant: set[str] = set()
+    denied: set[str] = set()
     for match in _CODE.finditer(text):
-        found = [*_ids_at(match, text, known)]
-        if found and _is_denied(match, text) == denied:
-            yield from found
+        if found := {*_ids_at(match, text, known)}:
+            (denied if _is_denied(match, text) else meant).update(found)
+    return meant, denied
 
 
 def _is_denied(match: re.Match[str], text: str) -> bool:

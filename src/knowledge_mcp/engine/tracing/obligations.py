@@ -117,8 +117,8 @@ def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:
         return []
     first = text.rfind("\n\n", 0, start) + 2 if "\n\n" in text[:start] else 0
     heads = cell_texts(text[first:start].lstrip("\n").partition("\n")[0])
-    behind = [at for at, cell in enumerate(row_cells(start, line)) if cell.start >= place]
-    return [(heads[at] if at < len(heads) else "", cell_texts(line)[at]) for at in behind]
+    behind = [(at, cell) for at, cell in enumerate(row_cells(start, line)) if cell.start >= place]
+    return [(heads[at] if at < len(heads) else "", cell.of(text).strip()) for at, cell in behind]
 
 
 def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:

@@ -235,7 +235,7 @@ class _Stream:
         self._indents: list[float] = []
         self._leading: tuple[float, str] | None = None  # where an item that leads into others begins, and its mark
         self._form = ""  # of the last item's mark: "(a)" for "(b)"
-        self._cited: list[_Open] = []  # notes of a page, until what cites them is laid down
+        self._cited: list[_Open] = []  # notes of a page, until what cites them is written
         self._footnotes: list[_Open] = []  # those that nothing cites
 
     def run(self) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,7 @@ def check(path: str) -> Iterator[dict[str, Any]]:
     """Yield the number of pages that form feeds make, None without any.
 
     Raises:
-        Refusal: empty, too large, another format, or of no encoding that can be told.
+        Refusal: empty, too large, another format, or in an unknown encoding.
     """
     text, _ = _text_of(path)
     yield {"pages": _pages(text) or None}

@@ -29,7 +29,7 @@ class PlainTextReader(SandboxedReader):
         """Make sure that it is text, and count the pages that form feeds make.
 
         Raises:
-            UnreadableDocumentError: empty, inaccessible, too large, another format, or of no encoding that can be told.
+            UnreadableDocumentError: empty, inaccessible, too large, another format, or in an unknown encoding.
         """
         messages = run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)
         with contextlib.closing(messages):

@@ -49,7 +49,7 @@ def decode_text(data: bytes) -> DecodedText:
     """Decode a file's bytes: by its mark, as UTF-8, as it declares itself, as UTF-16 without a mark, else by a guess.
 
     Raises:
-        NotTextError: it is binary, or text of no encoding that can be told.
+        NotTextError: it is binary, or text in an unknown encoding.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -182,7 +182,7 @@ def text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
     """Return a text file's text, and the warning where its encoding was guessed.
 
     Raises:
-        Refusal: empty, too large, mislabelled, or of no encoding that can be told.
+        Refusal: empty, too large, mislabelled, or in an unknown encoding.
     """
     data = bytes_of(path, kind, most=most)
     try:
