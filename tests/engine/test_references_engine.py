@@ -393,3 +393,47 @@ def test_places_of_other_documents_never_lead_to_the_own_clauses(tmp_path: Path)
     assert led_to(found["#ropes"]) == ("berths", "3 Ropes")
     assert led_to(found["#chains"])[0] == "berths"
     assert led_to(found["3.1"]) == ("berths", "3.1 Anchors")
+
+
+_STANDARDS = {
+    "Lüftung": (
+        "siehe Tabelle 1",
+        "Tabelle 1 — Volumenströme",
+        "Anhang A",
+        "Anhang A (normativ) Messung",
+        "Abschnitt 4",
+    ),
+    "Ventilation": ("voir Tableau 1", "Tableau 1 — Débits", "Annexe A", "Annexe A (normative) Mesure", "chapitre 4"),
+    "Ventilazione": (
+        "vedere Tabella 1",
+        "Tabella 1 — Portate",
+        "Appendice A",
+        "Appendice A (normativa) Misure",
+        "punto 4",
+    ),
+    "Ventilação": ("ver Tabela 1", "Tabela 1 — Vazões", "Anexo A", "Anexo A (normativo) Medição", "seção 4"),
+}
+_OBLIGES = {
+    "Lüftung": "Die Luft muss sauber sein, {} und {}. Die Werte dürfen nicht kleiner sein als in dieser Norm.",
+    "Ventilation": "L'air doit être propre, {} et {}. Les valeurs ne doivent pas être plus petites que la norme.",
+    "Ventilazione": "L'aria deve essere pulita, {} e {}. I valori non devono essere più piccoli di quelli della norma.",
+    "Ventilação": "O ar deve ser limpo, {} e {}. Os valores não devem ser menores do que os que são dados na norma.",
+}
+
+
+@pytest.mark.parametrize("title", _STANDARDS)
+def test_tables_annexes_and_clauses_are_found_in_other_languages(tmp_path: Path, title: str) -> None:
+    table, caption, annex, heading, clause = _STANDARDS[title]
+    made = World(tmp_path)
+    text = (
+        f"# {title}\n\n## 4 {title}\n\n{_OBLIGES[title].format(table, annex)}\n\n{caption}\n\n| A |\n|---|\n| 1 |\n\n"
+        f"## {heading}\n\n{_OBLIGES[title].format('x', 'y')}\n"
+    )
+    made.write("norm.md", text)
+    made.ingest()
+    links = by_target(made.knowledge.references(ReferenceQuery("norm")).outgoing)
+    assert led_to(links["Table 1"])[1] == caption
+    assert led_to(links["Annex A"])[1] == heading
+    document = read_document(made.base, "norm")
+    assert find_sections(document, clause)[0].number == "4"
+    assert find_sections(document, annex)[0].number == "A"

@@ -87,6 +87,18 @@ _SENTENCES = [
     ("pt", "A junta pode ser usada de novo.", _M, False),
     ("pt", "Não é necessário trocar a junta.", _M, True),
     ("pt", "Quando a bomba deve ser movida, a válvula deverá estar fechada.", _R, False),
+    ("de", "Der Schalldruckpegel darf 35 dB(A) nicht überschreiten.", _R, True),
+    ("de", "Die Anlage darf (siehe Tabelle 1) nicht betrieben werden.", _R, True),
+    ("de", "Die Türen dürfen, sofern Rauchabzüge fehlen, nicht verriegelt werden.", _R, True),
+    ("de", "Die Türen dürfen verriegelt werden, wenn keine Personen anwesend sind, und sonst offen stehen.", _M, False),
+    ("de", "Eine Prüfung ist, soweit nicht anders vereinbart, nicht erforderlich.", _M, True),
+    ("de", "Kein Teil (Schrauben ausgenommen) darf überstehen.", _R, True),
+    ("de", "Die Leitung muss geerdet werden (nicht bei Schutzklasse II).", _R, False),
+    ("fr", "Les tuyaux sont à poser en pente.", _R, False),
+    ("es", "Ninguna puerta (ni ventana) debe bloquearse.", _R, True),
+    ("es", "La válvula habrá de comprobarse cada dos años.", _R, False),
+    ("it", "Le condotte sono da posare in pendenza.", _R, False),
+    ("it", "Le prove vanno ripetute ogni due anni.", _R, False),
 ]
 
 
@@ -109,6 +121,8 @@ def test_a_sentence_has_the_force_of_its_language(
         ("de", "Das Gehäuse ist leicht zu reinigen."),
         ("de", "Das Wort „muss“ bezeichnet eine Anforderung."),
         ("fr", "La pompe tourne."),
+        ("fr", "Il est à noter que la pompe tourne."),
+        ("it", "Il tubo va da una parete all'altra."),
         ("fr", "Le mot « doit » désigne une exigence."),
         ("fr", "Ces règles conviennent à tous."),
         ("es", "La bomba funciona."),

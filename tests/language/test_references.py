@@ -133,6 +133,18 @@ def test_annexes_in_german_and_french_are_listed() -> None:
     assert [each.target for each in found] == ["Annex A", "Annex B"]
 
 
+def test_places_in_italian_and_portuguese_are_found() -> None:
+    found = find_references("Vedere Tabella 1, il Prospetto 2 e gli allegati A e B; cfr. punto 4.2.", language="it")
+    assert [each.target for each in found] == ["Table 1", "Table 2", "Annex A", "Annex B", "4.2"]
+    found = find_references("Ver Quadro 3, o Anexo A, a seção 4.2 e 5.1 da norma.", language="pt")
+    assert [each.target for each in found] == ["Table 3", "Annex A", "4.2", "5.1"]
+
+
+def test_tables_may_be_counted_in_roman_numerals() -> None:
+    found = find_references("Assign a category of table II (see TABLE IV). The table I made shows more.")
+    assert [each.target for each in found] == ["Table II", "Table IV"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -96,11 +96,9 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
     ),
     (SectionRole.EXAMPLE, re.compile(r"examples?(?: \d+)?(?:[:.–—-].*)?|(?:worked|informative) examples?.*")),
 )
-_ANNEX = re.compile(r"\W*(?:annex|appendix|appendices|anhang|annexe|anexo|apéndice)\b", re.IGNORECASE)
+_ANNEX = re.compile(rf"\W*(?:{ANNEX_WORDS}|appendices)\b", re.IGNORECASE)
 _ANNEX_NUMBER = re.compile(r"[A-Z]\Z")
-_ANNEX_LABEL = re.compile(
-    r"^(?:annexe?|appendix|anhang|anexo) [a-z0-9]+\s*[:.–—-]?\s*|\((?:normativ[eo]?|informativ[eo]?)\)\s*"
-)
+_ANNEX_LABEL = re.compile(rf"^(?:{ANNEX_WORDS}) [a-z0-9]+\s*[:.–—-]?\s*|\((?:normativ[aeo]?|informativ[aeo]?)\)\s*")
 _FRONT_MATTER = re.compile(
     r"(?:(?:european |national )?foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?"
     r"|(?:table of )?contents|list of (?:figures|tables)|revision history|document history|change (?:log|history)"

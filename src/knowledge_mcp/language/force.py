@@ -78,8 +78,9 @@ _PLAIN = re.compile(
     rf"|(?P<possibility>cannot|(?<!\b[Aa] )can(?:['’]t)?(?!\s+of\b))){_R}"
 )
 _NOT = re.compile(
-    r"(?:\s*+(?:,\s*+)?\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
-    r"(?:\s+(?:not|never|neither|no\s+longer)\b(?!\s+only\b)|\s+under\s+no\s+circumstances?\b|\s+in\s+no\s+(?:case|event)\b)",
+    r"(?:\s*+\([^()\n]{0,200}+\)|,[^,;:()\n]{0,120}+,)?(?:\s*+(?:,\s*+)?\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
+    r"(?:\s+(?:not|never|neither|no\s+longer)\b(?!\s+only\b)|\s+under\s+no\s+circumstances?\b"
+    r"|\s+(?:in\s+no\s+(?:case|event|way)|at\s+no\s+(?:time|point)|on\s+no\s+account)\b)",
     re.IGNORECASE,
 )
 _OR_NOT = re.compile(r"\s+or\s+(?:may|can|shall|should|must)\s+not\b", re.IGNORECASE)

@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
 
+from knowledge_mcp.language.openings import ANNEX_WORDS, FIGURE_WORDS, TABLE_WORDS
 from knowledge_mcp.model.chunk import Chunk
 
 _MOST = 3
@@ -24,8 +25,8 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(
 _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|::|->|\w\.[a-z]\w*\(|#\w|\(\)$")
 _SPACED = re.compile(
     r"\b([A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*(?::(?:19|20)\d\d)?\b"
-    r"|\b(?i:table|figure|tabelle|bild|tableau|tabla|figura)[ ](?:[A-Z]\.)?\d{1,3}(?:[.-]\d{1,3})*\b"
-    r"|\b(?i:annex|appendix|anhang|annexe|anexo)[ ][A-Z](?![\w.]\w)"
+    rf"|\b(?i:{TABLE_WORDS}|{FIGURE_WORDS})[ ](?:[A-Z]\.)?\d{{1,3}}(?:[.-]\d{{1,3}})*\b"
+    rf"|\b(?i:{ANNEX_WORDS})[ ][A-Z](?![\w.]\w)"
 )
 _ANNEX = re.compile(r"[^\W\d]{2,} [a-z]")
 _PERIOD = re.compile(r"(?:[FC]Y ?\d{2,4}|Q[1-4]|H[12])+", re.IGNORECASE)

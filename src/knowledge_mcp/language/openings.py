@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 _MAX_CAPTION = 160
-_TABLES, _FIGURES = "Table|Tabelle|Tableau|Tabla", "Figure|Fig\\.|Bild|Abbildung|Abb\\.|Figura"
+TABLE_WORDS = (
+    r"Table|TABLE|Tabelle|TABELLE|Tab\.|Tableau|TABLEAU|Tabla|TABLA|Cuadro|Tabella|TABELLA|Prospetto|Tabela|TABELA"
+    r"|Quadro"
+)
+FIGURE_WORDS = r"Figure|FIGURE|Fig\.|FIG\.|Bild|BILD|Abbildung|Abb\.|Figura|FIGURA"
 _CAPTION = re.compile(
-    rf"(?P<label>(?P<word>{_TABLES}|{_FIGURES}|Listing|Equation) (?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*)\b(?P<rest>.*)",
+    rf"(?P<label>(?P<word>{TABLE_WORDS}|{FIGURE_WORDS}|Listing|Equation)"
+    r" (?:(?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*[a-z]?|[IVX]{1,5}))\b(?P<rest>.*)",
     re.DOTALL,
 )
-_TITLED = re.compile(r"\s*(?:[:.—–-]\s*\S|[A-Z])")
+_TITLED = re.compile(r"\s*(?:[:.—–-]\s*\S|[A-ZÀ-Þ])")
 _AFTER_LABEL = r"(?:[ \t]*[:—–-]|\s)\s*\S"
 NOTE_CAPITALS, EXAMPLE_CAPITALS = (
     r"NOTES?|ANMERKUNG(?:EN)?|REMARQUES?|NOTAS?",
@@ -61,9 +66,21 @@ def caption_label(text: str, *, is_sure: bool = False) -> str | None:
 def caption_target(label: str) -> tuple[ReferenceKind, str] | None:
     """Return kind and normal form of what a caption's label names, None for listings and the like."""
     word, _, number = label.partition(" ")
-    if re.fullmatch(_TABLES, word, re.IGNORECASE):
+    if re.fullmatch(TABLE_WORDS, word, re.IGNORECASE):
         return ReferenceKind.TABLE, f"Table {number}"
-    return (ReferenceKind.FIGURE, f"Figure {number}") if re.fullmatch(_FIGURES, word, re.IGNORECASE) else None
+    return (ReferenceKind.FIGURE, f"Figure {number}") if re.fullmatch(FIGURE_WORDS, word, re.IGNORECASE) else None
+
+
+def is_annex(keyword: str) -> bool:
+    """Tell whether a word before a number or letter is that of an annex, in any of the languages."""
+    return _ANNEX.fullmatch(keyword) is not None
+
+
+def section_target(parts: NumberedTitle) -> tuple[ReferenceKind, str]:
+    """Return kind and normal form of what a numbered heading names: "5.3", "Annex B"."""
+    if is_annex(parts.keyword):
+        return ReferenceKind.ANNEX, f"Annex {parts.number}"
+    return ReferenceKind.CLAUSE, parts.number or ""
 
 
 def note_label(text: str) -> str | None:
@@ -102,7 +119,7 @@ _PRINTED_NOTE = re.compile(
     r"(?P<stop>\s*[:.—–]\s*|\s+[-–—]\s+|\s+|$)"
 )
 _PRINTED_CAPTION = re.compile(
-    rf"(?P<marker>(?:{_TABLES}|{_FIGURES}|TABLE|FIGURE|Listing|Exhibit)\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?)"
+    rf"(?P<marker>(?:{TABLE_WORDS}|{FIGURE_WORDS}|TABLE|FIGURE|Listing|Exhibit)\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?)"
     r"(?P<stop>\s*[:.—–|]\s*|\s+[-–—]\s+|\s+|$)(?P<rest>.*)",
     re.DOTALL,
 )
@@ -179,7 +196,8 @@ class NumberedTitle:
         return None if plain and not self.keyword and self.informative is None else line
 
 
-ANNEX_WORDS = r"annexe?|appendix|attachment|anhang|anexo|allegato"
+ANNEX_WORDS = r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato"
+_ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
 PART_WORDS = r"chapter|chapitre|kapitel|capítulo|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
 NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule"
@@ -220,7 +238,7 @@ _INITIALS = re.compile(r"[A-HJ-UWYZ]\.[A-Z](?:\.[A-Z])*")
 _TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
 """Annexes of a nation or of Europe, and of the parts of a standard that adds to another: NA, ZA, AA."""
 FORCE_IN_BRACKETS = re.compile(
-    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|informational|non-?normative|not normative|normativ[eo]?"
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[aeo]?|informational|non-?normative|not normative|normativ[aeo]?"
     r"|(?:non-?)?mandatory(?: information)?|for (?:information|guidance)(?: only)?|(?:à titre )?d['’]information"
     r"|à titre informatif|zur information)\s*+[)\]]\s*+",
     re.IGNORECASE,
@@ -306,9 +324,7 @@ def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
         return False
     if not (number.isalpha() and len(number) > 1) or _ROMAN.fullmatch(number) is not None:
         return True
-    return re.fullmatch(ANNEX_WORDS, match["keyword"], re.IGNORECASE) is not None and bool(
-        _TWO_LETTERS.fullmatch(number)
-    )
+    return is_annex(match["keyword"]) and bool(_TWO_LETTERS.fullmatch(number))
 
 
 def _is_possible(number: str) -> bool:

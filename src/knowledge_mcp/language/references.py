@@ -22,7 +22,7 @@ _TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,3}|[A-Z])\)){0,6}"
 """What counts the parts of a clause behind its number: "(1)(b)", in Canada ".(1)(b)"."""
 _ITEM = r"(?:\([a-z\d]{1,4}\)|\d{1,3}[a-z]?|[a-z])(?!\w)"
 _ANNEX = r"(?:[A-Z](?:\.\d{1,3})*|[IVXL]{2,6}|[NZ][A-Z]|\d{1,2})"
-_TABLE = r"(?:[A-Z]{1,2}[.-]?)?\d{1,4}(?:[-.]\d{1,4})*(?:\.?-[A-Z]|[a-z])?"
+_TABLE = r"(?:(?:[A-Z]{1,2}[.-]?)?\d{1,4}(?:[-.]\d{1,4})*(?:\.?-[A-Z]|[a-z])?|[IVX]{1,5}(?!\s+[a-z]))"
 _BODIES = (
     r"(?:ISO|IEC|CEI|IEEE|ITU-[RT]|CISPR|CIE|OIML|UIC|EN|CEN|ETSI|ECSS|DIN|BS|NF|UNE(?:-EN)?|UNI(?=\sEN)|SIA|NEN|ÖNORM|VDI|VDE"
     r"|DVGW|GOST|JIS|GB/T|AS/NZS|NZS|SANS|NBR|ANSI|ASTM|ASME|SAE|AIAA|EIA|TIA|JEDEC|IPC|UL|ULC|CSA|CAN(?=/)|CGSB|NFPA|NEMA"
@@ -94,8 +94,8 @@ _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
-_PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge)\s+\Z")
-"""The end of "Tables", "Figs.", "Tableaux" and "Anhänge": behind "Annex" and its like stands one letter."""
+_PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge|elle|gure|gati)\s+\Z")
+"""The end of "Tables", "Figs.", "Tableaux", "Anhänge" and "Allegati": behind "Annex" and its like stands one letter."""
 _RANGE = re.compile(r"\s*(?:to|through|bis|à|a|–|—|-)\s*")
 _LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
 _LONGEST_RANGE = 50
@@ -104,9 +104,10 @@ _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)\Z")
 _ANY = re.compile(
-    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANLAGE|ANEXO|APÉNDICE"
+    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]p[éê]ndice|[Aa]llegat|ANHANG|ANLAGE|ANEXO|APÉNDICE"
+    r"|ALLEGATO|\b[Tt][Aa][Bb]|[Pp]rospett|[CcQq]uadro|[Ff][Ii][Gg]|Bild|Abb"
 )
-"""What every reference holds: a number, but for annexes, which have letters."""
+"""What every reference holds: a number, but for annexes, which have letters, and tables, which may have Roman ones."""
 
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
 _WHITE = re.compile(r"\s+")
@@ -127,7 +128,8 @@ _UNSURE = {
 }
 """Words before a number with one dot, each with what stands before it where the number is a clause's."""
 _SURE = re.compile(
-    r"[Ss]ee\b|\w+ in\Z|in accordance|according|[Ss]iehe|[Vv]oir|[Vv]éa|[Vv]er\Z|conform|[Gg]emäß|de\s+acuerdo"
+    r"[Ss]ee\b|\w+ in\Z|in accordance|according|[Ss]iehe|[Vv]oir|[Vv]éa|[Vv]er\Z|[Vv]ed[ei]|[Vv]ej|[Cc]onform"
+    r"|[Gg]emäß|de\s+acuerdo|de\s+acordo"
 )
 """Words before a number with one dot that is a clause's, whatever stands before them."""
 _ANYTHING = re.compile(r"\Z")

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from knowledge_mcp.language.openings import ANNEX_WORDS, FIGURE_WORDS, TABLE_WORDS
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import check_each
@@ -38,6 +39,19 @@ _OPENERS = "\"“”'‘’([{*_`<«"
 _ENUMERATOR = re.compile(r"\(?(?:\d+(?:\.\d+)*|[A-Za-z]|[ivxIVX]{1,5}|[A-Z](?:\.\d+)+)\Z")
 _NAME = re.compile(r"[a-z]{1,3}[A-Z]")
 """A name that opens a sentence with a small letter: "cFE", "iOS"."""
+_LETTERED = re.compile(
+    rf"(?:{ANNEX_WORDS}|{TABLE_WORDS}|{FIGURE_WORDS}|class|type|category|grade|group|level|zone|phase|part|section|method"
+    r"|procedure|option|form|schedule|exhibit|plan|point|block|building|klasse|typ|kategorie|gruppe|teil|verfahren|classe"
+    r"|catégorie|groupe|clase|tipo|categoría|grupo|categoria)s?",
+    re.IGNORECASE,
+)
+"""Words that a letter may follow as a number does."""
+_JOINS_NAME = frozenset(
+    "by and of with from to for or in the a und von et de du des par y e por da di do dem der".split()
+)
+"""Small words that an initial may stand behind: "designed by J. Smith"."""
+_NEAR = 60
+"""Characters before an initial that are looked at: no word is as long."""
 _FIGURE = re.compile(r"[\d¼-¾⅐-⅞]['’\"″”]?[ \u00a0-]?\Z")
 _DOTTED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]\Z")
 _SPACED = re.compile(r"(?:z\. ?[BT]|u\. ?U|i\. ?A)\.")
@@ -123,7 +137,18 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
         return False
     if after < end and text[after].isdigit() and _is_unit(text[max(begin, match.start() - 9) : match.start()]):
         return False
-    return not (len(word) == 1 and word.isupper() and stop == ".")
+    return not (len(word) == 1 and word.isupper() and stop == "." and _is_initial(text[begin:word_start]))
+
+
+def _is_initial(before: str) -> bool:
+    """Tell the first letter of a name or of a title ("Annex A. Title") from one that ends: "of type B.", "16 A."."""
+    words = before[-_NEAR:].split()
+    if len(words) < 2:
+        return True
+    last = words[-1].lstrip(_OPENERS)
+    if _FIGURE.search(last) or _LETTERED.fullmatch(last):
+        return False
+    return not (last.isalpha() and last.islower() and last not in _JOINS_NAME)
 
 
 def _is_unit(before: str) -> bool:

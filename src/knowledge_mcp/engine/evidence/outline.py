@@ -11,7 +11,8 @@ from dataclasses import replace
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.citing import cite, passage
 from knowledge_mcp.engine.core.documents import StoredDocument
-from knowledge_mcp.language.openings import number_once
+from knowledge_mcp.language.multilingual.places import CLAUSE_WORDS
+from knowledge_mcp.language.openings import FIGURE_WORDS, NUMBERED_WORDS, TABLE_WORDS, is_annex, number_once
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -20,13 +21,11 @@ from knowledge_mcp.model.evidence import Excerpt
 from knowledge_mcp.support.wording import how_many
 
 _KEYWORD = re.compile(
-    r"(?P<keyword>clause|subclause|sub-clause|section|subsection|sec\.|paragraph|para\.|chapter|part|article|schedule"
-    r"|annex|appendix|attachment)\s+(?=\S)|§+\s*(?=\S)"
+    rf"(?P<keyword>sub-clause|subsection|para\.|{NUMBERED_WORDS}|{CLAUSE_WORDS})\s+(?=\S)|§+\s*(?=\S)", re.IGNORECASE
 )
-_ANNEXES = frozenset({"annex", "appendix", "attachment"})
 _NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
 _BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)|,?\s?\(?[a-z0-9]{1,4}\)){1,6}\Z", re.IGNORECASE)
-_SHOWN = re.compile(r"(?:table|tab\.|figure|fig\.)\s")
+_SHOWN = re.compile(rf"(?:{TABLE_WORDS}|{FIGURE_WORDS})\s", re.IGNORECASE)
 _LONGEST_NAME = 500
 _PREVIEW = 60
 """Characters of a clause without a title that an outline shows: as many as most titles have."""
@@ -118,8 +117,8 @@ def _holds(label: str, words: str) -> bool:
 def _of_keyword(document: StoredDocument, entries: Sequence[OutlineEntry], keyword: str) -> list[OutlineEntry]:
     """Keep the sections whose heading begins as the name did: "Annex 1" is not "1 Scope"."""
     heads = [(entry, document.text[entry.span.start : entry.span.start + 40].casefold()) for entry in entries]
-    if keyword in _ANNEXES:
-        return [entry for entry, head in heads if head.startswith(tuple(_ANNEXES))]
+    if is_annex(keyword):
+        return [entry for entry, head in heads if is_annex(head.partition(" ")[0])]
     if keyword:
         return [entry for entry, head in heads if head.startswith(keyword)] or _bare(heads)
     return _bare(heads)

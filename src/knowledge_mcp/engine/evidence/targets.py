@@ -11,6 +11,7 @@ from urllib.parse import unquote, urljoin
 from knowledge_mcp.engine.core.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.core.documents import StoredDocument
 from knowledge_mcp.engine.evidence.outline import find_sections, section_at
+from knowledge_mcp.language.multilingual.places import CAPTIONED
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
@@ -99,8 +100,7 @@ _BLOCK_END = re.compile(r"\n[ \t]*\n")
 _LEADERS = re.compile(r"\.(?: *\.){2}[ .]*\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
 """How an entry of a list of tables ends: a leader, or a page number."""
 _TAIL = 300
-_LABELS = {"Figure": r"(?:Figure|Fig\.)", "Annex": "(?:Annex|Appendix)"}
-_SENTENCE = re.compile(r",?[ \t]+\(?[a-z]+(?![\w-])")
+_SENTENCE = re.compile(r",?[ \t]+\(?[a-zß-ÿ]+(?![\w-])")
 """What follows a label that only begins a sentence: "Table 4 shows …", "Figure 2, above, …"."""
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _PAGES = frozenset({"", "htm", "html"})
@@ -345,8 +345,8 @@ def _ids(found: Sequence[Likeness]) -> str:
 def _find_caption(document: StoredDocument, label: str) -> Target:
     """Find a table's or figure's caption: a short block that begins with its label, no sentence, no entry of a list."""
     word, _, number = label.partition(" ")
-    words = _LABELS.get(word, word)
-    pattern = re.compile(rf"^[ \t*_|>]*{words}\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
+    words = CAPTIONED.get(word, re.escape(word))
+    pattern = re.compile(rf"^[ \t*_|>]*(?:{words})\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
     found = [
         span
         for match in check_each(pattern.finditer(document.text))

@@ -32,6 +32,7 @@ NOTES = (
 
 _QUOTED = re.compile(r"„[^“”\n]{0,400}[“”]|«[^»\n]{0,400}»|»[^«\n]{0,400}«")
 _BREAK = re.compile(r"[;:()]|,(?!\d)")
+_ASIDE = re.compile(r"\([^()\n]{0,400}\)")
 _SEGMENT = 400
 """Characters before and behind a word of force that are looked at; clauses of ordinary documents are shorter."""
 
@@ -52,7 +53,8 @@ _WORDS = {
         re.IGNORECASE,
     ),
     "fr": re.compile(
-        r"\b(?:(?P<requirement>doi(?:t|vent)|devr(?:a|ont)|faut)"
+        r"\b(?:(?P<requirement>doi(?:t|vent)|devr(?:a|ont)|faut"
+        r"|(?:est|sont|sera|seront)\s+à(?=\s+(?!noter\b|signaler\b|souligner\b|remarquer\b)[a-zéèê]{2,30}(?:er|ir|re)\b))"
         r"|(?P<recommendation>devrai(?:t|ent)|convient)"
         r"|(?P<permission>peut|peuvent|pourr(?:a|ont))"
         r"|(?P<state>tenue?s?|obligatoires?|requise?s?|exigée?s?|nécessaires?|interdite?s?|prohibée?s?"
@@ -60,8 +62,8 @@ _WORDS = {
         re.IGNORECASE,
     ),
     "es": re.compile(
-        r"\b(?:(?P<requirement>debe|deben|deberá|deberán|tienen?(?=\s+que\b)|han?(?=\s+de\s+\w{1,30}[aeií]r(?:se)?\b)"
-        r"|hay(?=\s+que\b))"
+        r"\b(?:(?P<requirement>debe|deben|deberá|deberán|tienen?(?=\s+que\b)|(?:han?|habr(?:á|án))(?=\s+de\s+\w{1,30}[aeií]r(?:se)?\b)"
+        r"|tendr(?:á|án)(?=\s+que\b)|hay(?=\s+que\b))"
         r"|(?P<recommendation>deber[íi]an?|recomiendan?|conviene)"
         r"|(?P<ban>podr(?:á|án))"
         r"|(?P<permission>puede|pueden)"
@@ -71,7 +73,8 @@ _WORDS = {
         re.IGNORECASE,
     ),
     "it": re.compile(
-        r"\b(?:(?P<requirement>deve|devono|debbono|dovrà|dovranno|occorre|bisogna)"
+        r"\b(?:(?P<requirement>deve|devono|debbono|dovrà|dovranno|occorre|bisogna|va(?:nno)?(?=\s+\w{2,30}(?:at|it|ut)[oaie]\b)"
+        r"|(?:è|sono|sarà|saranno)\s+da(?=\s+\w{2,30}(?:are|ere|ire|rsi)\b))"
         r"|(?P<recommendation>dovrebbe(?:ro)?|conviene)"
         r"|(?P<ban>potr(?:à|anno))"
         r"|(?P<permission>può|possono)"
@@ -163,6 +166,17 @@ _SUBORDINATE = re.compile(
 """How a German clause begins whose verb stands at its end, but for "dass", which may carry the demand."""
 
 
+_INSERTED = re.compile(
+    r",\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
+    r"|welche[mnrs]?|wenn|falls|sofern|soweit|solange|sobald|bevor|wie|wo|außer|ausgenommen|Ausnahme|abweichend"
+    r"|insbesondere|auch|gemessen|bezogen)\b[^,;:]{0,200},(?!\d)",
+    re.IGNORECASE,
+)
+"""What a German clause may have between two commas before it goes on: "darf, wenn Personen anwesend sind, nicht …"."""
+_VERB_AT_END = re.compile(r"[a-zäöüß]+n")
+_MODALS = frozenset({"müssen", "dürfen", "sollen", "sollten", "können"})
+
+
 def masked(sentence: str) -> str:
     """Blank what stands in German and French quotation marks; lengths stay."""
     return _QUOTED.sub(lambda match: " " * len(match.group()), sentence)
@@ -182,20 +196,37 @@ def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Foun
     for match in _WORDS[code].finditer(sentence):
         if match.start() < condition or (capitals and not match.group().isupper()):
             continue
-        found = _JUDGES[code](match, *_clause(sentence, match))
+        found = _JUDGES[code](match, *_clause(sentence, match, code))
         if found is not None:
             yield (*found, match.start(), match.end())
 
 
-def _clause(sentence: str, match: re.Match[str]) -> tuple[str, str, str]:
-    """Cut out what stands before and behind a word in its own clause, and the mark that the clause begins behind."""
-    before = sentence[max(0, match.start() - _SEGMENT) : match.start()]
-    after = sentence[match.end() : match.end() + _SEGMENT]
+def _clause(sentence: str, match: re.Match[str], code: str) -> tuple[str, str, str]:
+    """Cut out what stands before and behind a word in its own clause, and the mark that the clause begins behind.
+
+    What the clause has in parentheses, and in German between two commas, is left out: it goes on behind them.
+    """
+    first = max(0, match.start() - _SEGMENT)
+    near = sentence[first : match.end() + _SEGMENT]
+    start, end = match.start() - first, match.end() - first
+    for aside in _ASIDE.finditer(near):
+        if aside.end() <= start or aside.start() >= end:
+            near = _blanked(near, aside)
+    for inserted in _INSERTED.finditer(near) if code == "de" else ():
+        words = near[: inserted.start()].split()
+        ended = words and words[-1] not in _MODALS and _VERB_AT_END.fullmatch(words[-1])
+        if not ended and (inserted.end() <= start or inserted.start() >= end):
+            near = _blanked(near, inserted)
+    before, after = near[:start], near[end:]
     mark, begin = "", 0
     for found in _BREAK.finditer(before):
         mark, begin = found.group(), found.end()
     end = _BREAK.search(after)
     return before[begin:], after[: end.start()] if end else after, mark
+
+
+def _blanked(text: str, match: re.Match[str]) -> str:
+    return text[: match.start()] + " " * len(match.group()) + text[match.end() :]
 
 
 def _german(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:

@@ -1,4 +1,4 @@
-"""How documents refer to places, in English, German, French and Spanish: "siehe Abschnitt 4.2", "véase 4.2"."""
+"""How documents refer to places, in English and the languages whose words of force are known: "siehe Abschnitt 4.2"."""
 
 from __future__ import annotations
 
@@ -100,6 +100,38 @@ _OWN = {
         owners=r"(?:de|en|a)\s+(?:la\s+norma|la|el|los|las)|del|de|al",
         laws=r"[Dd]irectiva|[Rr]eglamento|[Ll]ey|[Cc]ódigo|(?:[Rr]eal\s+)?[Dd]ecreto|[Tt]ratado|[Oo]rden",
     ),
+    "it": PlaceWords(
+        parts=r"[Pp]unt[oi]|[Pp]aragraf[oi]|[Aa]rticol[oi]|[Cc]apitol[oi]|[Ss]ezion[ei]|[Cc]omm[ai]|[Aa]rtt?\.",
+        clauses=r"[Aa]rticol[oi]|[Cc]apitol[oi]|[Ss]ezion[ei]|[Pp]aragraf[oi]|[Aa]rtt?\.",
+        relative=r"[Cc]omm[ai]|[Pp]unt[oi]",
+        below=r"[Cc]omm[ai]|[Pp]unt[oi]|[Ll]etter[ae]|[Pp]eriod[oi]",
+        known=r"[Pp]art[ei]|[Rr]egol[ae]|[Rr]equisit[oi]",
+        annexes=r"[Aa]ppendic[ei]|[Aa]llegat[oi]|APPENDICE|ALLEGATO",
+        tables=r"[Tt]abell[ae]|TABELLA|[Pp]rospett[oi]",
+        figures=r"[Ff]igur[ae]",
+        see=r"[Vv]eder[ei]|[Vv]edi|[Cc]fr\.",
+        leads=r"[Ss]econdo|conformemente\s+(?:a|al|alla)|conform[ei]\s+(?:a|al|alla)|[Ii]n|[Cc]on|[Dd]i|[Dd]a|per|a",
+        joints=r"e|ed|o|a",
+        units=r"secondi|minuti|or[ae]|giorn[oi]",
+        owners=r"(?:della|alla|nella)\s+norma|del|della|dello|dei|di|dal|nel|al",
+        laws=r"[Dd]irettiva|[Rr]egolamento|[Ll]egge|[Cc]odice|[Dd]ecreto(?:\s+legislativo)?|[Tt]rattato",
+    ),
+    "pt": PlaceWords(
+        parts=r"[Ss]ubsec?ç(?:ão|ões)|[Ss]ec?ç(?:ão|ões)|[Aa]rtigos?|[Cc]apítulos?|[Pp]arágrafos?|[Ii]te(?:m|ns)|[Pp]ontos?",
+        clauses=r"[Aa]rtigos?|[Cc]apítulos?|[Ss]ec?ç(?:ão|ões)|[Ss]ubsec?ç(?:ão|ões)",
+        relative=r"[Pp]arágrafos?|[Pp]ontos?|[Nn]úmeros?",
+        below=r"[Pp]arágrafos?|[Aa]líneas?|[Ii]ncisos?|[Nn]úmeros?|[Ii]te(?:m|ns)",
+        known=r"[Pp]artes?|[Rr]egras?|[Rr]equisitos?",
+        annexes=r"[Aa]nexos?|ANEXO|[Aa]pêndices?",
+        tables=r"[Tt]abelas?|TABELA|[Qq]uadros?",
+        figures=r"[Ff]iguras?",
+        see=r"[Vv]er|[Vv]eja(?:-se)?",
+        leads=r"[Ss]egundo|[Cc]onforme|de\s+acordo\s+com|[Ee]m|[Nn][oa]s?|[Dd][eoa]s?|com|por",
+        joints=r"e|ou|a",
+        units=r"segundos?|minutos?|horas?|dias?",
+        owners=r"(?:da|na)\s+norma|d[oae]s?|n[oa]s?",
+        laws=r"[Dd]iretiva|[Rr]egulamento|[Ll]ei|[Cc]ódigo|[Dd]ecreto(?:-[Ll]ei)?|[Tt]ratado|[Pp]ortaria",
+    ),
 }
 
 
@@ -111,3 +143,14 @@ def _with_english(own: PlaceWords) -> PlaceWords:
 
 PLACE_WORDS = {code: _with_english(own) for code, own in _OWN.items()}
 """By ISO 639-1 code, those of English among them."""
+
+
+def _of_all(name: str) -> str:
+    return "|".join(getattr(each, name) for each in (ENGLISH_PLACES, *_OWN.values()))
+
+
+CLAUSE_WORDS = _of_all("parts")
+"""Words before the number of a clause in any of the languages; a pattern without groups."""
+
+CAPTIONED = {"Annex": _of_all("annexes"), "Table": _of_all("tables"), "Figure": _of_all("figures")}
+"""Words before the number of an annex, a table, a figure in any of the languages; patterns without groups."""

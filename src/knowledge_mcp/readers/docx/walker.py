@@ -10,7 +10,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
+from knowledge_mcp.language.openings import (
+    caption_label,
+    caption_target,
+    example_label,
+    is_of_example,
+    note_label,
+    section_target,
+)
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
@@ -224,7 +231,7 @@ class DocxWalker:
         self._number, self._level = parts.number, outline + 1
         self._has_styled_headings = self._has_styled_headings or parts.number is not None
         if parts.number:
-            self._anchor(paragraph, _section_anchor(parts))
+            self._anchor(paragraph, _Anchor(*section_target(parts)))
 
     def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:
         """Take a short bold line with a clause number as a heading, in a document that has not used heading styles."""
@@ -248,7 +255,7 @@ class DocxWalker:
             printed=printed,
         )
         self._number, self._level = parts.number, level
-        self._anchor(paragraph, _section_anchor(parts))
+        self._anchor(paragraph, _Anchor(*section_target(parts)))
         return True
 
     def _open_clause(self, number: str, paragraph: Paragraph) -> None:
@@ -455,12 +462,6 @@ class DocxWalker:
         """Let references to a numbered item name its clause with it: "5.3 a)"."""
         if self._number is not None:
             self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, f"{self._number} {label.text}"))
-
-
-def _section_anchor(parts: NumberedTitle) -> _Anchor:
-    if parts.keyword in {"annex", "appendix"}:
-        return _Anchor(ReferenceKind.ANNEX, f"{parts.keyword.capitalize()} {parts.number}")
-    return _Anchor(ReferenceKind.CLAUSE, parts.number or "")
 
 
 def _is_of_contents(paragraph: Paragraph) -> bool:

@@ -13,6 +13,7 @@ from knowledge_mcp.language.openings import (
     caption_target,
     example_label,
     note_label,
+    section_target,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_pieces, image_alone, inline_rich
@@ -247,11 +248,8 @@ class MarkdownWalker:
         for name in names:
             if parts.number is None:
                 self._anchors.setdefault(name.lower(), (ReferenceKind.LINK, f"#{name}"))
-            elif parts.keyword in {"annex", "appendix"}:
-                target = f"{parts.keyword.capitalize()} {parts.number}"
-                self._anchors.setdefault(name.lower(), (ReferenceKind.ANNEX, target))
             else:
-                self._anchors.setdefault(name.lower(), (ReferenceKind.CLAUSE, parts.number))
+                self._anchors.setdefault(name.lower(), section_target(parts))
 
     # ---- text
 

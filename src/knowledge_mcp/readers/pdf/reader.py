@@ -37,7 +37,7 @@ class PdfReader(SeeingReader):
         given: arguments of `SeeingReader`.
     """
 
-    label = "pdf-21"
+    label = "pdf-22"
     job = "knowledge_mcp.readers.pdf.job"
     renders = "knowledge_mcp.readers.pdf.rendering:render"
 

@@ -23,7 +23,7 @@ class PlainTextReader(SandboxedReader):
     @property
     def version(self) -> str:
         """Name the reader and its version; a change of what it produces must change this."""
-        return "plain-12"
+        return "plain-13"
 
     def check(self, item: SourceItem) -> Inspection:
         """Make sure that it is text, and count the pages that form feeds make.

@@ -28,7 +28,7 @@ from knowledge_mcp.readers.shared.numbering import (
 )
 
 _RANKS = (
-    ("annex annexe appendix schedule anhang anexo allegato", 0),
+    ("annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato", 0),
     ("book livre livro libro", 1),
     ("part parte partie teil", 2),
     ("title titre título titolo titel", 3),

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label
+from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label, section_target
 from knowledge_mcp.model.document import (
     BlockKind,
     DeclaredLink,
@@ -326,11 +326,7 @@ class DocumentAssembly:
         )
         self._name(names, span)
         for name in names:
-            target = (ReferenceKind.LINK, f"#{name}")
-            if parts.number is not None:
-                annex = parts.keyword in {"annex", "appendix"}
-                number = f"{parts.keyword.capitalize()} {parts.number}" if annex else parts.number
-                target = (ReferenceKind.ANNEX if annex else ReferenceKind.CLAUSE, number)
+            target = (ReferenceKind.LINK, f"#{name}") if parts.number is None else section_target(parts)
             self._anchors.setdefault(name.lower(), target)
 
     def _block(self, each: Piece) -> None:

@@ -13,7 +13,7 @@ from knowledge_mcp.model.document import Block, BlockKind
 from knowledge_mcp.readers.shared.clauses import HeadingDraft
 
 _ANNEX = re.compile(rf"\W*(?:{STATUS_WORDS})?(?:{ANNEX_WORDS})\b", re.IGNORECASE)
-_ANNEXES = re.compile(r"(?:annex|appendix|attachment)(?:es)?|appendices|anhänge|anhang|annexes?|anexos?", re.IGNORECASE)
+_ANNEXES = re.compile(rf"(?:{ANNEX_WORDS})(?:es|s)?|appendic[ei]s?|anhänge|allegati", re.IGNORECASE)
 _SAYS_SO = re.compile(r"(?:informative|non-normative)\b", re.IGNORECASE)
 _FIRST_OF_ANNEX, _FIRST_OF_SECTION = 3, 1
 """Paragraphs at the beginning of an annex, and of a section, in which it may be said what it is."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from knowledge_mcp.language.openings import split_clause_number
-from knowledge_mcp.readers.pdf.headings.candidates import is_annex
+from knowledge_mcp.language.openings import is_annex, split_clause_number
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
 
@@ -32,7 +31,7 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
 
 def _is_annex(text: str, number: str | None) -> bool:
     named = split_clause_number(text)
-    return number is not None and named.number == number and is_annex(named)
+    return number is not None and named.number == number and is_annex(named.keyword)
 
 
 def _is_counted(number: str | None, text: str) -> bool:

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.openings import (
-    ANNEX_WORDS,
     DEEP_NUMBER,
     NUMBERED_WORDS,
     STATUS_WORDS,
     NumberedTitle,
+    is_annex,
     split_clause_number,
 )
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
@@ -70,13 +70,12 @@ _ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–�
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
 _KEYWORD_ALONE = re.compile(
-    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
+    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[aeo]?|normativ[aeo]?)\))?",
     re.IGNORECASE,
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
-STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
+STATUS = re.compile(r"\((?:informativ[aeo]?|normativ[aeo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
-_ANNEX = re.compile(ANNEX_WORDS)
 _FIRST_CLAUSE = re.compile(r"[01](?:\.\d{1,2})*\.?\s+[A-Z]")
 _NUMBER_FIRST = re.compile(
     rf"(?:(?:{NUMBERED_WORDS})\s*(?:[A-Z]{{0,2}}\d{{1,4}}|[IVXLC]{{1,6}})|{DEEP_NUMBER}|(?:{NUMBERED_WORDS})?\s*"
@@ -243,14 +242,9 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
         index = end
 
 
-def is_annex(numbered: NumberedTitle) -> bool:
-    """Tell a heading that calls itself an annex."""
-    return _ANNEX.fullmatch(numbered.keyword) is not None
-
-
 def is_counted_annex(numbered: NumberedTitle) -> bool:
     """Tell an annex that has a figure for its number."""
-    return is_annex(numbered) and (numbered.number or "").isdigit()
+    return is_annex(numbered.keyword) and (numbered.number or "").isdigit()
 
 
 def _key(numbered: NumberedTitle) -> NumberKey | None:
