@@ -279,7 +279,8 @@ def _ids_at(match: re.Match[str], text: str, known: Container[str]) -> Iterator[
     else:
         first, *others = _JOINED.split(whole)
         stem = numbered["stem"] if (numbered := _NUMBERED.fullmatch(first)) else ""
-        yield from (each for each in (first, *others, *(stem + each for each in others)) if each in known)
+        parts = (first, *others, *(stem + each for each in others))
+        yield from (each for each in parts if each in known and _CODE.fullmatch(each))  # "1/h" does not name item 1
     yield from (each for each in _range_behind(match, text) if each in known)
 
 
