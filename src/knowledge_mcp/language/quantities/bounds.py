@@ -56,7 +56,7 @@ _LEAST = re.compile(
     rf"(?:\bat (?:the )?(?:very )?least|{_NOT}(?:{_LESS}) than{_EQUAL}|\b(?:equal to or )?(?:{_MORE}) than{_EQUAL}"
     r"|(?<!\d )(?<!\d)\bmin(?:imum(?: of)?|\b\.?)|\bexceed(?:s|ing)?|\bin excess of|\babove|\bover|\bupwards? of"
     r"|[≥>]=?|=>"
-    rf"|{_NOT}(?:below|under)|\bat most (?:once )?(?:every|per|in every|in)|{_NOT}more (?:often )?than (?:once )?every"
+    rf"|{_NOT}(?:below|under)|{_NOT}less often than"
     rf"|\b(?:mindestens|wenigstens|nicht (?:{_WENIGER}) als|(?:{_MEHR}) als|au (?:moins|minimum)|pas moins de"
     r"|plus de|supérieure?s? (?:ou égale?s? )?(?:à|au)|dépasse[rz]?|excède[rz]?|al menos|como mínimo|no menos de|más de"
     rf"|superior(?:es)? (?:o igual(?:es)? )?a|exced(?:er|e)(?: de)?|supera[rn]?"
@@ -67,12 +67,12 @@ _MOST = re.compile(
     rf"(?:\bat (?:the )?(?:very )?most|{_NOT}(?:{_MORE}) than{_EQUAL}|\b(?:equal to or )?(?:{_LESS}) than{_EQUAL}"
     r"|\bmax(?:imum(?: of)?|\b\.?)|\bup to(?: and including)?|\bwithin|\b(?:not|never) (?:to |be )?exceed(?:ing)?"
     rf"|\b(?:limited|restricted|capped) (?:to|at)|\bbelow|\bunder|[≤<]=?|=<|{_NOT}(?:above|over)"
-    rf"|\bat least (?:once )?(?:every|per|in every|in)|{_NOT}less (?:often )?than (?:once )?every"
+    rf"|{_NOT}more often than"
     rf"|\b(?:höchstens|maximal|nicht (?:{_MEHR}) als|bis zu|(?:{_WENIGER}) als|au (?:plus|maximum)|pas plus de"
     r"|moins de|inférieure?s? (?:ou égale?s? )?(?:à|au)|como máximo|a lo sumo|no más de|menos de|hasta"
-    r"|inferior(?:es)? (?:o igual(?:es)? )?a|limitad[oa]s? a|en un plazo (?:máximo )?de|al menos cada"
-    r"|limitée?s? à|dans un délai (?:maximal )?de|au moins (?:une fois )?tou(?:s|tes) les"
-    rf"|binnen|innerhalb(?: von)?|spätestens (?:nach|in)|mindestens alle|unter|unterhalb(?: von)?|(?:au-|en )dessous de"
+    r"|inferior(?:es)? (?:o igual(?:es)? )?a|limitad[oa]s? a|en un plazo (?:máximo )?de"
+    r"|limitée?s? à|dans un délai (?:maximal )?de"
+    rf"|binnen|innerhalb(?: von)?|spätestens (?:nach|in)|unter|unterhalb(?: von)?|(?:au-|en )dessous de"
     rf"|por debajo de)){_FILLERS}",
     re.IGNORECASE,
 )

@@ -12,6 +12,7 @@ from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import mask_places
 from knowledge_mcp.language.quantities.bounds import OPENS, OTHER, Bound, limiting
+from knowledge_mcp.language.quantities.intervals import intervals_in, repeated
 from knowledge_mcp.language.quantities.numerals import Numeral, numerals_in
 from knowledge_mcp.language.quantities.units import RATIO, is_physical, unit_behind
 
@@ -27,6 +28,7 @@ class Quantity:
         start, end: where it stands in the sentence, from the words beside it that make it a limit to the unit.
         printed: number and unit as printed.
         also: the value that stands in brackets behind it in another unit, which standards round: "36 in. (915 mm)".
+        recurs: it is the time between one time and the next: what is done at least once a year is at most a year apart.
     """
 
     value: float
@@ -36,6 +38,7 @@ class Quantity:
     end: int
     printed: str
     also: float | None = None
+    recurs: bool = False
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -44,7 +47,8 @@ class Quantity:
 
     def __str__(self) -> str:
         """Say it as a limit: "at least 5 mm"; what is neither least nor most says its number alone."""
-        return self.printed if self.bound is Bound.EXACT else f"{self.bound.value} {self.printed}"
+        bound = OTHER[self.bound] if self.recurs else self.bound
+        return self.printed if bound is Bound.EXACT else f"{bound.value} {self.printed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class _Measured:
     start: int
     end: int
     unit_printed: str = ""
+    recurs: bool = False
 
     def printed(self, sentence: str) -> str:
         """Give number and unit as printed."""
@@ -112,7 +117,7 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
         sentence = _PART_OF_THREE.sub(
             ".", _GROUPED_BY_POINTS.sub(lambda it: it.group().replace(".", "\u202f"), sentence)
         )
-    measured = _together(sentence, _measured(sentence, language))
+    measured = _with_intervals(sentence, _together(sentence, _measured(sentence, language)))
     place = 0
     while place < len(measured):
         one = measured[place]
@@ -124,7 +129,9 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
             continue
         limited = limiting(before, sentence[one.end : one.end + _BEHIND], is_measured=is_physical(one.unit))
         bound, last = limited.bound, found[-1] if found else None
-        if last is not None and bound is not Bound.EXACT and not limited.led and last.bound is Bound.EXACT:
+        if one.recurs:
+            bound = OTHER[bound] if limited.led or limited.followed else Bound.EXACT
+        elif last is not None and bound is not Bound.EXACT and not limited.led and last.bound is Bound.EXACT:
             if last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start):
                 found[-1] = replace(last, bound=bound)
         elif last is not None and bound is Bound.EXACT:
@@ -136,8 +143,22 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
             elif _goes_with(sentence, last, one):
                 bound = last.bound
         start, end = one.start - limited.led, one.end + limited.followed
-        found.append(Quantity(one.value * one.factor, one.unit, bound, start, end, one.printed(original)))
+        value, printed = one.value * one.factor, one.printed(original)
+        found.append(Quantity(value, one.unit, bound, start, end, printed, recurs=one.recurs))
     return found
+
+
+def _with_intervals(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
+    """Make intervals of "every 2 years", and add those that have no number of units ("twice a year")."""
+    often = [
+        _Measured(each.value, each.unit, 1.0, each.start, each.end, recurs=True) for each in intervals_in(sentence)
+    ]
+    found = list(often)
+    for one in measured:
+        if not any(each.start < one.end and one.start < each.end for each in often):
+            led, times = repeated(sentence[max(0, one.start - _BEHIND) : one.start]) if one.unit else (0, 1)
+            found.append(replace(one, value=one.value / times, start=one.start - led, recurs=led > 0))
+    return sorted(found, key=lambda each: each.start)
 
 
 def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
@@ -207,7 +228,7 @@ def _is_range(sentence: str, first: Quantity, last: _Measured) -> bool:
 def _opened(first: Quantity, last: _Measured) -> Quantity:
     """Make a number the least of a range; without a unit of its own it has that of the most."""
     if first.unit:
-        return replace(first, bound=Bound.LEAST)
+        return replace(first, bound=Bound.LEAST, recurs=False)
     printed = f"{first.printed} {last.unit_printed}".strip()
     return replace(first, bound=Bound.LEAST, value=first.value * last.factor, unit=last.unit, printed=printed)
 
