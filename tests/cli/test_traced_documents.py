@@ -161,3 +161,55 @@ def test_items_of_reqif_are_linked_by_what_people_call_them(knowledge: Command, 
     (tmp_path / "sys.reqif").write_text(reqif)
     (tmp_path / "swr.md").write_text("# Needs\n\nSWR-1 The valve shall close.\n\nParent: SYS-3\n")
     assert linked(knowledge, str(tmp_path / "sys.reqif"), str(tmp_path / "swr.md")) == {("_8f3a", "SWR-1")}
+
+
+COVERED = {("SYS-1", "SWR-1"), ("SYS-2", "SWR-2"), ("SYS-3", "SWR-2"), ("SYS-4", "SWR-3")}
+SWR = [f"SWR-{number}" for number in range(1, 5)]
+SYS = [f"SYS-{number}" for number in range(1, 7)]
+
+
+def matrix(form: str) -> list[list[str]]:
+    """Write what covers what in one of the forms that people use; SYS-5, SYS-6 and SWR-4 stand alone."""
+    if form == "crosses":
+        return [["", *SYS], *([one, *("X" if (each, one) in COVERED else "" for each in SYS)] for one in SWR)]
+    if form == "turned":
+        return [["", *SWR], *([each, *("x" if (each, one) in COVERED else "-" for one in SWR)] for each in SYS)]
+    pairs = [[each, ", ".join(one for one in SWR if (each, one) in COVERED) or "-"] for each in SYS]
+    return [["System", "Software"], *pairs]
+
+
+@pytest.mark.parametrize("form", ["crosses", "turned", "pairs"])
+def test_matrices_cover_what_is_crossed_and_nothing_else(knowledge: Command, tmp_path: Path, form: str) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + "".join(f"{each},The system shall go.\n" for each in SYS))
+    book = openpyxl.Workbook()
+    book.active.append(["ID", "Requirement"])
+    for each in SWR:
+        book.active.append([each, "The software shall go."])
+    sheet = book.create_sheet("Trace matrix")
+    for row in matrix(form):
+        sheet.append(row)
+    book.save(tmp_path / "swr.xlsx")
+    head, *rows = (f"| {' | '.join(row)} |\n" for row in matrix(form))
+    text = "# Needs\n\n" + "".join(f"**{each}** The software shall go.\n\n" for each in SWR) + "## Matrix\n\n"
+    (tmp_path / "swr.md").write_text(text + head + "|---" * len(matrix(form)[0]) + "|\n" + "".join(rows))
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "swr.md").write_text(text)
+    (tmp_path / "both" / "matrix.csv").write_text(
+        "\n".join(",".join(f'"{each}"' for each in row) for row in matrix(form))
+    )
+    for target in ("swr.xlsx", "swr.md", "both"):
+        assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / target)) == COVERED, target
+
+
+def test_a_matrix_in_a_design_links_the_clauses_that_it_names(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    design = "# Design\n\n## 2.1 Pump control\n\nA relay.\n\n## 2.2 Horn\n\nA transistor.\n\n## 3 Traceability\n\n"
+    rows = "| SYS-1 | 2.1 Pump control |\n| SYS-2 | Horn |\n| SYS-3 | TBD |\n| SYS-4 | §2.1, 2.2 |\n"
+    (tmp_path / "design.md").write_text(f"{design}| Requirement | Section |\n|---|---|\n{rows}")
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "design.md")) == {
+        ("SYS-1", "2.1"),
+        ("SYS-2", "2.2"),
+        ("SYS-4", "2.1"),
+        ("SYS-4", "2.2"),
+    }

@@ -32,6 +32,13 @@ _ID_ROW = re.compile(
 )
 
 
+PUBLIC_NAMES = (
+    *("reqif.foreignid", "object identifier", "foreignid", "id", "identifier", "global id", "item id", "req id"),
+    *("requirement id", "uid", "key"),
+)
+"""What tools call the attribute with the name that people use of an item, lower case; identifiers are for programs."""
+
+
 def is_foreign(text: str) -> bool:
     """Tell whether a name is that of a table, a step, a standard or the like and not of a requirement."""
     return _FOREIGN.match(text) is not None

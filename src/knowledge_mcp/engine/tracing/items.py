@@ -13,6 +13,8 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
+from knowledge_mcp.language.identifiers import PUBLIC_NAMES
+from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
 from knowledge_mcp.model.collection import OutlineEntry
@@ -21,10 +23,9 @@ from knowledge_mcp.support.checkpoints import check_each
 
 HEADING = "Heading"
 """What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
-_PUBLIC_ID = "ReqIF.ForeignID"
-"""What people call an item of ReqIF; its identifier is for programs."""
 _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """What a line begins with, be it a heading or the label of a requirement."""
+_RULE = re.compile(r"[\s|:+=-]*")
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
 
 
@@ -118,12 +119,14 @@ class _Gathering:
         self._current: int | None = None
         self._scope = 0  # where the section ends that a demand is the heading of
         self._rows: list[str] = []  # of the table that is being read
-        self._is_owned = False  # whether one of them names a demand
+        self._begun_in: dict[int, Sequence[int]] = {}  # demands that begin in each row of it
 
     def take(self, span: Span, line: str) -> None:
         starts = range(bisect.bisect_left(self._places, span.start), bisect.bisect_left(self._places, span.end))
         if is_row(line):
-            self._take_row(line, starts or self._named_in(line))
+            if not _RULE.fullmatch(line):
+                self._begun_in[len(self._rows)] = starts
+                self._rows.append(line)
             return
         self.end_table()
         if span.start in self._begun and span.start >= self._scope:
@@ -138,35 +141,29 @@ class _Gathering:
                 self.found[owner].append(self._text[begin:end])
         self._current = starts[-1] if starts else self._current
 
-    def _take_row(self, line: str, owners: Sequence[int]) -> None:
-        self._rows.append(line)
-        if owners:
-            for owner in owners:
-                self.found[owner] += [line] if self._is_owned else self._rows
-            self._current = owners[0] if len({*owners}) == 1 else None
-            self._is_owned = True
-        elif self._is_owned and self._current is not None:
-            self.found[self._current].append(line)
-
     def end_table(self) -> None:
         """Give a table that names no demand to the one above it; one that does, ends what is said of that."""
-        if self._is_owned:
+        said = related(list(map(cell_texts, self._rows)), self._named_in, self._begun_in)
+        for owner, rows in said.items():
+            self.found[owner] += [f"{row}\n" for row in rows]
+        if said:
             self._current = None
         elif self._current is not None:
             self.found[self._current] += self._rows
-        self._rows, self._is_owned = [], False
+        self._rows, self._begun_in = [], {}
 
-    def _named_in(self, line: str) -> list[int]:
-        """Return the demands that a row of a table is about: those that a cell of nothing but ids names."""
-        cells = [[name for name in _BETWEEN_NAMES.split(cell) if name] for cell in cell_texts(line)]
-        return [self._own[name] for cell in cells if all(name in self._own for name in cell) for name in cell]
+    def _named_in(self, cell: str) -> list[int]:
+        names = [name for name in _BETWEEN_NAMES.split(cell) if name]
+        return [self._own[name] for name in names] if all(name in self._own for name in names) else []
 
 
 def declared_item(item: RequirementItem, citation: str) -> TraceItem:
     """Take an item of a requirement file for one that is traced."""
     links, kinds = tuple(link.target for link in item.links), tuple(link.kind for link in item.links)
     text = item.text or item.title or item.id
-    name = item.attributes.get(_PUBLIC_ID, "")
+    called = {key.lower(): value.strip() for key, value in item.attributes.items()}
+    name = next((called[each] for each in PUBLIC_NAMES if called.get(each)), "")
+    name = "" if name == item.id else name
     return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds, name)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from knowledge_mcp.engine.tracing.naming import Named, Names
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.requirements.matrices import related
+from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
 _UNCERTAIN = 0.5
@@ -27,38 +29,9 @@ _ENOUGH = 20
 _SAMPLE = 200
 """Items that tell the language."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_CODE = re.compile(r"(?=\S{0,40}[\d_])(?=\S{0,40}[^\W\d])\w{1,60}(?:[.:/-]\w{1,60}){0,20}")
-_JOINED = re.compile(r"[:/]")
-_NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d{1,9})", re.DOTALL)
-_UP_TO = re.compile(
-    r"[\])]?\s{0,3}(?:to|through|thru|bis|à|a|\.{2,3}|[…–—-])\s{0,3}[\[(]?(?P<stem>[^\W\d][\w.:/-]{0,60}?)?(?P<last>\d{1,9})(?!\w)"
-)
-"""What makes a range of the code before it: "REQ-1 to REQ-5", "REQ-1..5"."""
-_MEETS = (
-    r"(?:cover|address|implement|satisf|fulfil|meet|met\b|trace|verif|test|appl|part\b|deriv|support|consider"
-    r"|abgedeckt|erfüll|umgesetzt|geprüft|behandelt|Teil\b|couvert|satisfai|réalis|vérifi|cubiert|cumpl|verific)\w{0,12}"
-)
-"""What an item does to another that it meets or tests; denied, the two belong apart."""
-_NOT = r"(?:\b(?:not|never|nicht|pas|no)|n['’]t)\s+(?!only\b|merely\b|just\b|nur\b|seulement\b|sólo\b|solo\b)"
-_DENIED_BEFORE = re.compile(
-    r"(?:\b(?:unlike|instead\s+of|rather\s+than|other\s+than|in\s+contrast\s+to|as\s+opposed\s+to|contrary\s+to|except"
-    r"|excluding|(?:differs?|deviat\w{1,4})\s+from|anders\s+als|statt|anstelle|im\s+Gegensatz\s+zu|abweichend\s+von|außer"
-    r"|contrairement\s+[àa]|au\s+lieu\s+de|sauf|hormis|a\s+diferencia\s+de|en\s+lugar\s+de|excepto|salvo)\b"
-    rf"|{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS})"
-    r"(?:\s+[^\W\d_]{1,14}){0,3}\s{0,3}[:(\[]?\s{0,3}"
-    r"(?:[\w.:/-]{0,39}\d\s{0,3}(?:,|\b(?:and|or|und|oder|et|ou|y|o)\b)\s{0,3}){0,4}\Z",
-    re.IGNORECASE,
-)
-_DENIED_BEHIND = re.compile(
-    r"[\])]?\s{0,3}(?:[:,–-]\s{0,3})?"
-    r"(?:(?:is|are|was|were|has|have|had|been|does|do|did|wird|werden|wurde|wurden|ist|sind|est|sont|n['’]est|se|fue|yet)\s+){0,2}"
-    rf"{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS}",
-    re.IGNORECASE,
-)
-_NEAR = 100
-"""Characters before a code that may say that it is not met."""
-_LONGEST_RANGE = 1000
-"""Items that a range stands for at most; longer ones are no range of ids."""
+_RULE = re.compile(r"[\s|:+=-]*")
+_BETWEEN = re.compile(r"\s{0,3}[,;\n&]\s{0,3}|\s(?=\S{0,40}\d)")
+_CLAUSE_WORD = re.compile(r"(?:clause|section|chapter|sect?\.|§|Abschnitt|Kapitel|Kap\.)\s*", re.IGNORECASE)
 
 
 class Verdict(StrEnum):
@@ -99,6 +72,11 @@ class TraceItem:
     link_kinds: tuple[str, ...] = ()
     name: str = ""
     beside: str = ""
+
+    @property
+    def label(self) -> str:
+        """Return what people call it: its name where the id is for programs, with the id behind it."""
+        return self.id if self.id.endswith(self.name) else f"{self.name} ({self.id})"
 
     @property
     def words(self) -> str:
@@ -186,11 +164,11 @@ def trace(
         decided: links by ids that a person accepted (True) or rejected (False); accepted ones count as declared.
     """
     decided = decided or {}
-    linked, denied = _declared_links(sources, targets)
-    declared = {pair for pair in linked if decided.get(pair, True)}
+    stated = _Declared(sources, targets)
+    declared = {pair for pair in stated.meant if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
-    denied -= declared
+    denied = stated.denied - declared
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     proposed = {pair: share for pair, share in proposed.items() if pair not in denied}
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
@@ -214,24 +192,85 @@ def trace(
         tuple(each for each in targets if each.id not in ended),
         threshold,
         related or bool(declared),
-        _lost_links(sources, targets),
+        tuple(stated.lost),
     )
 
 
-def _declared_links(
-    sources: Sequence[TraceItem], targets: Sequence[TraceItem]
-) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-    """Return the links that the items declare, in lists and in their text, and those that their text rules out."""
-    back, there = _by_name(sources), _by_name(targets)
-    declared: set[tuple[str, str]] = set()
-    denied: set[tuple[str, str]] = set()
-    for each in check_each(sources):
-        for found, names in zip((declared, denied), _named_by(each, there), strict=True):
-            found.update((each.id, there[name]) for name in names)
-    for each in check_each(targets):
-        for found, names in zip((declared, denied), _named_by(each, back), strict=True):
-            found.update((back[name], each.id) for name in names)
-    return declared, denied
+class _Declared:
+    """Find the links that items declare: in lists of links, in words, and in tables that name items of both sets."""
+
+    def __init__(self, sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> None:
+        self.meant: set[tuple[str, str]] = set()
+        self.denied: set[tuple[str, str]] = set()
+        self.lost: list[tuple[TraceItem, str]] = []
+        self._sides = (sources, targets)
+        self._known = (_by_name(sources), _by_name(targets))
+        self._names = Names(self._known)
+        for side in (0, 1):
+            own = _Cells(self._sides[side], self._known[side])
+            for each in check_each(self._sides[side]):
+                self._take(each, side, own)
+
+    def _take(self, item: TraceItem, side: int, own: _Cells) -> None:
+        prose, tables = _parted(item.words)
+        for table in tables:
+            rows = list(map(cell_texts, table))
+            said = related(rows, own.named_in)
+            relates = {name: self._names.in_text("\n".join(lines), 1 - side) for name, lines in said.items()}
+            if any(name != item.id and found.meant for name, found in relates.items()):
+                for name, found in relates.items():
+                    self._link(side, name, found)
+            else:
+                prose += [*table, ""]
+        own_names = {item.id, item.name}
+        found = self._names.in_text("\n".join((*prose, item.beside, *item.attributes.values())), 1 - side)
+        listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
+        meant = (found.meant - own_names).union(*(ids for _, ids in listed))
+        self._link(side, item.id, Named(meant, found.denied - own_names))
+        self.lost += [(item, link) for link, ids in listed if not ids and not self._names.in_list(link, side)]
+
+    def _link(self, side: int, name: str, found: Named) -> None:
+        for pairs, others in ((self.meant, found.meant), (self.denied, found.denied)):
+            pairs.update((other, name) if side else (name, other) for other in others)
+
+
+class _Cells:
+    """Tell which items of a set a cell of a table names that holds nothing else: by id, title, or both."""
+
+    def __init__(self, items: Sequence[TraceItem], ids: Mapping[str, str]) -> None:
+        ends = Counter(each.rpartition("/")[2] for each in ids)
+        titles = Counter(_plain(each.title) for each in items if each.title)
+        self._known = {_plain(each.title): each.id for each in items if titles[_plain(each.title)] == 1}
+        self._known |= {_plain(f"{each.id} {each.title}"): each.id for each in items}
+        self._known |= {end: one for name, one in ids.items() if ends[end := name.rpartition("/")[2]] == 1}
+        self._known |= ids
+
+    def named_in(self, cell: str) -> list[str]:
+        whole = self._known.get(_plain(cell)) or self._known.get(cell)
+        if whole is not None:
+            return [whole]
+        found = [self._known.get(each) or self._known.get(_plain(each)) for each in _BETWEEN.split(cell) if each]
+        return [each for each in found if each is not None] if found and all(found) else []
+
+
+def _plain(words: str) -> str:
+    return " ".join(_CLAUSE_WORD.sub("", words.strip(" *_`[]()"), count=1).casefold().split())
+
+
+def _parted(words: str) -> tuple[list[str], list[list[str]]]:
+    """Part the rows of tables from other lines; rules below heads are left out."""
+    prose: list[str] = []
+    tables: list[list[str]] = []
+    is_behind = False
+    for line in words.splitlines():
+        if not is_row(line):
+            prose.append(line)
+        elif not is_behind:
+            tables.append([line])
+        elif not _RULE.fullmatch(line):
+            tables[-1].append(line)
+        is_behind = is_row(line)
+    return prose, tables
 
 
 def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
@@ -240,64 +279,6 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
     return {each.name: each.id for each in items if each.name and counts[each.name] == 1} | {
         each.id: each.id for each in items
     }
-
-
-def _named_by(item: TraceItem, known: Mapping[str, str]) -> tuple[set[str], set[str]]:
-    """Return what an item is linked with by its own words and its list of links, and what its words say it is not."""
-    said = "\n".join((item.words, item.beside, *item.attributes.values()))
-    meant, denied = names_in(said, known)
-    own = {item.id, item.name}
-    return (meant - own).union(*(_leads_to(link, known) for link in item.links)), denied - own
-
-
-def _leads_to(link: str, known: Container[str]) -> set[str]:
-    return {link} if link in known else names_in(link, known)[0]
-
-
-def names_in(text: str, known: Container[str]) -> tuple[set[str], set[str]]:
-    """Return the ids that a text names, those in a range too; "REQ-7/REQ-8" and "REQ-7/8" are two.
-
-    Those that it names as not met ("unlike REQ-3", "REQ-3 is not covered") come second.
-    """
-    meant: set[str] = set()
-    denied: set[str] = set()
-    for match in _CODE.finditer(text):
-        if found := {*_ids_at(match, text, known)}:
-            (denied if _is_denied(match, text) else meant).update(found)
-    return meant, denied
-
-
-def _is_denied(match: re.Match[str], text: str) -> bool:
-    near = text[max(0, match.start() - _NEAR) : match.start()]
-    return bool(_DENIED_BEFORE.search(near) or _DENIED_BEHIND.match(text, match.end()))
-
-
-def _ids_at(match: re.Match[str], text: str, known: Container[str]) -> Iterator[str]:
-    whole = match[0]
-    if whole in known:
-        yield whole
-    else:
-        first, *others = _JOINED.split(whole)
-        stem = numbered["stem"] if (numbered := _NUMBERED.fullmatch(first)) else ""
-        parts = (first, *others, *(stem + each for each in others))
-        yield from (each for each in parts if each in known and _CODE.fullmatch(each))  # "1/h" does not name item 1
-    yield from (each for each in _range_behind(match, text) if each in known)
-
-
-def _range_behind(match: re.Match[str], text: str) -> Iterator[str]:
-    """Yield the ids behind the first one of a range."""
-    first = _NUMBERED.fullmatch(match[0])
-    last = _UP_TO.match(text, match.end()) if first is not None else None
-    if first is None or last is None or last["stem"] not in {None, first["stem"]}:
-        return
-    begin, end, width = int(first["number"]), int(last["last"]), len(first["number"])
-    if begin < end <= begin + _LONGEST_RANGE:
-        yield from (f"{first['stem']}{each:0{width}d}" for each in range(begin + 1, end + 1))
-
-
-def _lost_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[tuple[TraceItem, str], ...]:
-    known = _by_name(sources).keys() | _by_name(targets).keys()
-    return tuple((each, name) for each in (*sources, *targets) for name in each.links if not _leads_to(name, known))
 
 
 # ---- evidence

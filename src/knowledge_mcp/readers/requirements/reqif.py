@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.language.identifiers import PUBLIC_NAMES
 from knowledge_mcp.readers.shared.containers import (
     ZIP,
     corrupted,
@@ -37,7 +38,6 @@ _MOST_BYTES = 256_000_000
 _MOST_DEPTH = 200
 _TITLES = ("reqif.chaptername", "reqif.name", "object heading", "title", "name", "heading", "summary")
 _TEXTS = ("reqif.text", "object text", "text", "description", "statement", "requirement text", "primary text")
-_NAMES = ("reqif.foreignid", "object identifier", "foreignid", "id")
 _ASIDE = re.compile(r"\b(?:informati(?:on|ve)|comments?|notes?|headings?|explanations?|rationale)\b", re.IGNORECASE)
 """What types of objects that oblige nobody are called."""
 _CELLS = frozenset({"td", "th"})
@@ -145,7 +145,7 @@ def _object(
             values[name] = more
     by_name = {name.lower(): name for name in values if values[name].strip()}
     title, text = (next((by_name[each] for each in names if each in by_name), "") for names in (_TITLES, _TEXTS))
-    label = next((values[by_name[each]] for each in _NAMES if each in by_name), element.get("LONG-NAME", ""))
+    label = next((values[by_name[each]] for each in PUBLIC_NAMES if each in by_name), element.get("LONG-NAME", ""))
     kind = named.get(_reference(element, "TYPE"), "")
     return {
         "id": element.get("IDENTIFIER", ""),

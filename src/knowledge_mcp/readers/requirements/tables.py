@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from knowledge_mcp.language.requirements.matrices import Rows, related
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.office.sheets_hidden import SheetMarks, scanned
 from knowledge_mcp.readers.shared.containers import open_archive
@@ -26,6 +28,9 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "links": ("links", "link", "traces to", "parent", "parents", "satisfies", "verifies", "refines"),
 }
 """What columns are called, where nobody says it."""
+_BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]]+")
+_MOST_RELATED = 20_000
+"""Rows that are read of a sheet without items: a matrix of all pairs of many requirements is still read whole."""
 _MOST_LEADING = 50
 """Rows in which a header is looked for."""
 
@@ -55,7 +60,7 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int
     places |= {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
     found: dict[str, int] = {}
     for role, names in COLUMNS.items():
-        candidates = [given.get(role, "").strip().lower(), *names]
+        candidates = filter(None, (given.get(role, "").strip().lower(), *names))
         place = next((places[name] for name in candidates if name in places), None)
         if place is not None:
             found[role] = place
@@ -96,11 +101,34 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
         warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside
         marks = scanned(archive)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        items: list[dict[str, Any]] = []
+        others: dict[str, list[list[str]]] = {}
         for sheet in book.worksheets:
-            if sheet.sheet_state == "visible":
-                hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
-                rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
-                yield from items_of_rows(_seen(rows, hidden), columns, sheet.title)
+            if sheet.sheet_state != "visible":
+                continue
+            hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
+            rows = _seen(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS), hidden)
+            leading = list(itertools.islice(rows, _MOST_LEADING))
+            if header_among(leading, columns) is None:
+                others[sheet.title] = [*leading, *itertools.islice(rows, _MOST_RELATED)]
+            else:
+                items += items_of_rows(itertools.chain(leading, rows), columns, sheet.title)
+        yield from _with_relations(items, others)
+
+
+def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """Give items what sheets without items say of them: traceability matrices; by the name of the sheet."""
+    counts = Counter(each["id"] for each in items)
+    known = {each["id"]: each for each in items if counts[each["id"]] == 1}
+
+    def own(cell: str) -> list[str]:
+        names = [cell] if cell in known else [name for name in _BETWEEN_NAMES.split(cell) if name]
+        return names if all(name in known for name in names) else []
+
+    for title, rows in others.items():
+        for name, said in related(rows, own).items():
+            known[name]["attributes"][title] = "\n".join(said)
+    return items
 
 
 def _seen(rows: Iterable[Sequence[object]], hidden: SheetMarks) -> Iterator[list[str]]:

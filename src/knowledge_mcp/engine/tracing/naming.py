@@ -1,0 +1,262 @@
+"""Which items a text names: by ids as they are written or nearly so, in lists and ranges, and in rows of tables."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.language.requirements.denied import is_denied_before, is_denied_behind
+from knowledge_mcp.support.checkpoints import check_each
+
+Key = tuple[str, ...]
+
+_TOKEN = re.compile(r"[^\W\d_]+|\d+")
+_JOINTS = frozenset({"", "-", "_", ".", ":", "/", " ", "\u2010", "\u2011", "\u2012", "\u2013", "\xa0"})
+"""What may stand in the place of another between the words of an id: "SYS-REQ-3" is "SYS_REQ_3" and "SYS REQ 3"."""
+_TIGHT = frozenset({"", "-", "_", "."})
+"""The same between a number and a letter behind it: "12a" and "12-A"; "12 a" is no id."""
+_LONGEST_NUMBER = 18
+"""Digits of a number whose leading zeros do not count."""
+_LONGEST_RANGE = 1000
+"""Items that a range stands for at most; longer ones are no range of ids."""
+_UP_TO = re.compile(
+    r"[\])]?\s{0,3}(?:to|through|thru|bis|à|a|\.{2,3}|[…–—-])\s{0,3}[\[(]?"
+    r"(?P<stem>[^\W\d][\w.:/-]{0,60}?[ -]?)?(?P<last>\d{1,9})(?![\w-]|\.\w)"
+)
+"""What makes a range of the id before it: "REQ-1 to REQ-5", "REQ-1..5"."""
+_CONJUNCTION = r"(?:and|or|und|oder|et|ou|y|o)"
+_COMMA = rf"\s{{0,3}}[,;&+]\s{{0,3}}(?:{_CONJUNCTION}\s)?|/|[ ]{{1,3}}{_CONJUNCTION}[ ]{{1,3}}"
+_AND = re.compile(rf"(?P<mark>{_COMMA})(?P<more>\d{{1,9}}[a-z]?|[a-z])(?!\w|-\D|\.\w)")
+_JOINED = re.compile(rf"[\])]?(?:{_COMMA})[\[(]?")
+"""What parts two names of one list."""
+_ENDS = re.compile(r"\s{0,3}(?:\Z|[,;.:)\]/&+|\n…–—-]|(?:and|or|und|oder|et|ou|y|o|to|bis|are|is|sind|ist|sont|son)\b)")
+"""What stands behind a number that goes on with a list of ids; "SYS-3 and 5 others" is no list."""
+_PIECES = re.compile(r"[,;|\n]|\s(?=\S{0,40}[\d#-])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    text: str
+    tokens: tuple[str, ...]
+    gaps: tuple[str, ...]  # between the tokens
+    head: str  # before the first
+    tail: str  # behind the last
+
+    @property
+    def is_mixed(self) -> bool:
+        return any(map(str.isdigit, self.tokens)) and not all(map(str.isdigit, self.tokens))
+
+    @property
+    def is_telling(self) -> bool:
+        """Tell whether the id as it is written can be nothing else in a sentence."""
+        if self.is_mixed:
+            return True
+        if any(map(str.isdigit, self.tokens)):
+            return bool(self.head.strip()) or len({*self.gaps}) > 1
+        return "" not in self.gaps and len(self.tokens) > 1 and self.text.isupper()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Hold the ids that a text names: those that it means, and those that it says it does not meet."""
+
+    meant: set[str] = field(default_factory=set[str])
+    denied: set[str] = field(default_factory=set[str])
+
+
+class Names:
+    """Find the names of two sets of items in texts. Every text is that of an item of one set.
+
+    A name of the item's own set is never taken for one of the other: "SYS-1-2" is no range where it is an item. An id
+    may be written with other hyphens, blanks, capitals and leading zeros, where only one item can be meant.
+    """
+
+    def __init__(self, sides: Sequence[Mapping[str, str]]) -> None:
+        """Take what items are called, with their ids, of both sets."""
+        self._sides = sides
+        self._names: dict[Key, list[_Name]] = defaultdict(list)
+        self._prefixes: set[Key] = set()
+        for name in dict.fromkeys(name for side in sides for name in side):
+            parsed = _parsed(name)
+            if parsed is None:
+                continue
+            key = _key(parsed.tokens)
+            self._names[key].append(parsed)
+            self._prefixes.update(key[:end] for end in range(1, len(key) + 1))
+
+    def in_text(self, text: str, side: int) -> Named:
+        """Return the ids of one set that a text names."""
+        found = Named()
+        known = self._sides[side]
+        together: list[tuple[int, int, list[str]]] = []  # names that nothing but "and" or a comma parts
+        for each in self._places(text):
+            if together and _JOINED.fullmatch(text, together[-1][1], each[0]) is None:
+                _tell(text, together, known, found)
+                together = []
+            together.append(each)
+        _tell(text, together, known, found)
+        return found
+
+    def _places(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
+        """Yield where names stand, each with what follows it in the same list or range."""
+        tokens = [(each.start(), each.end()) for each in _TOKEN.finditer(text)]
+        behind = 0
+        for place, (start, _) in enumerate(check_each(tokens)):
+            at = self._at(text, tokens, place) if start >= behind else None
+            if at is not None:
+                listed, behind = self._listed(text, at[0], at[1])
+                yield start - len(at[1].head), behind, [at[1].text, *listed]
+
+    def in_list(self, text: str, side: int) -> set[str]:
+        """Return the ids of one set that a list of links or a cell of nothing else names, numbers alone too."""
+        names = self._sides[side]
+        pieces = [text.strip(), *(each.strip(" []()") for each in _PIECES.split(text))]
+        return {names[each] for each in pieces if each in names} | self.in_text(text, side).meant
+
+    def _at(self, text: str, tokens: Sequence[tuple[int, int]], place: int) -> tuple[int, _Name] | None:
+        """Return the longest name that begins at a token, with its end."""
+        key: Key = ()
+        found: tuple[int, _Name] | None = None
+        for at in range(place, len(tokens)):
+            key = (*key, *_key((text[slice(*tokens[at])],)))
+            if key not in self._prefixes:
+                break
+            for each in self._meant_by(key, text, tokens[place : at + 1]):
+                end = tokens[at][1] + len(each.tail)
+                if self._is_whole(text, tokens[place][0] - len(each.head), end, each):
+                    found = (end, each)
+        return found
+
+    def _meant_by(self, key: Key, text: str, tokens: Sequence[tuple[int, int]]) -> Iterator[_Name]:
+        start, end = tokens[0][0], tokens[-1][1]
+        named = self._names.get(key, ())
+        fitting = [
+            each
+            for each in named
+            if text.startswith(each.tail, end) and text.endswith(each.head, 0, start) and each.is_telling
+        ]
+        exact = [each for each in fitting if text[start - len(each.head) : end + len(each.tail)] == each.text]
+        if exact or len(named) > 1:
+            yield from exact
+        else:
+            yield from (each for each in fitting if each.is_mixed and _is_variant(each, text, tokens))
+
+    def _is_whole(self, text: str, start: int, end: int, name: _Name) -> bool:
+        """Tell whether a name is no part of a longer one: "TC-SYS-1", "SYS-1.2", "SYS-1a"."""
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if before == "_" or after == "_":
+            return _is_in_test(text, start, end)
+        if before.isalnum() or after.isalnum() or (before in {"-", "."} and text[start - 2 : start - 1].isalnum()):
+            return False
+        if after not in {"-", "."} or not text[end + 1 : end + 2].isalnum():
+            return True
+        if after == "." and re.match(r"\.[^\W\d_][a-zß-ÿ]", text[end : end + 3]) and text[end + 1].isupper():
+            return True  # a sentence that begins without a blank
+        return next(self._range(text, end, name), None) is not None
+
+    # ---- lists and ranges
+
+    def _listed(self, text: str, end: int, name: _Name) -> tuple[list[str], int]:
+        """Return what follows a name in the same list, "REQ-1, 3 and 5 to 7", and where the list ends."""
+        found: list[str] = []
+        tokens = name.tokens
+        while tokens[-1].isdigit() or (tokens[-2:-1] and tokens[-2].isdigit()):
+            for each, stop in self._range(text, end, name, tokens):
+                found.append(each)
+                end = stop
+            more = _AND.match(text, end)
+            if more is None or not (more["mark"] == "/" or _ENDS.match(text, more.end())):
+                break
+            tokens = _in_place_of(tokens, more["more"])
+            named = self._names.get(_key(tokens), ()) if tokens else ()
+            if len(named) != 1:
+                break
+            found.append(named[0].text)
+            end = more.end()
+        return found, end
+
+    def _range(
+        self, text: str, end: int, name: _Name, tokens: tuple[str, ...] | None = None
+    ) -> Iterator[tuple[str, int]]:
+        """Yield the names behind the first one of a range, with its end."""
+        tokens = tokens or name.tokens
+        last = _UP_TO.match(text, end) if tokens[-1].isdigit() else None
+        if last is None:
+            return
+        stem, begin, stop = last["stem"], int(tokens[-1]), int(last["last"])
+        if stem is not None and _key(_TOKEN.findall(stem)) != _key(tokens[:-1]):
+            return
+        if not begin < stop <= begin + _LONGEST_RANGE or (*_key(tokens[:-1]), str(stop)) not in self._names:
+            return
+        for number in range(begin + 1, stop + 1):
+            named = self._names.get((*_key(tokens[:-1]), str(number)), ())
+            yield from ((each.text, last.end()) for each in named[:1])
+
+
+def _tell(text: str, together: Sequence[tuple[int, int, list[str]]], known: Mapping[str, str], found: Named) -> None:
+    """Add what names of one list mean; "SYS-3 and SYS-4 are open" denies both, "SYS-3, SYS-4 (open)" the last."""
+    if not together:
+        return
+    start, end = together[0][0], together[-1][1]
+    joint = text[together[-2][1] : together[-1][0]].strip(" ,") if len(together) > 1 else ""
+    is_every = is_denied_before(text, start) or (joint.isalpha() and is_denied_behind(text, end, aside=False))
+    for place, (_, _, names) in enumerate(together, 1):
+        is_denied = is_every or (place == len(together) and is_denied_behind(text, end))
+        (found.denied if is_denied else found.meant).update(known[each] for each in names if each in known)
+
+
+def _parsed(name: str) -> _Name | None:
+    places = [(each.start(), each.end()) for each in _TOKEN.finditer(name)]
+    if not places:
+        return None
+    gaps = tuple(name[one[1] : other[0]] for one, other in itertools.pairwise(places))
+    tokens = tuple(name[start:end] for start, end in places)
+    return _Name(name, tokens, gaps, name[: places[0][0]], name[places[-1][1] :])
+
+
+def _key(tokens: Iterable[str]) -> Key:
+    return tuple(
+        str(int(each)) if each.isdecimal() and len(each) <= _LONGEST_NUMBER else each.lower() for each in tokens
+    )
+
+
+def _is_variant(name: _Name, text: str, places: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether the same words and numbers are put together in a way that means the same id."""
+    written = [text[start:end] for start, end in places]
+    gaps = [text[one[1] : other[0]] for one, other in itertools.pairwise(places)]
+    for place, (own, gap) in enumerate(zip(name.gaps, gaps, strict=True)):
+        before, after = written[place].isdigit(), written[place + 1].isdigit()
+        if before and after:
+            fits = own == gap or "_" in {own, gap}
+        elif before:
+            fits = own == gap or {own, gap} <= _TIGHT
+        else:
+            fits = {own, gap} <= _JOINTS and (
+                gap not in {" ", "\xa0"} or (len(written[place]) > 1 and written[place] == name.tokens[place].upper())
+            )
+        if not fits:
+            return False
+    return True
+
+
+def _is_in_test(text: str, start: int, end: int) -> bool:
+    """Tell whether a name is part of what a test is called, "test_SYS_12_stops"; elsewhere a joined word is another."""
+    begin = start
+    while text[begin - 1 : begin] == "_" or text[begin - 1 : begin].isalnum():
+        begin -= 1
+    return (
+        text[begin : begin + 4].lower() == "test"
+        and text[start - 1 : start] in {"_", ""}
+        and not (text[end : end + 1].isalnum() or text[end : end + 2][1:].isdigit())
+    )
+
+
+def _in_place_of(tokens: tuple[str, ...], more: str) -> tuple[str, ...]:
+    """Put a number or a letter in the place of an id's last one: "12", "12a" or "b" behind "SYS-11a"."""
+    base = tokens if tokens[-1].isdigit() else tokens[:-1]
+    if more.isalpha():
+        return (*base, more) if base != tokens else ()
+    return (*base[:-1], *_TOKEN.findall(more))
