@@ -213,3 +213,63 @@ def test_a_matrix_in_a_design_links_the_clauses_that_it_names(knowledge: Command
         ("SYS-4", "2.1"),
         ("SYS-4", "2.2"),
     }
+
+
+def test_what_is_withdrawn_is_neither_linked_nor_missed(knowledge: Command, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    from openpyxl.styles import Font
+
+    (tmp_path / "sys.csv").write_text("ID,Text,Status\n" + SYSTEM.replace("in 8.\n", "in 8.,Rejected\n"))
+    rows = [
+        ("SWR-1", "The software shall stop.", "SYS-1", "Open"),
+        ("SWR-2", "The software shall start.", "SYS-2", "Rejected"),
+        ("SWR-3", "The software shall blink.", "SYS-3", "Superseded by SWR-1"),
+        ("SWR-4", "(deleted) The software shall go on.", "SYS-4", "Approved"),
+        ("SWR-5", "Deleted", "SYS-5", ""),
+        ("SWR-6", "The software shall hum.", "SYS-6", "Approved"),
+    ]
+    book = openpyxl.Workbook()
+    for row in (("ID", "Requirement", "Covers", "Status"), *rows):
+        book.active.append(row)
+    for cell in book.active[7]:
+        cell.font = Font(strike=True)
+    book.save(tmp_path / "swr.xlsx")
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows[:5])
+    (tmp_path / "table.md").write_text(f"# Needs\n\n| ID | Requirement | Covers | Status |\n|---|---|---|---|\n{table}")
+    said = "".join(
+        f"[{name}] {text}\n\nCovers: {covers}\n\nStatus: {status}\n\n" for name, text, covers, status in rows[:5]
+    )
+    (tmp_path / "said.md").write_text(f"# Needs\n\n{said}")
+    for name in ("swr.xlsx", "table.md", "said.md"):
+        told = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / name), "--json")
+        answer = json.loads(told.out)
+        links = {(each["from"], each["to"]) for each in answer["links"] if each["verdict"] == "declared"}
+        assert links == {("SYS-1", "SWR-1")}, name
+        assert [each["id"] for each in answer["withdrawn"]["from"]] == ["SYS-8"]
+        assert {"SWR-2", "SWR-3", "SWR-4"} <= {each["id"] for each in answer["withdrawn"]["to"]}
+        assert "SYS-8" not in {each["id"] for each in answer["gaps"]["from"]}
+        assert "Left out, as they say that they are withdrawn: 1 of FROM (SYS-8); " in told.err
+
+
+@pytest.mark.parametrize("name", ["Object Identifier", "Global ID", "ID"])
+def test_items_of_other_tools_are_linked_and_shown_by_what_people_call_them(
+    knowledge: Command, tmp_path: Path, name: str
+) -> None:
+    values = "".join(
+        f'<ATTRIBUTE-VALUE-STRING THE-VALUE="{value}"><DEFINITION><ATTRIBUTE-DEFINITION-STRING-REF>{key}'
+        "</ATTRIBUTE-DEFINITION-STRING-REF></DEFINITION></ATTRIBUTE-VALUE-STRING>"
+        for key, value in (("d1", "SYS-3"), ("d2", "The pump shall stop."))
+    )
+    (tmp_path / "sys.reqif").write_text(
+        '<REQ-IF xmlns="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"><CORE-CONTENT><REQ-IF-CONTENT><SPEC-OBJECTS>'
+        f'<SPEC-OBJECT IDENTIFIER="_8f3a"><VALUES>{values}</VALUES><TYPE><SPEC-OBJECT-TYPE-REF>t</SPEC-OBJECT-TYPE-REF>'
+        '</TYPE></SPEC-OBJECT></SPEC-OBJECTS><SPEC-TYPES><SPEC-OBJECT-TYPE IDENTIFIER="t"><SPEC-ATTRIBUTES>'
+        f'<ATTRIBUTE-DEFINITION-STRING IDENTIFIER="d1" LONG-NAME="{name}"/>'
+        '<ATTRIBUTE-DEFINITION-STRING IDENTIFIER="d2" LONG-NAME="Description"/>'
+        "</SPEC-ATTRIBUTES></SPEC-OBJECT-TYPE></SPEC-TYPES></REQ-IF-CONTENT></CORE-CONTENT></REQ-IF>"
+    )
+    (tmp_path / "swr.md").write_text("# Needs\n\nSWR-1 The valve shall close.\n\nParent: SYS-3\n")
+    sides = (str(tmp_path / "sys.reqif"), str(tmp_path / "swr.md"))
+    assert linked(knowledge, *sides) == {("_8f3a", "SWR-1")}
+    assert json.loads(knowledge("trace", *sides, "--json").out)["links"][0]["from_name"] == "SYS-3"
+    assert "SYS-3 (_8f3a)" in knowledge("trace", *sides).out

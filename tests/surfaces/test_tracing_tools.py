@@ -102,7 +102,7 @@ def test_links_and_what_has_none_are_listed(world: World) -> None:
     assert (best["from"], best["to"], best["verdict"]) == ("1#1", "1#1", "likely")
     assert "tank" in best["words"]
     gaps = ask(world, "knowledge_trace", **{"from": "pumps", "to": "*"}, gaps=True)
-    assert {"side": "from", "id": "1#3", "citation": "pumps, 1"} in gaps["gaps"]
+    assert {"side": "from", "id": "1#3", "citation": "Pumps, 1 Pump, line 9 [pumps.md]"} in gaps["gaps"]
     assert "links" not in gaps
 
 

@@ -7,14 +7,15 @@ from collections import Counter
 from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
+from knowledge_mcp.support.wording import list_first
 from knowledge_mcp.surfaces.tables import csv_text, table_page
 
 UNRELATED_SETS = (
     "The two sets seem to have nothing to do with each other: proposed links mean little. "
     "Check that they are the right ones."
 )
-_MOST_LOST = 20
-"""Links that lead nowhere and are named in a message; JSON has all."""
+_MOST_NAMED = 20
+"""Links that lead nowhere, and items, that are named in a message; JSON has all."""
 _COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
 
 
@@ -27,6 +28,7 @@ def as_values(found: Trace) -> dict[str, Any]:
             {
                 "from": link.source.id,
                 "to": link.target.id,
+                **_called(link),
                 "verdict": link.verdict.value,
                 "probability": round(link.probability, 4),
                 "evidence": {
@@ -41,26 +43,52 @@ def as_values(found: Trace) -> dict[str, Any]:
             "from": [_gap(each) for each in found.untraced_sources],
             "to": [_gap(each) for each in found.untraced_targets],
         },
+        "withdrawn": {
+            "from": [_named(each) for each in found.withdrawn_sources],
+            "to": [_named(each) for each in found.withdrawn_targets],
+        },
         "lost": [{"id": item.id, "citation": item.citation, "link": name} for item, name in found.lost],
     }
+
+
+def _called(link: TraceLink) -> dict[str, str]:
+    """Give what people call the two items, where their ids are for programs."""
+    sides = (("from_name", link.source), ("to_name", link.target))
+    return {key: item.name for key, item in sides if item.label != item.id}
 
 
 def lost_links(found: Trace) -> str:
     """Say which declared links lead nowhere; empty where all lead to an item."""
     if not found.lost:
         return ""
-    named = ", ".join(f"{item.id} → {name}" for item, name in found.lost[:_MOST_LOST])
-    more = f" and {len(found.lost) - _MOST_LOST} more" if len(found.lost) > _MOST_LOST else ""
-    return f"Declared links that lead to no single item of these sets ({len(found.lost)}): {named}{more}."
+    named = list_first([f"{item.label} → {name}" for item, name in found.lost], _MOST_NAMED)
+    return f"Declared links that lead to no single item of these sets ({len(found.lost)}): {named}."
 
 
-def warnings_of(found: Trace) -> tuple[str, str]:
-    """Say that the sets seem to be unrelated, and which links lead nowhere; each empty where it is not so."""
-    return "" if found.related else UNRELATED_SETS, lost_links(found)
+def withdrawn_items(found: Trace) -> str:
+    """Say which items hold no longer, and are neither linked nor missed; empty where all hold."""
+    sides = (("FROM", found.withdrawn_sources), ("TO", found.withdrawn_targets))
+    named = [
+        f"{len(items)} of {name} ({list_first([each.label for each in items], _MOST_NAMED)})"
+        for name, items in sides
+        if items
+    ]
+    return f"Left out, as they say that they are withdrawn: {'; '.join(named)}." if named else ""
+
+
+def warnings_of(found: Trace) -> tuple[str, str, str]:
+    """Say that the sets seem unrelated, what links lead nowhere, what is withdrawn; each empty where it is not so."""
+    return "" if found.related else UNRELATED_SETS, lost_links(found), withdrawn_items(found)
+
+
+def _named(item: TraceItem) -> dict[str, str]:
+    """Name an item; with what people call it, where its id is for programs."""
+    called = {"name": item.name} if item.label != item.id else {}
+    return {"id": item.id, **called, "title": item.title, "citation": item.citation}
 
 
 def _gap(item: TraceItem) -> dict[str, str]:
-    return {"id": item.id, "title": item.title, "citation": item.citation, "verdict": Verdict.NONE.value}
+    return {**_named(item), "verdict": Verdict.NONE.value}
 
 
 def table_of(found: Trace) -> list[list[str]]:
@@ -91,7 +119,7 @@ def as_html(source: str, target: str, found: Trace) -> str:
     verdicts = "".join(f'<span class="count">{counts[each]} {each.value}</span>' for each in Verdict if counts[each])
     gaps = "".join(
         f"<details><summary>Without a link: {len(items)} of {html.escape(name)}</summary><ul>"
-        + "".join(f"<li>{html.escape(each.id)} {html.escape(each.title)}</li>" for each in items)
+        + "".join(f"<li>{html.escape(each.label)} {html.escape(each.title)}</li>" for each in items)
         + "</ul></details>"
         for name, items in ((source, found.untraced_sources), (target, found.untraced_targets))
     )
@@ -109,8 +137,8 @@ def as_html(source: str, target: str, found: Trace) -> str:
 def _html_row(link: TraceLink) -> str:
     evidence = link.evidence
     cells = [
-        html.escape(link.source.id),
-        html.escape(link.target.id),
+        html.escape(link.source.label),
+        html.escape(link.target.label),
         link.verdict.value,
         f"{link.probability:.2f}",
         f"<details><summary>{html.escape(', '.join(evidence.words))}</summary>"

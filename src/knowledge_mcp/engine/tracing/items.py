@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
-from knowledge_mcp.language.identifiers import PUBLIC_NAMES
+from knowledge_mcp.language.identifiers import PUBLIC_NAMES, identifier_key, is_identifier
 from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
@@ -42,9 +42,10 @@ def items_in(reading: ReadDocument, *, met_by: bool = False) -> list[TraceItem]:
 
 def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[TraceItem, Span]]:
     """List the same items, each with the place of its words."""
-    title = reading.record.title if reading.record is not None else reading.name
     if reading.structure.items:
-        return [(declared_item(each, f"{title}, {each.id}"), each.span) for each in reading.structure.items]
+        return [
+            (declared_item(each, _cited(reading, each.span, each.id)), each.span) for each in reading.structure.items
+        ]
     demands = [
         (group, group[0].clause_number or chunk.clause_number or "") for group, chunk in requirements_in(reading)
     ]
@@ -62,10 +63,21 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
     found = [(span, replace(item, beside=said)) for (span, item), said in zip(found, beside, strict=True)]
     found += [(span, TraceItem(each.number or "", each.title, span.of(reading.text), "")) for each, span in clauses]
     if not found:
+        title = reading.record.title if reading.record is not None else reading.name
         found = [(Span(0, len(reading.text)), TraceItem("", title, reading.text, ""))]
     found.sort(key=lambda each: each[0])
-    items = _numbered([item for _, item in found], reading.name)
-    return [(item, span) for item, (span, _) in zip(items, found, strict=True)]
+    ids = own_ids(item.id for _, item in found)
+    return [
+        (replace(item, id=own, citation=_cited(reading, span, item.id)), span)
+        for own, (span, item) in zip(ids, found, strict=True)
+    ]
+
+
+def _cited(reading: ReadDocument, span: Span, identifier: str) -> str:
+    """Say where an item stands: of an ingested document as everywhere, of a file with its id."""
+    if reading.record is not None:
+        return reading.cited(span)
+    return f"{reading.name}, {identifier}" if identifier else reading.name
 
 
 def _clauses(reading: ReadDocument) -> list[tuple[OutlineEntry, Span]]:
@@ -113,6 +125,7 @@ class _Gathering:
         counts = Counter(name for name, _ in demands)
         self.found: list[list[str]] = [[] for _ in demands]
         self._own = {name: place for place, (name, _) in enumerate(demands) if name and counts[name] == 1}
+        self._families = {key[:-1] for key in map(identifier_key, self._own) if len(key) > 1}
         self._places = [place for _, place in demands]
         self._text = reading.text
         self._begun = {each.span.start: each.span.end for each in reading.structure.sections}
@@ -132,9 +145,12 @@ class _Gathering:
         if span.start in self._begun and span.start >= self._scope:
             self._current = None
         label = _LABEL.match(line)
-        if label is not None and (name := label[1].rstrip(".")) in self._own:
+        name = label[1].rstrip(".") if label is not None else ""
+        if name in self._own:
             self._current = self._own[name]
             self._scope = self._begun.get(span.start, 0)
+        elif identifier_key(name)[:-1] in self._families and is_identifier(name):
+            self._current = None  # one that demands nothing, as where it was deleted
         cuts = [span.start, *(self._places[each] for each in starts), span.end]
         for owner, (begin, end) in zip([self._current, *starts], itertools.pairwise(cuts), strict=True):
             if owner is not None:
@@ -195,11 +211,3 @@ def _heading(
     taken_ids.add(name)
     attributes = {"ReqIF.ChapterName": section.title}
     return TraceItem(name, "", "", "", (), attributes, places[-1], HEADING)
-
-
-def _numbered(items: Sequence[TraceItem], citation: str) -> list[TraceItem]:
-    """Give items ids of their own, and say where they stand."""
-    return [
-        replace(each, id=own, citation=f"{citation}, {each.id}" if each.id else citation)
-        for each, own in zip(items, own_ids(each.id for each in items), strict=True)
-    ]

@@ -14,6 +14,7 @@ from knowledge_mcp.engine.tracing.naming import Named, Names
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.requirements.matrices import related
+from knowledge_mcp.language.requirements.withdrawn import is_line_gone, is_said_gone, is_state_gone
 from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -139,6 +140,8 @@ class Trace:
         threshold: probability from which on a proposed link is likely.
         related: False where the two sets have next to nothing to do with each other: proposed links mean nothing then.
         lost: items with the declared links of theirs that lead to no item of either set, or to several.
+        withdrawn_sources, withdrawn_targets: items that say that they hold no longer ("Status: Rejected"): they are
+            neither linked nor missed.
     """
 
     links: tuple[TraceLink, ...]
@@ -147,6 +150,8 @@ class Trace:
     threshold: float
     related: bool = True
     lost: tuple[tuple[TraceItem, str], ...] = ()
+    withdrawn_sources: tuple[TraceItem, ...] = ()
+    withdrawn_targets: tuple[TraceItem, ...] = ()
 
 
 def trace(
@@ -165,6 +170,11 @@ def trace(
     """
     decided = decided or {}
     stated = _Declared(sources, targets)
+    withdrawn = tuple(tuple(each for each in side if _is_withdrawn(each)) for side in (sources, targets))
+    gone = [{each.id for each in side} for side in withdrawn]
+    sources, targets = (
+        [each for each in side if each.id not in left] for side, left in zip((sources, targets), gone, strict=True)
+    )
     declared = {pair for pair in stated.meant if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
@@ -193,6 +203,15 @@ def trace(
         threshold,
         related or bool(declared),
         tuple(stated.lost),
+        *withdrawn,
+    )
+
+
+def _is_withdrawn(item: TraceItem) -> bool:
+    return (
+        any(is_state_gone(name, value) for name, value in item.attributes.items())
+        or is_said_gone(item.text, item.name or item.id)
+        or is_line_gone(item.beside, item.text)
     )
 
 
@@ -223,7 +242,7 @@ class _Declared:
             else:
                 prose += [*table, ""]
         own_names = {item.id, item.name}
-        found = self._names.in_text("\n".join((*prose, item.beside, *item.attributes.values())), 1 - side)
+        found = self._names.in_text(" |\n".join(("\n".join(prose), item.beside, *item.attributes.values())), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         self._link(side, item.id, Named(meant, found.denied - own_names))

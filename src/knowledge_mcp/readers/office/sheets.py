@@ -206,7 +206,7 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
         said = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
         sieve = Sieve(said, all_hidden=is_hidden)
         sheet.reset_dimensions()
-        rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
+        rows = shown_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
         words = [] if is_hidden else [*_drawn(archive, getattr(sheet, "_worksheet_path", ""))]
         yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches, words)
         yield hidden_piece(sieve.hidden)
@@ -219,10 +219,10 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
     )
 
 
-_Row: TypeAlias = tuple[list[str], list["SheetLook | None"]]
+ShownRow: TypeAlias = tuple[list[str], list["SheetLook | None"]]
 
 
-def _new_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: bytes | None) -> Iterator[_Row]:
+def shown_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: bytes | None) -> Iterator[ShownRow]:
     """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
     if formulas is None:
         for row in sheet.iter_rows():
@@ -331,7 +331,7 @@ def _old_pieces(book: Any) -> Iterator[Piece]:
     yield facts(metadata=metadata | {"sheets": ", ".join(names)[:2000]}, warnings=warnings)
 
 
-def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
+def _old_rows(book: Any, sheet: Any) -> Iterator[ShownRow]:
     import xlrd
 
     looks: dict[int, SheetLook | None] = {}

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.language.requirements.matrices import Rows, related
-from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
-from knowledge_mcp.readers.office.sheets_hidden import SheetMarks, scanned
+from knowledge_mcp.readers.office.sheets import ShownRow, shown_rows
+from knowledge_mcp.readers.office.sheets_hidden import SheetLook, SheetMarks, scanned
 from knowledge_mcp.readers.shared.containers import open_archive
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -103,11 +103,12 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         items: list[dict[str, Any]] = []
         others: dict[str, list[list[str]]] = {}
+        looks: dict[int, SheetLook] = {}
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
                 continue
             hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
-            rows = _seen(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS), hidden)
+            rows = _seen(shown_rows(sheet, None, looks, book.loaded_theme), hidden)
             leading = list(itertools.islice(rows, _MOST_LEADING))
             if header_among(leading, columns) is None:
                 others[sheet.title] = [*leading, *itertools.islice(rows, _MOST_RELATED)]
@@ -131,11 +132,13 @@ def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> 
     return items
 
 
-def _seen(rows: Iterable[Sequence[object]], hidden: SheetMarks) -> Iterator[list[str]]:
-    """Write rows of cells without hidden columns; a hidden row is empty, so that rows keep their numbers."""
-    for number, row in enumerate(rows, 1):
-        cells = enumerate(row if number not in hidden.rows else (), 1)
-        yield ["" if cell is None else str(cell).strip() for column, cell in cells if column not in hidden.columns]
+def _seen(rows: Iterable[ShownRow], hidden: SheetMarks) -> Iterator[list[str]]:
+    """Write rows without hidden columns and struck cells; a hidden row is empty, so that rows keep their numbers."""
+    for number, (row, looks) in enumerate(rows, 1):
+        cells = enumerate(zip(row if number not in hidden.rows else (), looks, strict=False), 1)
+        yield [
+            "" if look is not None else cell.strip() for column, (cell, look) in cells if column not in hidden.columns
+        ]
 
 
 def items_of_rows(

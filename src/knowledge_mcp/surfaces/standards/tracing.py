@@ -34,7 +34,7 @@ from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, lost_links
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, lost_links, withdrawn_items
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 if TYPE_CHECKING:
@@ -318,7 +318,11 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     found = _outcome(knowledge, job_request, [source, *targets], call or Call())
     if isinstance(found, _UnderWay):
         return _still_running(TraceResponse, found)
-    warnings = ["" if found["related"] else UNRELATED_SETS, found.get("lost", "")]  # a result of before has none
+    warnings = [
+        "" if found["related"] else UNRELATED_SETS,
+        found.get("lost", ""),
+        found.get("withdrawn", ""),
+    ]  # a result of before has none
     message = " ".join(filter(None, (*warnings, left_out)))
     name, kind = ("gaps", GapFound) if request.gaps else ("links", LinkFound)
     answer = _page_answer(TraceResponse, name, kind, found, request.cursor, message=message)
@@ -341,8 +345,9 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
         | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
         "related": found.related,
         "lost": lost_links(found),
+        "withdrawn": withdrawn_items(found),
         "links": [_link(each).sent() for each in found.links],
-        "gaps": [GapFound.of(each, side=side).sent() for side, each in gaps],
+        "gaps": [GapFound.of(each, side=side, id=each.label).sent() for side, each in gaps],
     }
 
 
@@ -357,8 +362,8 @@ def _items(knowledge: Knowledge, documents: Sequence[str], *, met_by: bool = Fal
 def _link(link: TraceLink) -> LinkFound:
     return LinkFound.of(
         link,
-        source=link.source.id,
-        target=link.target.id,
+        source=link.source.label,
+        target=link.target.label,
         probability=round(link.probability, 2),
         words=", ".join(link.evidence.words),
         from_text=link.evidence.from_text[:_LONGEST],

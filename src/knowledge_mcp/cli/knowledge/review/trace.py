@@ -163,7 +163,7 @@ def _print(found: Trace) -> None:
     print_table(columns, map(_row, found.links), unbroken={"Verdict", "Sure"})
     for name, items in (("FROM", found.untraced_sources), ("TO", found.untraced_targets)):
         if items:
-            ids = ", ".join(each.id for each in items)
+            ids = ", ".join(each.label for each in items)
             say(f"Without a link, of {name} ({len(items)}): {ids}")
     counts = Counter(link.verdict for link in found.links)
     counted = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
@@ -173,5 +173,5 @@ def _print(found: Trace) -> None:
 def _row(link: TraceLink) -> list[Text]:
     words = ", ".join(link.evidence.words)[:_LONGEST]
     style = "dim" if link.verdict is Verdict.UNCERTAIN else ""
-    cells = (link.source.id, link.target.id, link.verdict.value, f"{link.probability:.2f}", words)
+    cells = (link.source.label, link.target.label, link.verdict.value, f"{link.probability:.2f}", words)
     return [render(cell, style) for cell in cells]
