@@ -244,3 +244,34 @@ def test_numbers_in_a_table_have_the_unit_that_stands_above_them(head: str, foun
 def test_a_name_with_its_number_is_evidence() -> None:
     row = report_on("Pump weight: at most 5 t", document=reading("# Data\n\nPump weight: 6 t\n")).rows[0]
     assert [(each.result, each.found) for each in row.checks][:1] == [("not met", "6 t")]
+
+
+@pytest.mark.parametrize(
+    ("demand", "quotes", "results"),
+    [
+        (
+            "The velocity shall be ≤ 1.5 m/s in suction lines and ≤ 2.5 m/s in discharge lines.",
+            ["Suction velocity: 1.2 m/s", "Discharge velocity: 2.8 m/s"],
+            ["met 1.2 m/s", "not met 2.8 m/s"],
+        ),
+        (
+            "Velocities of suction ≤ 1.5 m/s and discharge ≤ 2.5 m/s shall be kept.",
+            ["The velocity in the discharge line is 2.4 m/s.", "Line: suction; Velocity: 1.8 m/s"],
+            ["not met 1.8 m/s", "met 2.4 m/s"],
+        ),
+        (
+            "The supply voltage shall be at least 10 V and the output voltage at most 5 V.",
+            ["Output voltage: 4.8 V"],
+            ["not stated ", "met 4.8 V"],
+        ),
+        ("The voltage shall be between 10 V and 15 V.", ["It has 12 V."], ["met 12 V", "met 12 V"]),
+        ("At least two pumps shall be installed.", ["It runs with one pump out of service."], ["not stated "]),
+        ("At least two pumps shall be installed.", ["One pump is installed."], ["not met One pump"]),
+        ("At least one pump shall be on standby.", ["One pump is on standby."], ["met One pump"]),
+    ],
+)
+def test_each_of_several_limits_is_held_against_the_number_of_what_it_limits(
+    demand: str, quotes: list[str], results: list[str]
+) -> None:
+    found = limit_checks(demand, [(quote, "here") for quote in quotes])
+    assert [f"{each.result.value} {each.found}" for each in found] == results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +17,7 @@ from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in
+from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, telling_apart, words_about
 from knowledge_mcp.language.quantities.reading import Quantity, limits_in
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.collection import DocumentRecord
@@ -73,18 +74,56 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
     """
     found: list[RowCheck] = []
     language = language_of(demand)  # that of quotes of a few words too
-    stated = [(limits_in(quote, language_of(quote) or language), quote, where) for quote, where in evidence]
-    for limit in limits_in(demand, language):
+    is_away = _AWAY.search(demand) is not None
+    stated: list[_Stated] = []
+    for quote, where in evidence:
+        numbers = limits_in(quote, language_of(quote) or language)
+        stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
+    limits = limits_in(demand, language)
+    for limit in limits:
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
         measured = measured_in(demand, limit)
-        told = next(filter(None, (_told(limit, measured, *each) for each in stated)), None)
+        chosen = _of_this(telling_apart(demand, limits, limit), stated)
+        told = next(filter(None, (_told(limit, measured, *each) for each in chosen)), None)
         if told is not None:
             found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
             found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, str(limit)))
     return found
+
+
+_Stated = tuple[Sequence[Quantity], str, str]
+"""Numbers of a quote, the quote, and its citation."""
+
+
+def _of_this(apart: tuple[frozenset[str], frozenset[str]], stated: Sequence[_Stated]) -> Sequence[_Stated]:
+    """Choose the numbers that a limit is about, where a demand has several of one unit: "suction 1.5, discharge 2.5".
+
+    Args:
+        apart: words that stand with this limit alone, and with its rivals alone.
+        stated: the numbers of all quotes.
+    """
+    ours, theirs = apart
+    if not theirs:
+        return stated
+    own: list[_Stated] = []
+    neutral: list[_Stated] = []
+    for numbers, quote, where in stated:
+        said = [(each, words_about(quote, numbers, each)) for each in numbers]
+        own.append(([each for each, words in said if words & ours and not words & theirs], quote, where))
+        neutral.append(([each for each, words in said if words & ours or not words & theirs], quote, where))
+    return own if any(numbers for numbers, _, _ in own) else neutral
+
+
+_AWAY = re.compile(
+    r"\s{1,3}(?:(?:is|are|being|may be|can be|was|were)\s)?(?:out of (?:service|operation|order|use)"
+    r"|not in (?:service|operation|use)|(?:on|in|as) (?:an? )?(?:stand-?by|reserve|maintenance|spare|backup)|stand-?by"
+    r"|failed|stopped|außer Betrieb|in Reserve|hors service|en réserve|fuera de servicio|de reserva)\b",
+    re.IGNORECASE,
+)
+"""What stands behind the number of those that do not count: "with one pump out of service"."""
 
 
 def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: str, where: str) -> RowCheck | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
 from knowledge_mcp.language.quantities.reading import Quantity
@@ -45,6 +46,8 @@ _NOUN = re.compile(r"[^\W\d_]{3,30}")
 _IN_FRONT = re.compile(rf"{_NOUN.pattern}\Z")
 _APART = re.compile(r"[\d;]|[.,]\s")
 """What parts what is measured from what stands before it, as another number does."""
+_STEM = 4
+"""Letters of a word that are kept at least: "lines" is "line"."""
 _SEEN = 90
 """Characters in front of a quantity that are looked at: "clear width of doors in escape routes shall be"."""
 
@@ -70,6 +73,46 @@ def measured_in(sentence: str, quantity: Quantity) -> str:
     leads = _LEADS.search(front)
     noun = _IN_FRONT.search(front[: leads.start()] if leads else front)
     return after or (_telling(noun.group()) if noun else "")
+
+
+_PARTS = re.compile(r"[,;:]\s|\s(?:and|or|but|und|oder|et|ou|y|o)\s", re.IGNORECASE)
+"""What parts the words behind one number from those before the next."""
+
+
+def words_about(sentence: str, numbers: Sequence[Quantity], quantity: Quantity) -> frozenset[str]:
+    """List the beginnings of the words that stand with one of several numbers of a sentence, up to the next ones.
+
+    Args:
+        sentence: the text that the numbers are of.
+        numbers: all that it has, in order.
+        quantity: the one.
+    """
+    before = max((each.end for each in numbers if each.end <= quantity.start), default=0)
+    behind = min((each.start for each in numbers if each.start >= quantity.end), default=len(sentence))
+    front, rest = sentence[before : quantity.start], sentence[quantity.end : behind]
+    cuts = list(_PARTS.finditer(front))
+    if before and cuts:
+        front = front[cuts[0].end() :]
+    cut = _PARTS.search(rest) if behind < len(sentence) else None
+    rest = rest[: cut.start()] if cut is not None else rest
+    words = (match.group().lower() for match in _NOUN.finditer(f"{front} {rest}"))
+    return frozenset(word[: max(_STEM, len(word) - 2)] for word in words if _telling(word))
+
+
+def telling_apart(
+    sentence: str, numbers: Sequence[Quantity], quantity: Quantity
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words that stand with one number alone, and with others of its unit alone: "suction", "discharge".
+
+    Both are empty where the sentence has no other, or nothing tells them apart.
+    """
+    own = words_about(sentence, numbers, quantity)
+    rivals = [
+        words_about(sentence, numbers, each) for each in numbers if each.unit == quantity.unit and each is not quantity
+    ]
+    others = frozenset[str]().union(*rivals)
+    ours, theirs = own - others, others - own
+    return (ours, theirs) if ours and theirs else (frozenset(), frozenset())
 
 
 def _telling(word: str) -> str:
