@@ -18,6 +18,7 @@ from knowledge_mcp.engine.tracing.checking import (
     stated_in,
 )
 from knowledge_mcp.engine.tracing.checks import RowResult, limit_checks
+from knowledge_mcp.engine.tracing.figures import completed
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
 from knowledge_mcp.engine.tracing.readings import ReadDocument
@@ -275,3 +276,12 @@ def test_each_of_several_limits_is_held_against_the_number_of_what_it_limits(
 ) -> None:
     found = limit_checks(demand, [(quote, "here") for quote in quotes])
     assert [f"{each.result.value} {each.found}" for each in found] == results
+
+
+def test_a_least_and_a_most_in_columns_of_their_own_are_limits_whatever_the_sentence_ends_with() -> None:
+    flow, silent = "The flow shall be within these limits.", "The flow shall not leave these limits."
+    row = [("Min", "10"), ("Max", "20"), ("Unit", "m³/h")]
+    assert completed(flow, row) == f"{flow} Min: 10 m³/h; Max: 20 m³/h"
+    assert completed(flow, [("Min", ""), ("Max (bar)", "6")]) == f"{flow} Max: 6 bar"
+    assert completed(flow, [("Priority", "1"), ("Unit", "m³/h")]) == flow
+    assert completed(silent, row) == silent

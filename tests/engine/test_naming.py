@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.tracing.naming import Named, Names
+from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
 
 SYSTEM = {name: name for name in [*(f"SYS-{number}" for number in range(1, 25)), "SYS-12a", "SYS-12b", "SYS-1.2"]}
 
 
-def named(text: str, *names: str, own: tuple[str, ...] = ()) -> Named:
+def named(text: str, *names: str, own: tuple[str, ...] = ()) -> NamedItems:
     """Ask for the names of one set in a text of the other."""
     sides = [{name: name for name in names} if names else SYSTEM, {name: name for name in own}]
-    return Names(sides).in_text(text, 0)
+    return ItemNames(sides).in_text(text, 0)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_ids_of_any_make_are_names() -> None:
 
 
 def test_numbers_alone_are_ids_in_lists_of_links_only() -> None:
-    names = Names([{"1001": "1001", "1002": "1002"}, {}])
+    names = ItemNames([{"1001": "1001", "1002": "1002"}, {}])
     assert names.in_text("1001", 0).meant == set()
     assert names.in_list("1001; 1002", 0) == {"1001", "1002"}
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
-from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.reading import limits_in
+from knowledge_mcp.language.quantities.bounds import NAMED, Bound
+from knowledge_mcp.language.quantities.reading import DENIED, limits_in
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
 _UNIT_ABOVE = re.compile(
@@ -28,6 +28,8 @@ def measured_below(above: str, cell: str) -> tuple[str, str] | None:
 def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
     """Complete a sentence that goes on in the next columns: "The width shall be at least", "800", "mm".
 
+    A least and a most that stand in columns of their own follow it whatever it ends with.
+
     Args:
         words: the sentence, as its cell has it.
         row: what stands above each of the cells behind it, and what it says.
@@ -35,6 +37,8 @@ def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
     Returns:
         The sentence with its figure, "The width shall be at least 800 mm"; as it was where it has an end of its own.
     """
+    if bounds := _bounds(row):
+        return words if DENIED.search(words) else f"{words} {'; '.join(bounds)}"
     for place, (above, cell) in enumerate(row):
         if not _FIGURE.fullmatch(cell):
             continue
@@ -43,6 +47,17 @@ def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
         whole = f"{words} {measured[1]}" if measured is not None else words
         return whole if whole != words and _goes_on(words, whole) else words
     return words
+
+
+def _bounds(row: Sequence[tuple[str, str]]) -> list[str]:
+    """Say the cells below "Min" and "Max" with their unit: "Min: 10 bar"; it may have a column of its own."""
+    unit = next((cell for _, cell in row if _is_unit(cell)), "")
+    found: list[str] = []
+    for above, cell in row:
+        if _FIGURE.fullmatch(cell) and NAMED.match(above):
+            name, value = measured_below(above, cell) or (above, f"{cell} {unit}".strip())
+            found.append(f"{name}: {value}")
+    return found
 
 
 def _is_unit(words: str) -> bool:

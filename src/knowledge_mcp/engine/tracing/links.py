@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from knowledge_mcp.engine.tracing.naming import Named, Names
+from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.requirements.matrices import related
@@ -224,7 +224,7 @@ class _Declared:
         self.lost: list[tuple[TraceItem, str]] = []
         self._sides = (sources, targets)
         self._known = (_by_name(sources), _by_name(targets))
-        self._names = Names(self._known)
+        self._names = ItemNames(self._known)
         for side in (0, 1):
             own = _Cells(self._sides[side], self._known[side])
             for each in check_each(self._sides[side]):
@@ -245,10 +245,10 @@ class _Declared:
         found = self._names.in_text(" |\n".join(("\n".join(prose), item.beside, *item.attributes.values())), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
-        self._link(side, item.id, Named(meant, found.denied - own_names))
+        self._link(side, item.id, NamedItems(meant, found.denied - own_names))
         self.lost += [(item, link) for link, ids in listed if not ids and not self._names.in_list(link, side)]
 
-    def _link(self, side: int, name: str, found: Named) -> None:
+    def _link(self, side: int, name: str, found: NamedItems) -> None:
         for pairs, others in ((self.meant, found.meant), (self.denied, found.denied)):
             pairs.update((other, name) if side else (name, other) for other in others)
 

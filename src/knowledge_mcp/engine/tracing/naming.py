@@ -60,14 +60,14 @@ class _Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedItems:
     """Hold the ids that a text names: those that it means, and those that it says it does not meet."""
 
     meant: set[str] = field(default_factory=set[str])
     denied: set[str] = field(default_factory=set[str])
 
 
-class Names:
+class ItemNames:
     """Find the names of two sets of items in texts. Every text is that of an item of one set.
 
     A name of the item's own set is never taken for one of the other: "SYS-1-2" is no range where it is an item. An id
@@ -87,9 +87,9 @@ class Names:
             self._names[key].append(parsed)
             self._prefixes.update(key[:end] for end in range(1, len(key) + 1))
 
-    def in_text(self, text: str, side: int) -> Named:
+    def in_text(self, text: str, side: int) -> NamedItems:
         """Return the ids of one set that a text names."""
-        found = Named()
+        found = NamedItems()
         known = self._sides[side]
         together: list[tuple[int, int, list[str]]] = []  # names that nothing but "and" or a comma parts
         for each in self._places(text):
@@ -196,7 +196,9 @@ class Names:
             yield from ((each.text, last.end()) for each in named[:1])
 
 
-def _tell(text: str, together: Sequence[tuple[int, int, list[str]]], known: Mapping[str, str], found: Named) -> None:
+def _tell(
+    text: str, together: Sequence[tuple[int, int, list[str]]], known: Mapping[str, str], found: NamedItems
+) -> None:
     """Add what names of one list mean; "SYS-3 and SYS-4 are open" denies both, "SYS-3, SYS-4 (open)" the last."""
     if not together:
         return
