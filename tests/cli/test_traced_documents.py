@@ -273,3 +273,39 @@ def test_items_of_other_tools_are_linked_and_shown_by_what_people_call_them(
     assert linked(knowledge, *sides) == {("_8f3a", "SWR-1")}
     assert json.loads(knowledge("trace", *sides, "--json").out)["links"][0]["from_name"] == "SYS-3"
     assert "SYS-3 (_8f3a)" in knowledge("trace", *sides).out
+
+
+def test_a_quoted_requirement_covers_nothing(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\nSYS-1,The pump shall stop at once.\nSYS-2,The horn shall sound.\n")
+    (tmp_path / "swr.md").write_text(
+        "# Quoted\n\nSYS-1 The pump shall stop at once.\n\n# Needs\n\n"
+        "SWR-1 The horn shall be driven. Covers SYS-2.\n\nSWR-2 The lamp shall blink.\n"
+    )
+    told = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "swr.md"), "--json")
+    answer = json.loads(told.out)
+    assert {each["to"] for each in answer["links"]} <= {"SWR-1", "SWR-2"}
+    assert [each["id"] for each in answer["copies"]] == ["SYS-1"]
+    assert "Left out of TO, as they quote items of FROM (1): SYS-1." in told.err
+    (tmp_path / "next.csv").write_text("ID,Text\nSYS-1,The pump shall stop at once.\nSYS-2,The horn shall sound.\n")
+    edition = json.loads(knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "next.csv"), "--json").out)
+    assert edition["copies"] == []
+
+
+def test_cases_of_a_test_report_are_items_with_what_came_of_them(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "report.xml").write_text(
+        '<?xml version="1.0"?><testsuites><testsuite name="pump">'
+        '<testcase classname="pump.Stop" name="test_SYS_1_stops">'
+        '<properties><property name="requirement" value="SYS-2"/></properties></testcase>'
+        '<testcase classname="pump.Horn" name="sounds [SYS-3]"><failure message="silent">Trace</failure></testcase>'
+        '<testcase classname="pump.Other" name="boots"/></testsuite></testsuites>'
+    )
+    (tmp_path / "other.xml").write_text("<note><p>SYS-4 is met.</p></note>")
+    sides = (str(tmp_path / "sys.csv"), str(tmp_path / "report.xml"))
+    assert linked(knowledge, *sides) == {
+        ("SYS-1", "pump.Stop.test_SYS_1_stops"),
+        ("SYS-2", "pump.Stop.test_SYS_1_stops"),
+        ("SYS-3", "pump.Horn.sounds [SYS-3]"),
+    }
+    assert "sounds [SYS-3] (failed)" in knowledge("trace", *sides, "--json").out
+    assert {one for one, _ in linked(knowledge, sides[0], str(tmp_path / "other.xml"))} == {"SYS-4"}

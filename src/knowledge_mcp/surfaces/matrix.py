@@ -47,6 +47,7 @@ def as_values(found: Trace) -> dict[str, Any]:
             "from": [_named(each) for each in found.withdrawn_sources],
             "to": [_named(each) for each in found.withdrawn_targets],
         },
+        "copies": [_named(each) for each in found.copies],
         "lost": [{"id": item.id, "citation": item.citation, "link": name} for item, name in found.lost],
     }
 
@@ -65,20 +66,24 @@ def lost_links(found: Trace) -> str:
     return f"Declared links that lead to no single item of these sets ({len(found.lost)}): {named}."
 
 
-def withdrawn_items(found: Trace) -> str:
-    """Say which items hold no longer, and are neither linked nor missed; empty where all hold."""
+def items_left_out(found: Trace) -> str:
+    """Say which items are neither linked nor missed, as they hold no longer or are quotes; empty for none."""
     sides = (("FROM", found.withdrawn_sources), ("TO", found.withdrawn_targets))
     named = [
         f"{len(items)} of {name} ({list_first([each.label for each in items], _MOST_NAMED)})"
         for name, items in sides
         if items
     ]
-    return f"Left out, as they say that they are withdrawn: {'; '.join(named)}." if named else ""
+    told = [f"Left out, as they say that they are withdrawn: {'; '.join(named)}."] if named else []
+    if found.copies:
+        copied = list_first([each.label for each in found.copies], _MOST_NAMED)
+        told.append(f"Left out of TO, as they quote items of FROM ({len(found.copies)}): {copied}.")
+    return " ".join(told)
 
 
 def warnings_of(found: Trace) -> tuple[str, str, str]:
-    """Say that the sets seem unrelated, what links lead nowhere, what is withdrawn; each empty where it is not so."""
-    return "" if found.related else UNRELATED_SETS, lost_links(found), withdrawn_items(found)
+    """Say that the sets seem unrelated, what links lead nowhere, what is left out; each empty where it is not so."""
+    return "" if found.related else UNRELATED_SETS, lost_links(found), items_left_out(found)
 
 
 def _named(item: TraceItem) -> dict[str, str]:

@@ -18,6 +18,8 @@ from knowledge_mcp.language.requirements.withdrawn import is_line_gone, is_said_
 from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
+_OF_AN_EDITION = 0.75
+"""Share of items that stand in the other set word for word from which on it is another edition of the document."""
 _UNCERTAIN = 0.5
 """Share of the threshold's probability from which on a pair is still shown, as uncertain."""
 _MOST_WORDS = 8
@@ -142,6 +144,7 @@ class Trace:
         lost: items with the declared links of theirs that lead to no item of either set, or to several.
         withdrawn_sources, withdrawn_targets: items that say that they hold no longer ("Status: Rejected"): they are
             neither linked nor missed.
+        copies: items of the second set that quote one of the first, by its id and word for word: they meet nothing.
     """
 
     links: tuple[TraceLink, ...]
@@ -152,6 +155,7 @@ class Trace:
     lost: tuple[tuple[TraceItem, str], ...] = ()
     withdrawn_sources: tuple[TraceItem, ...] = ()
     withdrawn_targets: tuple[TraceItem, ...] = ()
+    copies: tuple[TraceItem, ...] = ()
 
 
 def trace(
@@ -170,8 +174,9 @@ def trace(
     """
     decided = decided or {}
     stated = _Declared(sources, targets)
-    withdrawn = tuple(tuple(each for each in side if _is_withdrawn(each)) for side in (sources, targets))
-    gone = [{each.id for each in side} for side in withdrawn]
+    withdrawn = [tuple(each for each in side if _is_withdrawn(each)) for side in (sources, targets)]
+    copies = _copies(sources, targets)
+    gone = ({each.id for each in withdrawn[0]}, {each.id for each in (*withdrawn[1], *copies)})
     sources, targets = (
         [each for each in side if each.id not in left] for side, left in zip((sources, targets), gone, strict=True)
     )
@@ -203,8 +208,23 @@ def trace(
         threshold,
         related or bool(declared),
         tuple(stated.lost),
-        *withdrawn,
+        withdrawn[0],
+        withdrawn[1],
+        copies,
     )
+
+
+def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[TraceItem, ...]:
+    """List what of the second set quotes items of the first; none where most ids are the same: of another edition."""
+    known = {each.name or each.id: _said(each) for each in sources}
+    found = tuple(each for each in targets if each.text and known.get(each.name or each.id) == _said(each))
+    return found if len(found) < _OF_AN_EDITION * len(targets) else ()
+
+
+def _said(item: TraceItem) -> list[str]:
+    """List the words of an item without its own id, to tell whether another says the same."""
+    before, _, behind = item.text.partition(item.name or item.id)
+    return _WORD.findall((behind if not _WORD.search(before) else item.text).lower())
 
 
 def _is_withdrawn(item: TraceItem) -> bool:

@@ -41,6 +41,7 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".rst": f"{_HERE}.texts:sphinx_needs",
         ".json": f"{_HERE}.texts:needs_json",
         ".xlsx": f"{_HERE}.tables:workbook",
+        ".xml": f"{_HERE}.results:results",
     }
 )
 """The job for each extension."""

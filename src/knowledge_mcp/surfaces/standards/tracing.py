@@ -34,7 +34,7 @@ from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, lost_links, withdrawn_items
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, items_left_out, lost_links
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     warnings = [
         "" if found["related"] else UNRELATED_SETS,
         found.get("lost", ""),
-        found.get("withdrawn", ""),
+        found.get("left_out", ""),
     ]  # a result of before has none
     message = " ".join(filter(None, (*warnings, left_out)))
     name, kind = ("gaps", GapFound) if request.gaps else ("links", LinkFound)
@@ -345,7 +345,7 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
         | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
         "related": found.related,
         "lost": lost_links(found),
-        "withdrawn": withdrawn_items(found),
+        "left_out": items_left_out(found),
         "links": [_link(each).sent() for each in found.links],
         "gaps": [GapFound.of(each, side=side, id=each.label).sent() for side, each in gaps],
     }

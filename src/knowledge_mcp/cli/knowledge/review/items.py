@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ITEMS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
 _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
-_SOME = frozenset({".rst", ".xlsx"})
+_SOME = frozenset({".rst", ".xlsx", ".xml"})
 """Extensions of files that hold requirements in some cases, and are plain documents otherwise."""
 _MOST_BYTES = 200_000_000
 """Bytes of a file of items, which is read at once: far beyond any set of requirements, and little enough for memory."""
