@@ -349,3 +349,23 @@ def test_letters_of_a_mathematical_font_are_printed_letters_and_no_formula() -> 
     pages.y = 140
     pages.paragraph(SENTENCE)
     assert "The weight wt=8 of the pump, as printed, shall hold." in read(changed(pages.done(), mathematical)).text
+
+
+def test_names_with_low_lines_that_a_narrow_cell_cuts_are_whole() -> None:
+    pages = sheet()
+    rows = [[["SYS_RE", "Q_0012"], ["The pump stops."]], [["SYS_RE", "Q_0013"], ["The horn", "sounds."]],
+            [["SYS_0014", "SYS_0015"], ["Both are short."]]]  # fmt: skip
+    for number, row in enumerate([[["ID"], ["Need"]], *rows]):
+        y = 120 + 30 * number
+        for x, wide, texts in ((LEFT, 52, row[0]), (LEFT + 52, 150, row[1])):
+            box(pages, x, y, wide, 30)
+            for place, text in enumerate(texts):
+                pages.at(x + 4, y + 12 + 12 * place, text)
+    assert tables(read(pages)) == [
+        [
+            ["ID", "Need"],
+            ["SYS_REQ_0012", "The pump stops."],
+            ["SYS_REQ_0013", "The horn sounds."],
+            ["SYS_0014 SYS_0015", "Both are short."],
+        ]
+    ]

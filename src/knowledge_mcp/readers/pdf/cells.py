@@ -6,6 +6,7 @@ Words stay literal and are taken by their places: an item that runs over a side 
 from __future__ import annotations
 
 import itertools
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ _FORM_CELLS = 3
 """Cells from which on a single row between running texts is a table: forms have such rows, with labels in each cell."""
 _NAMED = 0.2
 """Share of a grid's rows with words from which on it has names of its own; all others but a head are figures."""
+_NAME_PART = re.compile(r"[A-Za-z0-9][\w./-]*|_\w+")
 _REPEATED = 80
 """Characters up to which a cell that spans rows is repeated in each: a name, not a text; as in Word tables."""
 
@@ -400,7 +402,7 @@ def _row(
     own = False
     for at in begun:
         cell = grid.cells[at]
-        text = "\n".join(line.text for line in lines.get(at, ()))
+        text = _text_of(lines.get(at, ()), cell)
         if text:
             own = True
             texts[columns.index(cell.column)] = text
@@ -410,6 +412,28 @@ def _row(
         if own and row < end and text and not texts[columns.index(column)]:
             texts[columns.index(column)] = text
     return texts
+
+
+def _text_of(lines: Sequence[Line], cell: RuledCell) -> str:
+    """Join the lines of a cell, without a break where a name was cut that has no place to break: "SYS_RE", "Q_0012"."""
+    text = "".join(
+        line.text + ("" if _is_cut(line, following, cell) else "\n") for line, following in itertools.pairwise(lines)
+    )
+    return text + (lines[-1].text if lines else "")
+
+
+def _is_cut(line: Line, following: Line, cell: RuledCell) -> bool:
+    """Tell whether a name with low lines goes on: it fills the cell, and has no number yet or goes on with digits."""
+    word, rest = line.text.strip(), following.text.split(" ", 1)[0].rstrip(",;.")
+    if _NAME_PART.fullmatch(word) is None or _NAME_PART.fullmatch(rest) is None:
+        return False
+    if word.endswith("_"):
+        return True
+    left, _, right, _ = cell.box
+    if "_" not in word + rest or line.x1 + line.size < right - max(0.0, line.x0 - left):
+        return False
+    has_number = any(map(str.isdigit, word))
+    return rest.isdigit() and word[-1].isdigit() if has_number else any(map(str.isdigit, rest))
 
 
 def _lines(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> Iterator[Line]:
