@@ -63,6 +63,7 @@ def test_the_table_names_links_and_gaps(knowledge: Command, sides: tuple[str, st
     done = knowledge("trace", *sides)
     assert "t_audit" in done.out
     assert "Without a link, of FROM (1): REQ-3" in done.out
+    assert "FROM: 0 of 3 with a declared link, 2 likely only, 1 without." in done.out
     assert "2 likely" in done.err
 
 

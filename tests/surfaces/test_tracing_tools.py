@@ -101,6 +101,7 @@ def test_links_and_what_has_none_are_listed(world: World) -> None:
     best = answer["links"][0]
     assert (best["from"], best["to"], best["verdict"]) == ("1#1", "1#1", "likely")
     assert "tank" in best["words"]
+    assert answer["summary"]["from_with_declared"] == 0
     gaps = ask(world, "knowledge_trace", **{"from": "pumps", "to": "*"}, gaps=True)
     assert {"side": "from", "id": "1#3", "citation": "Pumps, 1 Pump, line 9 [pumps.md]"} in gaps["gaps"]
     assert "links" not in gaps

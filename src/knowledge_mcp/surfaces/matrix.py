@@ -24,6 +24,7 @@ def as_values(found: Trace) -> dict[str, Any]:
     warning = {} if found.related else {"warning": UNRELATED_SETS}
     return warning | {
         "threshold": round(found.threshold, 4),
+        "coverage": coverage_of(found),
         "links": [
             {
                 "from": link.source.id,
@@ -50,6 +51,25 @@ def as_values(found: Trace) -> dict[str, Any]:
         "copies": [_named(each) for each in found.copies],
         "lost": [{"id": item.id, "citation": item.citation, "link": name} for item, name in found.lost],
     }
+
+
+def coverage_of(found: Trace) -> dict[str, dict[str, int]]:
+    """Count the items of each side: all, those with a declared link, those with likely ones only, those with none."""
+    sure = [link for link in found.links if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
+    counted: dict[str, dict[str, int]] = {}
+    for side, untraced in (("from", found.untraced_sources), ("to", found.untraced_targets)):
+        linked: dict[str, bool] = {}
+        for link in sure:
+            own = (link.source if side == "from" else link.target).id
+            linked[own] = linked.get(own, False) or link.verdict is Verdict.DECLARED
+        declared = sum(linked.values())
+        counted[side] = {
+            "items": len(linked) + len(untraced),
+            "declared": declared,
+            "likely": len(linked) - declared,
+            "none": len(untraced),
+        }
+    return counted
 
 
 def _called(link: TraceLink) -> dict[str, str]:

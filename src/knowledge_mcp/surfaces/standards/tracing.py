@@ -34,7 +34,7 @@ from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, items_left_out, lost_links
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, coverage_of, items_left_out, lost_links
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 if TYPE_CHECKING:
@@ -188,7 +188,9 @@ class _Paged(Response):
 class TraceResponse(_Paged):
     """Answer of `knowledge_trace`."""
 
-    summary: dict[str, int] = Field(default={}, description="Links by verdict, items without a link by side.")
+    summary: dict[str, int] = Field(
+        default={}, description="Links by verdict; items a side with a declared link, and with none."
+    )
     links: list[LinkFound] = Field(default=[], description="In the order of `from`, the best of each first.")
     gaps: list[GapFound] = Field(default=[])
 
@@ -339,6 +341,7 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
     found = trace(sources, targets, linker, decided)
     counts = Counter(link.verdict for link in found.links)
     verdicts = {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+    verdicts |= {f"{side}_with_declared": count["declared"] for side, count in coverage_of(found).items()}
     gaps = [("from", each) for each in found.untraced_sources] + [("to", each) for each in found.untraced_targets]
     return {
         "summary": verdicts

@@ -85,10 +85,11 @@ def trace_command(
     """Trace requirements to what meets, refines or tests them: declared links first, then proposed ones, and the gaps.
 
     FROM and TO are JSON Lines, JSON, CSV or XLSX files of items with `id`, `title` and `text`; ReqIF, StrictDoc,
-    Doorstop and sphinx-needs, whose declared links count; folders of documents or of a repository's code or tests, one
-    item a file that has no identified requirements; documents; ids of ingested documents; or all documents of a
-    collection. Nothing need be ingested. What names an item ("Satisfies: REQ-1 to REQ-5", a row of a matrix) is linked.
-    Probabilities hold for two sets that belong together.
+    Doorstop and sphinx-needs, whose declared links count; reports of JUnit and NUnit, an item a test case; folders of
+    documents or of a repository's code or tests, one item a file that has no identified requirements; documents; ids of
+    ingested documents; or all documents of a collection. Nothing need be ingested. What names an item ("Satisfies:
+    REQ-1 to REQ-5", a cross in a matrix) is linked; what says that it is withdrawn, or quotes an item of FROM, is left
+    out and named. Probabilities hold for two sets that belong together.
 
     Example: knowledge trace srs.csv src/ --html matrix.html
 
@@ -165,6 +166,10 @@ def _print(found: Trace) -> None:
         if items:
             ids = ", ".join(each.label for each in items)
             say(f"Without a link, of {name} ({len(items)}): {ids}")
+    for side, count in matrix.coverage_of(found).items():
+        likely = f", {count['likely']} likely only" if count["likely"] else ""
+        declared = f"{count['declared']} of {count['items']} with a declared link"
+        say(f"{side.upper()}: {declared}{likely}, {count['none']} without.")
     counts = Counter(link.verdict for link in found.links)
     counted = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     notify(f"{counted or 'No links'}. A link is likely from {found.threshold:.2f} on.")
