@@ -63,6 +63,12 @@ def note_marks(text: str) -> list[str]:
     return _NOTE_MARKS.findall(text)
 
 
+def begins_note(text: str) -> str:
+    """Return the mark that a note begins with, alone before its words; empty for what is no note."""
+    found = _NOTE_MARKS.match(text)
+    return found[0] if found is not None and text[found.end() : found.end() + 1].isspace() else ""
+
+
 def without_note_marks(sentence: str) -> str:
     """Leave out the marks that lead to footnotes: "[^2]", and a raised number behind a word."""
     return _NOTE_MARKS.sub("", sentence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +12,7 @@ from knowledge_mcp.engine.core.designations import Designation, designations
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.language.force import Convention, detect_convention
 from knowledge_mcp.language.identifiers import heading_identifier
+from knowledge_mcp.language.printed import begins_note, note_marks
 from knowledge_mcp.model.chunk import Chunk, Definition
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -39,6 +41,8 @@ _PLACE = re.compile(
 )
 
 
+_LONGEST_MARK = 50
+"""Characters of a paragraph in which the mark of a note that it begins with stands."""
 _NAMED_EDITION = re.compile(
     r"(?<![\w-])(?P<name>(?=[\w-]{0,30}[A-Z])[A-Za-z][\w-]{1,30})\)?,?\s+(?:[Vv]ersion\s+|v)?\d+\.\d+(?![\w])"
 )
@@ -72,7 +76,7 @@ class Clause:
         index: position in `Edition.clauses`.
         file: name of its document within the edition.
         number: clause number, or the identifier that its heading opens with; empty where there is none.
-        heading: its title without either; empty for what stands before a document's first heading.
+        heading: its title without either; the document's, or empty, for what stands before its first heading.
         level: depth from 1; 0 before the first heading.
         parent: index of the clause that holds it, None at the top of a document.
         text: its own words.
@@ -172,7 +176,8 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     if before.of(part.text).strip():
         has_lines = any(each.line for each in part.sections) or any(each.lines for each in part.chunks)
         line = 1 if has_lines else None
-        found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, line, None, ()))
+        title, text = _titled(before.of(part.text).strip(), part.title)
+        found.append(Clause(first, part.file, "", title, 0, None, text, before, line, None, ()))
     for position, entry in enumerate(check_each(part.sections)):
         begin = heading_end(part.text, entry)
         span = Span(begin, max(begin, min(starts[position + 1], entry.span.end)))
@@ -197,7 +202,39 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         open_ones.append(clause)
         found.append(clause)
     _share_out(part.chunks, found, [0] * (len(found) > len(part.sections)) + starts[:-1])
+    _bring_notes(found)
     return found
+
+
+_PARAGRAPHS = "\n\n"
+
+
+def _bring_notes(clauses: Sequence[Clause]) -> None:
+    """Put notes that stand below other clauses, as at the end of a page or a document, into what refers to them."""
+    citing: defaultdict[str, list[int]] = defaultdict(list)
+    notes: list[tuple[int, str, str]] = []
+    for place, clause in enumerate(clauses):
+        for paragraph in clause.text.split(_PARAGRAPHS):
+            mark = begins_note(paragraph[:_LONGEST_MARK])
+            if mark:
+                notes.append((place, mark, paragraph))
+            else:
+                for each in note_marks(paragraph):
+                    citing[each].append(place)
+    for place, mark, paragraph in notes:
+        homes = citing[mark]
+        if homes and place not in homes:
+            home = homes[max(bisect_right(homes, place) - 1, 0)]
+            left = clauses[place].text.split(_PARAGRAPHS)
+            left.remove(paragraph)
+            clauses[place].text = _PARAGRAPHS.join(left).strip()
+            clauses[home].text = f"{clauses[home].text}{_PARAGRAPHS}{paragraph}"
+
+
+def _titled(text: str, title: str) -> tuple[str, str]:
+    """Part the document's title from what stands before its first heading, which it begins; empty where it does not."""
+    first, _, rest = text.partition("\n")
+    return (title, rest.strip()) if title and " ".join(first.split()) == title else ("", text)
 
 
 def _named(entry: OutlineEntry) -> tuple[str, str]:

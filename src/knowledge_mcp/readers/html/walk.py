@@ -17,6 +17,7 @@ from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.completed import complete
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
+from knowledge_mcp.readers.html.notes import NOTE_MARK, is_note_mark, mark_notes
 from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
@@ -52,7 +53,6 @@ _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _LINKS = ("http://", "https://", "mailto:", "#")
 _XHTML = b"http://www.w3.org/1999/xhtml"
 _BULLET = "•"
-_EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
@@ -127,6 +127,7 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
     found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
     lists_of_tables(root)
     languages_of_tables(root)
+    mark_notes(root)
     walk = _Walk(_joined(base, found or ""), line_of)
     for event, element in etree.iterwalk(root, events=("start", "end")):
         tag = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
@@ -293,7 +294,8 @@ class _Walk:
             self._put(rich_piece(BlockKind.QUOTE, rich))
         elif self._lists:
             marker, self._marker = self._marker, ""
-            self._put(rich_piece(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1))
+            kind = BlockKind.FOOTNOTE if marker.startswith(NOTE_MARK) else BlockKind.LIST_ITEM
+            self._put(rich_piece(kind, rich, marker=marker, depth=len(self._lists) - 1))
         else:
             self._put(rich_piece(BlockKind.PARAGRAPH, rich))
 
@@ -462,8 +464,7 @@ def _place(tag: str, element: Element) -> str:
     """Tell whether an element raises or lowers its words: a mark of a note is raised by whatever stylesheet."""
     if tag in {"sup", "sub"}:
         return tag
-    is_mark = tag == "a" and "noteref" in f"{element.get(_EPUB_TYPE) or ''} {element.get('role') or ''}"
-    return "sup" if is_mark else ""
+    return "sup" if is_note_mark(element) else ""
 
 
 def _joined(base: str, href: str) -> str:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from knowledge_mcp.language.openings import Opening, mark_alone, opening_of
-from knowledge_mcp.language.printed import note_marks
+from knowledge_mcp.language.printed import RAISED, note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
+_RAISED = re.compile(rf"(?<=[^\W\d])[{RAISED}]+")
 _MARGIN = 1.0
 """Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
 _MOST_GAP = 3.0
@@ -237,12 +238,13 @@ class _Stream:
         self._form = ""  # of the last item's mark: "(a)" for "(b)"
         self._cited: list[_Open] = []  # notes of a page, until what cites them is written
         self._footnotes: list[_Open] = []  # those that nothing cites
+        self._clear: set[str] = set()  # marks of notes on the page that nothing else can be
 
     def run(self) -> Iterator[dict[str, Any]]:
         for item in self._items():
             yield item
             text = str(item.get("text") or item.get("printed", ""))
-            for note in [each for each in self._cited if _is_cited(each, text)]:
+            for note in [each for each in self._cited if self._is_cited(each, text)]:
                 self._cited.remove(note)
                 mark = raised_or_lowered(note.opening.marker, "superscript")
                 note.text = mark + note.text.removeprefix(note.opening.marker)
@@ -252,6 +254,7 @@ class _Stream:
     def _items(self) -> Iterator[dict[str, Any]]:
         for page in self._pages:
             notes = self._footnote_lines(page)
+            self._clear = {mark for line in page.lines if id(line) not in notes for mark in note_marks(line.text)}
             self._take_footnotes(line for line in page.lines if id(line) in notes)
             for element in page.elements:
                 if isinstance(element, Table):
@@ -265,8 +268,8 @@ class _Stream:
                 elif id(element) not in self._inside:
                     yield from self._line(element)
             text = self._open.text if self._open is not None else ""
-            self._footnotes += [each for each in self._cited if not _is_cited(each, text)]
-            self._cited = [each for each in self._cited if _is_cited(each, text)]
+            self._footnotes += [each for each in self._cited if not self._is_cited(each, text)]
+            self._cited = [each for each in self._cited if self._is_cited(each, text)]
         yield from self._close()
 
     # ---- headings
@@ -400,11 +403,11 @@ class _Stream:
             opening = Opening(BlockKind.FOOTNOTE, marker)
             self._cited.append(_Open(opening, line.text, line, line.x0, [line.page], Extent([line])))
 
-
-def _is_cited(note: _Open, text: str) -> bool:
-    """Tell whether a text has the mark of a note, raised behind a word."""
-    number = unicodedata.normalize("NFKC", note.opening.marker)
-    return number.isdigit() and raised_or_lowered(number, "superscript") in note_marks(text)
+    def _is_cited(self, note: _Open, text: str) -> bool:
+        """Tell whether a text has the mark of a note: a raised number that is no power, or the only one on the page."""
+        number = unicodedata.normalize("NFKC", note.opening.marker)
+        mark = raised_or_lowered(number, "superscript") if number.isdigit() else ""
+        return bool(mark) and (mark in note_marks(text) or (mark not in self._clear and mark in _RAISED.findall(text)))
 
 
 def _mark(text: str) -> Opening | None:

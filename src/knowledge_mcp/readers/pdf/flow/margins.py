@@ -16,6 +16,8 @@ _FLUSH = 3.0
 _PAGES = 0.5
 """Share of the pages with text that bear such numbers in a document whose lines are numbered."""
 _STEPS = frozenset({1, 2, 5, 10})
+_SPARSE = frozenset({5, 10})
+"""Steps that paragraphs do not count by: one page with enough of them tells what a few on the others are."""
 _NUMBER = re.compile(r"\s*(?P<number>\d{1,6})(?:\s+(?P<rest>\S.*)|\s*)", re.DOTALL)
 """A number alone, or with the words of its line, which the parser joins to it where they stand close."""
 
@@ -25,11 +27,13 @@ _Numbers = list[tuple["TextItem", re.Match[str]]]
 def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
     """Take the numbers of lines out of the margins of pages that follow one another; none where few pages have them."""
     found = [_line_numbers(page.text_items) for page in pages]
+    if any(found) and all(_step(many) in _SPARSE for many in found if many):
+        found = [many or _line_numbers(page.text_items, 1) for page, many in zip(pages, found, strict=True)]
     written = sum(bool(page.text_items) for page in pages)
     if sum(map(bool, found)) < max(1.0, _PAGES * written):
         return
     for page, many in zip(pages, found, strict=True):
-        numbers = many or _line_numbers(page.text_items, 1)
+        numbers = many or _line_numbers(page.text_items, 2)
         gone = {id(item) for item, match in numbers if not match["rest"]}
         page.text_items = [item for item in page.text_items if id(item) not in gone]
         for item, match in numbers:
@@ -55,12 +59,7 @@ def _line_numbers(items: Sequence[TextItem], fewest: int = _FEWEST) -> _Numbers:
         [pair for pair in joined if not pair[1]["rest"]],
         [pair for pair in read if id(pair[0]) in behind],
     ):
-        if (
-            len(some) > 1
-            and len(some) >= fewest
-            and _are_flush([item for item, _ in some if item in lone])
-            and _count_up(some)
-        ):
+        if len(some) >= fewest and _are_flush([item for item, _ in some if item in lone]) and _count_up(some):
             return some
     return []
 
@@ -70,13 +69,27 @@ def _are_flush(items: Sequence[TextItem]) -> bool:
     return any(max(side) - min(side) <= _FLUSH for side in edges)
 
 
+def _ordered(numbers: _Numbers) -> list[str]:
+    return [match["number"] for _, match in sorted(numbers, key=lambda pair: pair[0].y)]
+
+
+def _step(numbers: _Numbers) -> int:
+    """Tell by how much numbers go up from the first to the second; a single one tells by none."""
+    ordered = _ordered(numbers)
+    return int(ordered[1]) - int(ordered[0]) if len(ordered) > 1 else 0
+
+
 def _count_up(numbers: _Numbers) -> bool:
-    """Tell numbers that go up by one step; the parser joins those that stand close above each other ("2728")."""
-    ordered = [match["number"] for _, match in sorted(numbers, key=lambda pair: pair[0].y)]
-    due = int(ordered[0])
-    step = int(ordered[1]) - due
+    """Tell numbers that go up by one step; the parser joins those that stand close above each other ("2728").
+
+    A single one, which only counts where others tell what it is, is a multiple of five.
+    """
+    ordered, step = _ordered(numbers), _step(numbers)
+    if len(ordered) == 1:
+        return int(ordered[0]) % min(_SPARSE) == 0
     if step not in _STEPS:
         return False
+    due = int(ordered[0])
     for digits in ordered:
         at = 0
         while at < len(digits) and digits.startswith(str(due), at):
