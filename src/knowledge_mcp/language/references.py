@@ -383,11 +383,11 @@ def _listed(
     for (before, one), (behind, other) in itertools.pairwise(tuple(found)):
         if _RANGE.fullmatch(text, before.end, behind.start):
             passed = Span(before.start, behind.end)
-            found += [(passed, each) for each in _between(one, other) if there is None or each in there]
+            found += [(passed, each) for each in numbers_between(one, other) if there is None or each in there]
     return found
 
 
-def _between(one: str, other: str) -> Iterator[str]:
+def numbers_between(one: str, other: str) -> Iterator[str]:
     """Yield the numbers between two that differ in their last part: 5.4 and 5.5 of "5.3 to 5.6"; B of "A to C"."""
     if len(one) == len(other) == 1 and one.isalpha() and other.isalpha():
         yield from map(chr, range(ord(one) + 1, ord(other)))

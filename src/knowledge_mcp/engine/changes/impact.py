@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -15,6 +15,7 @@ from typing import Protocol
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
+from knowledge_mcp.engine.changes.naming import clauses_beside
 from knowledge_mcp.engine.changes.wording import plain
 from knowledge_mcp.engine.core.designations import (
     Designation,
@@ -25,6 +26,7 @@ from knowledge_mcp.engine.core.designations import (
     names_of,
 )
 from knowledge_mcp.language.identifiers import is_identifier
+from knowledge_mcp.language.openings import caption_label, caption_target
 from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -32,19 +34,6 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import In, NotIn, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.support.checkpoints import check_each
 
-_CLAUSE = re.compile(
-    r"[,;]?[ \n](?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})\b"
-    r"|,[ \n](?P<bare>[A-Z]?\d{0,3}(?:\.\d{1,3}){1,8})(?![\w%]|[.,]\d|[ \n](?:[a-zµ°Ω]{1,3}|[A-Z])\b)",
-    re.IGNORECASE,
-)
-"""A clause behind its document's name; a number alone is one where it has parts and no unit: "ACME 100:2018, 5.2"."""
-_CLAUSE_OF = re.compile(
-    r"\b(?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})"
-    r"[ \n](?:of|in)[ \n](?:the[ \n])?\Z",
-    re.IGNORECASE,
-)
-_LONGEST_BEFORE = 60
-"""Characters before a document's name in which "clause 5.2 of the" stands."""
 _PAGE, _MOST = 100, 1_000
 """Passages of one search, and of all searches for one name: as far as a search reaches."""
 _MOST_IDENTIFIERS = 500
@@ -162,7 +151,7 @@ class _Search:
 
     def look_for_references(self, chunk: Chunk, citation: str, kind: str) -> None:
         """Take the references of a passage to the document; where they name no clause, by what their sentence names."""
-        for link, designation, clause in _referring(chunk):
+        for link, designation, clause in _referring(chunk, self._numbered):
             if all(each.is_part for each in self._directory.alike(designation)):
                 continue
             if not kind:
@@ -200,26 +189,47 @@ class _Search:
                 self.found.setdefault((chunk.document_id, span.start, subject.name), touched)
 
 
-def _referring(chunk: Chunk) -> Iterator[tuple[Reference, Designation, str]]:
-    """Yield the references to other documents in a passage, and what else in it has the form of a designation."""
+def _referring(chunk: Chunk, known: Collection[str]) -> Iterator[tuple[Reference, Designation, str]]:
+    """Yield the references to other documents in a passage, and what else in it has the form of a designation.
+
+    Each clause that is named is one; `known` are those of the document whose editions are compared.
+    """
+    named = [
+        (designation, Span(chunk.span.start + start, chunk.span.start + end))
+        for designation, start, end in mentions_at(chunk.content)
+    ]
     read: list[Span] = []
     for link in chunk.links:
         target = designation_of(link.target) if link.kind is ReferenceKind.DOCUMENT else None
-        if target is not None:
-            read.append(link.span)
+        if target is None:
+            continue
+        read.append(link.span)
+        at = next((span for _, span in named if span.overlaps(link.span)), None)
+        beside = _with_clauses(chunk, at, known) if at is not None else []
+        if len(beside) > 1 or not target[1]:
+            yield from ((reference, target[0], clause) for reference, clause in beside)
+        if not beside or (target[1] and len(beside) == 1):
             yield link, *target
-    for designation, start, end in mentions_at(chunk.content):
-        span = Span(chunk.span.start + start, chunk.span.start + end)
+    for designation, span in named:
         if not any(span.overlaps(each) for each in read):
-            before = _CLAUSE_OF.search(chunk.content[max(start - _LONGEST_BEFORE, 0) : start])
-            behind = _CLAUSE.match(chunk.content, end)
-            text = f"{before.group() if before else ''}{chunk.content[start : behind.end() if behind else end]}"
-            clause = before["clause"] if before else (behind["clause"] or behind["bare"]) if behind else ""
-            yield Reference(text, ReferenceKind.DOCUMENT, text, span), designation, clause
+            yield from ((link, designation, clause) for link, clause in _with_clauses(chunk, span, known))
+
+
+def _with_clauses(chunk: Chunk, name: Span, known: Collection[str]) -> list[tuple[Reference, str]]:
+    """List the clauses that stand beside a document's name in a passage, each with its reference; one without any."""
+    start, end = name.start - chunk.span.start, name.end - chunk.span.start
+    first, last, clauses = clauses_beside(chunk.content, start, end, known)
+    text = chunk.content[first:last]
+    return [
+        (Reference(text, ReferenceKind.DOCUMENT, f"{text} {clause}", name), clause) for clause in clauses or [""]
+    ]
 
 
 def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
-    """Map clause numbers to what became of the clause; the old edition's numbers win: references were made to them."""
+    """Map clause numbers, tables and figures to what became of the clause.
+
+    The old edition's numbers win: references were made to them.
+    """
     found: dict[str, ClauseChange] = {}
     for each in changes:
         if each.link.new is not None and each.link.new.number:
@@ -227,7 +237,19 @@ def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
     for each in changes:
         if each.link.old is not None and each.link.old.number:
             found[each.link.old.number] = each
+        for clause in filter(None, (each.link.old, each.link.new)):
+            for target in _captioned(clause.text):
+                found.setdefault(target, each)
     return found
+
+
+def _captioned(text: str) -> Iterator[str]:
+    """Yield what tables and figures in a text are called, as references name them: "Table 3"."""
+    for line in text.split("\n"):
+        label = caption_label(line)
+        target = caption_target(label) if label else None
+        if target is not None:
+            yield target[1]
 
 
 def _naming(
@@ -328,8 +350,12 @@ def _touched(
 
 
 def _sentence(chunk: Chunk, place: Span) -> str:
-    """Return the sentence of a passage that holds a place of its document."""
+    """Return the sentence of a passage that holds a place of its document, or the row of a table."""
     start = max(place.start - chunk.span.start, 0)
+    first, last = chunk.content.rfind("\n", 0, start) + 1, chunk.content.find("\n", start)
+    line = chunk.content[first : last if last >= 0 else None].strip()
+    if line.startswith("|"):
+        return line
     span = Span(start, min(max(place.end - chunk.span.start, start), len(chunk.content)))
     return sentence_around(chunk.content, span, Span(0, len(chunk.content))).of(chunk.content)
 

@@ -109,7 +109,7 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
         warnings.append("Text in pictures is not read.")
     if walk.objects.unread:
         warnings.append("Embedded objects, such as charts, are not read.")
-    yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
+    yield facts(title=properties.pop("title", "") or walk.title, metadata=properties, warnings=warnings)
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ class _Objects:
 
 
 class _Walk:
-    """Write the blocks of a body; `hidden` counts what nobody sees."""
+    """Write the blocks of a body; `hidden` counts what nobody sees, `title` is the first paragraph in its style."""
 
     def __init__(self, outline: HeadingNumbers, lists: Lists, looks: OdtLooks, objects: _Objects) -> None:
         self._outline = outline
@@ -149,6 +149,7 @@ class _Walk:
         self._looks = looks
         self.objects = objects
         self.hidden: Counter[str] = Counter()
+        self.title = ""
         self._notes: list[Piece] = []
 
     def blocks(self, parent: Element, depth: int, item: _Item | None = None) -> Iterator[Piece]:
@@ -180,6 +181,8 @@ class _Walk:
     def _paragraph(self, element: Element, item: _Item | None) -> Piece:
         rich = self._inline(element)
         if item is None:
+            if not self.title and self._looks.is_title(element):
+                self.title = " ".join(rich.text.split())
             return rich_piece(BlockKind.PARAGRAPH, rich)
         written = rich_piece(BlockKind.LIST_ITEM, rich, marker=item.label or "", depth=item.within.level - 1)
         if not rich.is_blank:

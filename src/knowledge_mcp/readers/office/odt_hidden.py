@@ -109,6 +109,12 @@ class OdtLooks:
             return look
         return OdtLook(ground=self._behind(element)).over(look)
 
+    def is_title(self, element: Element) -> bool:
+        """Tell whether a paragraph has the style of the document's title, or one that is made from it."""
+        name = element.get(f"{_TEXT}style-name", "")
+        names = (style.get(f"{_STYLE}name") for style in self._line("paragraph", name))
+        return "Title" in (name, *names)
+
     def span(self, element: Element) -> OdtLook:
         """Return what a span's style says."""
         return self._style_of("text", element.get(f"{_TEXT}style-name", ""))
