@@ -58,6 +58,11 @@ def _masked(match: re.Match[str]) -> str:
     return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
 
 
+def note_mark_places(text: str) -> list[tuple[int, int]]:
+    """List where the marks that lead to footnotes begin and end."""
+    return [found.span() for found in _NOTE_MARKS.finditer(text)]
+
+
 def note_marks(text: str) -> list[str]:
     """List the marks that lead to footnotes: "[^2]", and a raised number behind a word or before the note."""
     return _NOTE_MARKS.findall(text)

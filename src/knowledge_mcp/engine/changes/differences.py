@@ -237,22 +237,29 @@ class _Told:
     """Tell which other words of a sentence are those of a definition or of references that changed."""
 
     def __init__(self, changes: Sequence[TextChange]) -> None:
-        self._definitions: list[tuple[str, str]] = []
+        self._definitions: list[tuple[str, str, str]] = []
         self._references: list[tuple[str, str]] = []
         for each in changes:
             if each.kind is ChangeType.DEFINITION:
-                self._definitions.append((plain(each.before), plain(each.after)))
+                self._definitions.append(
+                    (plain(each.before), plain(each.after), plain(f"{each.old_text} {each.new_text}"))
+                )
             else:
                 self._references.append((f" {plain(each.before)} ", f" {plain(each.after)} "))
 
     def has(self, change: TextChange) -> bool:
-        """Tell whether a change of words is told already; a requirement that came or went never is."""
-        if change.kind is not ChangeType.WORDS or change.requirement:
+        """Tell whether a change of words is told already, or one of force in a definition, where it has none.
+
+        A requirement that came or went never is.
+        """
+        if change.requirement or change.kind not in {ChangeType.WORDS, ChangeType.FORCE}:
             return False
         if self._definitions:
             old, new = plain(change.old_text), plain(change.new_text)
-            if any(_is_of(old, new, before, after) for before, after in self._definitions if before and after):
+            if any(_is_of(old, new, *each) for each in self._definitions):
                 return True
+        if change.kind is ChangeType.FORCE:
+            return False
         return bool(change.old_text and change.new_text) and all(
             any(not piece or f" {piece} " in each[side] for each in self._references)
             for side, words in enumerate((change.before, change.after))
@@ -260,11 +267,20 @@ class _Told:
         )
 
 
-def _is_of(old: str, new: str, before: str, after: str) -> bool:
-    """Tell whether a sentence is part of a definition that changed, or holds it and has changed nowhere else."""
-    if old in before and new in after:
-        return True
-    return before in old and after in new and old.replace(before, "", 1) == new.replace(after, "", 1)
+def _is_of(old: str, new: str, before: str, after: str, terms: str) -> bool:
+    """Tell whether a sentence is part of a definition that changed, or holds it and has changed nowhere else.
+
+    One that came or went holds its term at most beside it.
+    """
+    if before and after:
+        return (old in before and new in after) or (
+            before in old and after in new and old.replace(before, "", 1) == new.replace(after, "", 1)
+        )
+    sentence, meaning = (old, before) if before else (new, after)
+    if old and new:
+        return False
+    beside = sentence.replace(meaning, " ", 1) if meaning in sentence else ""
+    return sentence in meaning or (meaning in sentence and set(beside.split()) <= set(terms.split()))
 
 
 class _Relations:

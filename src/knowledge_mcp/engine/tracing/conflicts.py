@@ -19,7 +19,7 @@ from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
-from knowledge_mcp.language.printed import places_in
+from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.dates import DATE, day_of
 from knowledge_mcp.language.quantities.reading import Quantity, denied, quantities
@@ -53,7 +53,7 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 """What points to a thing that stands elsewhere: such a sentence is only compared with those of its own place."""
-_ENUMERATOR = re.compile(r"(?:\A|(?<=:))\s{0,3}\(?(?:\d{1,3}|[a-z])[.)](?=\s|\Z)")
+_ENUMERATOR = re.compile(r"(?:\A\s{0,3}|(?<=:)\s{1,3})\(?(?:\d{1,3}|[a-z])[.)](?=\s)")
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|where|wherever|unless|until|while|during|except|before|after|in case|only|provided"
     r"|otherwise)\b",
@@ -69,6 +69,10 @@ _CODE = re.compile(
 _DENIES_BEFORE = re.compile(r"\b(?:ne\s|n['’]|no\s|non\s|não\s)\s{0,3}\Z")
 _DENIES_BEHIND = re.compile(r"\b(?:nicht|keinesfalls|niemals|pas|jamais)\b")
 """What denies a word of force in other languages; English words of force hold it."""
+_DENIAL = re.compile(rf"{_DENIES_BEHIND.pattern}|\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
+_FIGURES = re.compile(r"(?<=\s)\w*\d[\w:/.-]*\w|(?<=\s)\d(?!\w)")
+_AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
+"""What leads to a value behind another one under which that holds: "60 l/s at a head of 25 m"."""
 _DAY = "day of the calendar"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
@@ -189,7 +193,7 @@ class _Parsed:
         )
 
 
-_TURNING = frozenset("before after without above below off on no never only all any to from in out".split())
+_TURNING = frozenset("before after without above below off on no never only all any or oder ou to from in out".split())
 """Words that an analyser may drop, and that turn a sentence around."""
 
 
@@ -267,6 +271,8 @@ def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
 def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) -> Iterator[_Parsed]:
     """Read the sentences of an item that have force; the whole item where none has."""
     plain = _EMPHASIS.sub(lambda found: f"{' ' * len(found[1])}{found[2]}{' ' * len(found[1])}", item.text)
+    for start, end in note_mark_places(plain):
+        plain = f"{plain[:start]}{' ' * (end - start)}{plain[end:]}"
     sentences = [(span, tuple(forces_of(span.of(plain), convention))) for span in sentence_spans(plain)]
     forced = [(span, forces) for span, forces in sentences if forces]
     for span, forces in forced or ([(Span(0, len(plain)), ())] if plain else []):
@@ -287,9 +293,19 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         negated, limits = denied(text, force, printed)
         demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
-        codes = frozenset((*_CODE.findall(text), *(mark.key for mark in places_in(text))))
+        codes = frozenset(
+            (*_CODE.findall(text), *(mark.key for mark in places_in(text)), *_figures(text, printed, blank))
+        )
         context = item.citation if _POINTS.search(text) else ""
         yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
+
+
+def _figures(text: str, printed: Sequence[Quantity], blank: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield what has digits and is no limit, as "22:30" is not: none of it may differ."""
+    ends = [(each.start, each.end) for each in printed] + list(blank)
+    for found in _FIGURES.finditer(text):
+        if not any(start < found.end() and found.start() < end for start, end in ends):
+            yield found[0].lower()
 
 
 def _date(found: re.Match[str]) -> Quantity:
@@ -388,7 +404,7 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     if one.negated != other.negated and _excludes(one, other):
         denied = one if one.negated else other
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
-    limit = _limits(one.limits, other.limits) if one.modality == other.modality else None
+    limit = _limits(one, other) if one.modality == other.modality else None
     if limit is not None:
         return ConflictKind.LIMIT, limit
     is_forced = one.force is not None and other.force is not None
@@ -432,8 +448,12 @@ def _printed_force(parsed: _Parsed, force: Force | None = None) -> str:
     force = force or parsed.force
     if force is None:
         return ""
-    after = parsed.text[force.end : force.end + 5]
-    return parsed.text[force.start : force.end] + (after[:4] if after.lower().startswith(" not") else "")
+    word = parsed.text[force.start : force.end]
+    found = _DENIAL.search(parsed.text, force.start) if force.negated else None
+    if found is None or found.start() < force.end:
+        return word
+    between = "" if found.start() <= force.end + 1 else " …"
+    return f"{word}{between} {found[0]}"
 
 
 def _conditions(parsed: _Parsed) -> frozenset[str]:
@@ -450,8 +470,9 @@ def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | N
     return ConflictKind.CONTRADICTION, f"“{next(iter(mine))}” and “{next(iter(its))}”"
 
 
-def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
+def _limits(one: _Parsed, other: _Parsed) -> str | None:
     """Tell which limit differs; None where none does, or where they are not limits of the same kind."""
+    ours, theirs = one.limits, other.limits
     if [each.unit for each in ours] != [each.unit for each in theirs]:
         return None
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
@@ -462,6 +483,8 @@ def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
         )
     if len(places) != 1:
         return None  # two that differ are a condition and what holds under it
+    if ours[0].end < differ[0][0].start and _AT.search(one.text, 0, differ[0][0].start):
+        return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
     return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != _DAY)}{each}" for each in differ[0])
 
 

@@ -167,6 +167,8 @@ class _Finder:
         inline = ": " in node.title and (not body or body[0].kind in _NOTES)
         if not inline and (not body or body[0].kind not in _PROSE or _ELSEWHERE.match(body[0].span.of(self.text))):
             return None
+        if self._hold_entries(body):
+            return None
         begin, end = node.heading.start, max(node.heading.end, body[-1].span.end if body else 0)
         printed = entry_number(node.heading.of(self.text))
         if printed is not None:
@@ -192,6 +194,11 @@ class _Finder:
         behind = ((block.kind, block.span.of(self.text)) for block in body[len(leading) :])
         notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
         return with_notes(make_definition(title, words, Span(begin, end), number), notes)
+
+    def _hold_entries(self, body: Sequence[Block]) -> bool:
+        """Tell whether several paragraphs are an entry each, so that the heading above them names their subject."""
+        paragraphs = [block for block in body if block.kind is BlockKind.PARAGRAPH]
+        return len(paragraphs) > 1 and all(self._entry(block) is not None for block in paragraphs)
 
     def _printed_entry(self, number: str, body: Sequence[Block], begin: int, first: str = "") -> Definition | None:
         """Read the blocks below an entry's number, or below its number and first term, as terms clauses print them."""
