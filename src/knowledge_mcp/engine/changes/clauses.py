@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from knowledge_mcp.engine.core.designations import Designation, designations
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.language.force import Convention, detect_convention
 from knowledge_mcp.language.identifiers import heading_identifier
-from knowledge_mcp.language.printed import begins_note, note_marks
+from knowledge_mcp.language.printed import RAISED, begins_note, note_marks
 from knowledge_mcp.model.chunk import Chunk, Definition
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -229,6 +230,15 @@ def _bring_notes(clauses: Sequence[Clause]) -> None:
             left.remove(paragraph)
             clauses[place].text = _PARAGRAPHS.join(left).strip()
             clauses[home].text = f"{clauses[home].text}{_PARAGRAPHS}{paragraph}"
+        elif not homes:
+            clauses[place].text = _with_clear_mark(clauses[place].text, mark)
+
+
+def _with_clear_mark(text: str, mark: str) -> str:
+    """Write the mark of a note in brackets where the only raised number that it can be looks like a power: "mm/s²"."""
+    pattern = re.compile(rf"(?<=\w)(?<![{RAISED}]){re.escape(mark)}(?![{RAISED}])")
+    number = unicodedata.normalize("NFKC", mark)
+    return pattern.sub(f"[^{number}]", text) if number.isdigit() and len(pattern.findall(text)) == 1 else text
 
 
 def _titled(text: str, title: str) -> tuple[str, str]:

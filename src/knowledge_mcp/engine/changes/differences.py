@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,
+    PlacePair,
     Weights,
     likeness,
     lone_sentences,
@@ -211,7 +213,9 @@ def _inside(
     told = _Told(whole)
     places = _printed_places((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
-    for left, right in pair_sentences(texts, others, weights):
+    pairs = list(pair_sentences(texts, others, weights))
+    counted_on = _counted_on(pairs, texts, others)
+    for left, right in (pair for pair in pairs if pair not in counted_on):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
@@ -224,6 +228,35 @@ def _inside(
         else:
             found = [_alone(one, other, convention)]
         yield from ((home, change) for change in found if not told.has(change))
+
+
+_LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
+
+
+def _counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
+    """Find items of lists that only have another letter or number, for one before them came or went.
+
+    Items that changed places are none of these: of those that have others' labels, only such as kept their order.
+    """
+    found: list[PlacePair] = []
+    for left, right in pairs:
+        if len(left) == len(right) == 1:
+            one, other = texts[left[0]], others[right[0]]
+            mine, its = _LABEL.match(one), _LABEL.match(other)
+            if mine and its and mine["label"].isdigit() == its["label"].isdigit():
+                found += [(left, right)] if one[mine.end() :] == other[its.end() :] else []
+    ends: list[PlacePair] = []  # by length, the last pair of the run that ends earliest
+    before: dict[PlacePair, PlacePair | None] = {}
+    for pair in sorted(found):
+        at = bisect_left(ends, pair[1], key=lambda end: end[1])
+        before[pair] = ends[at - 1] if at else None
+        ends[at : at + 1] = [pair]
+    kept: set[PlacePair] = set()
+    last = ends[-1] if ends else None
+    while last is not None:
+        kept.add(last)
+        last = before[last]
+    return kept
 
 
 def _alone(one: str, other: str, convention: Convention) -> TextChange:

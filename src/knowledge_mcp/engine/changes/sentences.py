@@ -16,6 +16,8 @@ from knowledge_mcp.support.checkpoints import check_each
 
 Places = tuple[int, ...]
 """Positions of sentences on one side."""
+PlacePair = tuple[Places, Places]
+"""Positions of sentences that belong together, on either side."""
 Weights = Mapping[str, float]
 """What words count for."""
 ALL_ALIKE: Weights = MappingProxyType({})
@@ -42,7 +44,7 @@ def sentences_of(clause: Clause) -> list[str]:
     return [each for each in found if each]
 
 
-def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[tuple[Places, Places]]:
+def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[PlacePair]:
     """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none.
 
     Sentences that were joined into one, or one that was cut, stand together on their side.

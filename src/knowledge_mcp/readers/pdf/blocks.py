@@ -18,7 +18,7 @@ from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
-_RAISED = re.compile(rf"(?<=[^\W\d])[{RAISED}]+")
+_RAISED = re.compile(rf"(?<=\w)(?<![{RAISED}])[{RAISED}]+")
 _MARGIN = 1.0
 """Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
 _MOST_GAP = 3.0

@@ -16,8 +16,8 @@ _FLUSH = 3.0
 _PAGES = 0.5
 """Share of the pages with text that bear such numbers in a document whose lines are numbered."""
 _STEPS = frozenset({1, 2, 5, 10})
-_SPARSE = frozenset({5, 10})
-"""Steps that paragraphs do not count by: one page with enough of them tells what a few on the others are."""
+_SPARSE = (5, 10)
+"""Steps that paragraphs do not count by: a few on each page tell enough together."""
 _NUMBER = re.compile(r"\s*(?P<number>\d{1,6})(?:\s+(?P<rest>\S.*)|\s*)", re.DOTALL)
 """A number alone, or with the words of its line, which the parser joins to it where they stand close."""
 
@@ -27,8 +27,10 @@ _Numbers = list[tuple["TextItem", re.Match[str]]]
 def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
     """Take the numbers of lines out of the margins of pages that follow one another; none where few pages have them."""
     found = [_line_numbers(page.text_items) for page in pages]
-    if any(found) and all(_step(many) in _SPARSE for many in found if many):
-        found = [many or _line_numbers(page.text_items, 1) for page, many in zip(pages, found, strict=True)]
+    few = [many or _line_numbers(page.text_items, 1) for page, many in zip(pages, found, strict=True)]
+    steps = {_step(many) for many in few if len(many) > 1}
+    if sum(map(len, few)) >= _FEWEST and len(steps) == 1 and steps <= set(_SPARSE):
+        found = few
     written = sum(bool(page.text_items) for page in pages)
     if sum(map(bool, found)) < max(1.0, _PAGES * written):
         return
@@ -86,7 +88,7 @@ def _count_up(numbers: _Numbers) -> bool:
     """
     ordered, step = _ordered(numbers), _step(numbers)
     if len(ordered) == 1:
-        return int(ordered[0]) % min(_SPARSE) == 0
+        return int(ordered[0]) % _SPARSE[0] == 0
     if step not in _STEPS:
         return False
     due = int(ordered[0])
