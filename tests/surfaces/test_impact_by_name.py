@@ -88,8 +88,21 @@ def test_a_document_that_defines_the_term_itself_means_its_own(tmp_path: Path) -
     assert list(found) == ["Hoists follow ACME 100."]
 
 
-def test_a_document_that_never_refers_to_the_standard_is_not_touched(tmp_path: Path) -> None:
-    assert touched(tmp_path, "## 2 Hooks\n\nThe hook shall bear twice the rated load of REQ-PIT-7.") == {}
+def test_a_term_is_looked_for_only_where_the_standard_is_referred_to(tmp_path: Path) -> None:
+    assert touched(tmp_path, "## 2 Hooks\n\nThe hook shall bear twice the rated load.") == {}
+
+
+def test_a_requirement_is_found_in_a_document_that_names_nothing_else_of_the_standard(tmp_path: Path) -> None:
+    table = "| Test | Requirement |\n| --- | --- |\n| T-1 | REQ-PIT-7 |\n| T-2 | REQ-PIT-70 |"
+    found = touched(tmp_path, f"## 2 Tests\n\n{table}")
+    assert list(found) == ["| T-1 | REQ-PIT-7 |"]
+    assert found["| T-1 | REQ-PIT-7 |"]["change"]["changes"][0]["to"].startswith("3")
+
+
+def test_another_requirement_of_the_same_name_is_no_reference(tmp_path: Path) -> None:
+    assert touched(tmp_path, "## 2 Hooks\n\nREQ-PIT-7: The hook shall be forged of one piece.") == {}
+    copied = "REQ-PIT-7: The pit shall have 2 lamps."
+    assert list(touched(tmp_path / "copy", f"## 2 Hooks\n\n{copied}")) == [copied]
 
 
 def test_a_requirement_named_elsewhere_in_a_document_that_refers_to_the_standard_is_told(tmp_path: Path) -> None:

@@ -78,9 +78,22 @@ def limits(sentence: str) -> list[PrintedMark]:
             found.append(mark)
     kept: list[PrintedMark] = []
     for mark in sorted(found, key=lambda mark: (mark.start, -mark.end)):
-        if not kept or mark.start >= kept[-1].end:
+        if kept and _is_one(text, kept[-1], mark):
+            last = kept.pop()
+            both = sentence[last.start : mark.end - len(mark.unit) if mark.unit else mark.end].strip()
+            kept.append(PrintedMark(f"{last.key} {mark.key}", both, last.start, mark.end, mark.unit))
+        elif not kept or mark.start >= kept[-1].end:
             kept.append(mark)
     return kept
+
+
+def _is_one(text: str, first: PrintedMark, second: PrintedMark) -> bool:
+    """Tell whether two numbers are one: a ratio or a time of day ("1:12"), or the parts of a tolerance ("+5/-10 %")."""
+    between = text[first.end : second.start]
+    return between == ":" or (first.text[:1] in {"+", "±"} and _OR_LESS.fullmatch(between) is not None)
+
+
+_OR_LESS = re.compile(r"\s?/\s?[-−–]?")
 
 
 def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark | None:

@@ -230,6 +230,8 @@ def _inside(
         yield from ((home, change) for change in found if not told.has(change))
 
 
+_FREE = frozenset({"may", "can", "cannot", "permission", "possibility", "possibility not"})
+"""Words of force that oblige nobody: what is permitted or possible."""
 _LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
 
 
@@ -261,7 +263,7 @@ def _counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequen
 
 def _alone(one: str, other: str, convention: Convention) -> TextChange:
     """Tell a sentence that came or went; the other text is empty."""
-    obliges = any(word.counts for word in force_words(one or other, convention))
+    obliges = any(word.counts and word.key not in _FREE for word in force_words(one or other, convention))
     kind = ("added" if other else "withdrawn") if obliges else ""
     return TextChange(ChangeType.WORDS, one, other, one, other, kind)
 

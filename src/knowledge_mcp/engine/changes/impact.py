@@ -5,18 +5,17 @@ They name the edition, a clause of it, or what changed by a name of its own: a d
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.comparing import EditionPair
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
-from knowledge_mcp.engine.changes.naming import clauses_beside
-from knowledge_mcp.engine.changes.wording import plain
+from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.naming import Titles, clauses_beside
+from knowledge_mcp.engine.changes.subjects import Subject, SubjectKind, Subjects, subjects_of
+from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.engine.core.designations import (
     Designation,
     Directory,
@@ -34,8 +33,12 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import In, NotIn, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.support.checkpoints import check_each
 
+_BESIDE = 40
+"""Characters between a document's designation and its title at most."""
 _PAGE, _MOST = 100, 1_000
 """Passages of one search, and of all searches for one name: as far as a search reaches."""
+_TELLING = re.compile(r"[^\W\d_]{2}")
+"""What an identifier begins with that is looked for everywhere: "R-1" is one of many lists."""
 _MOST_IDENTIFIERS = 500
 """Requirements that are looked for in code: each is one search in each repository, of some milliseconds."""
 
@@ -105,8 +108,9 @@ def impact_of(knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[C
     """Find the places of other documents that refer to an edition or to its clauses.
 
     A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition. Terms
-    whose definition changed, and requirements, are looked for in the documents that refer to the family; such a place
-    is dated where all references of its document name one edition.
+    whose definition changed are looked for in the documents that refer to the family; such a place is dated where all
+    references of its document name one edition. Requirements are looked for in all, but for those that have others of
+    the same identifier.
     """
     own = {each.id for each in pair.family.records} if pair.family is not None else {pair.old.id, pair.new.id}
     members = pair.family.records if pair.family is not None else (pair.old, pair.new)
@@ -114,22 +118,27 @@ def impact_of(knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[C
     names = dict.fromkeys(
         each.words for record in members for name, slug in names_of(record) for each in designations(name, slug=slug)
     )
+    titles = Titles(record.title for record in members)
     degraded: list[str] = []
-    if not names:
-        degraded.append(f"Neither title nor id of '{pair.new.id}' is a designation that others could refer to it by.")
+    if not names and not titles.names:
+        degraded.append(f"Neither title nor id of '{pair.new.id}' is a name that others could refer to it by.")
     identifiers = _identifiers(knowledge, pair, changes, degraded)
     subjects = subjects_of(changes, identifiers)
-    search = _Search(directory, _by_number(changes), Subjects(subjects))
-    named = [(chunk, place, "") for chunk, place in check_each(_naming(knowledge, names, own, degraded))]
+    search = _Search(directory, titles, _by_number(changes), Subjects(subjects))
+    called = (*names, *titles.names)
+    named = [(chunk, place, "") for chunk, place in check_each(_naming(knowledge, called, own, degraded))]
     named += [(chunk, place, "code") for chunk, place in _code(knowledge, names, degraded)]
     for chunk, citation, kind in named:
         search.look_for_references(chunk, citation, kind)
     there = In("document_id", tuple(sorted(search.editions)))
+    others = NotIn("document_id", tuple(sorted(own)))
     for subject in check_each(subjects):
         if subject.kind is SubjectKind.IDENTIFIER:
             search.look_for_subject(_code(knowledge, [subject.name], degraded), subject, "code")
-        if subject.kind is not SubjectKind.HEADING and search.editions:
-            search.look_for_subject(list(_passages(knowledge, subject.name, there, degraded)), subject, "")
+            where = others if _TELLING.match(subject.name) else there
+            search.look_for_subject(_passages(knowledge, subject.name, where, degraded), subject, "")
+        if subject.kind is SubjectKind.TERM and search.editions:
+            search.look_for_subject(_passages(knowledge, subject.name, there, degraded), subject, "")
     ordered = sorted(search.found.items(), key=lambda item: item[0])
     return Impact(tuple(each for _, each in ordered), search.untouched, tuple(dict.fromkeys(degraded)))
 
@@ -143,19 +152,19 @@ class _Search:
         editions: documents that refer to the family, with the editions that they name; an empty one for none.
     """
 
-    def __init__(self, directory: Directory, numbered: Mapping[str, ClauseChange], subjects: Subjects) -> None:
-        self._directory, self._numbered, self._subjects = directory, numbered, subjects
+    def __init__(
+        self, directory: Directory, titles: Titles, numbered: Mapping[str, ClauseChange], subjects: Subjects
+    ) -> None:
+        self._directory, self._titles, self._numbered, self._subjects = directory, titles, numbered, subjects
         self.found: dict[tuple[str, int, str], Touched] = {}
         self.untouched = 0
         self.editions: dict[str, set[str]] = {}
 
     def look_for_references(self, chunk: Chunk, citation: str, kind: str) -> None:
         """Take the references of a passage to the document; where they name no clause, by what their sentence names."""
-        for link, designation, clause in _referring(chunk, self._numbered):
-            if all(each.is_part for each in self._directory.alike(designation)):
-                continue
+        for link, edition, clause in self._referring(chunk):
             if not kind:
-                self.editions.setdefault(chunk.document_id, set()).add(designation.edition)
+                self.editions.setdefault(chunk.document_id, set()).add(edition)
             change = self._numbered.get(clause.removeprefix("Annex ").strip()) if clause else None
             if change is not None and _is_unchanged(change):
                 self.untouched += 1
@@ -164,16 +173,32 @@ class _Search:
                 named = self._subjects.named_in(_sentence(chunk, link.span))
                 change = named.change if named is not None else None
             key = (chunk.document_id, link.span.start, link.target)
-            self.found.setdefault(key, _touched(chunk, citation, link, designation.edition, clause, change, kind))
+            self.found.setdefault(key, _touched(chunk, citation, link, edition, clause, change, kind))
+
+    def _referring(self, chunk: Chunk) -> Iterator[tuple[Reference, str, str]]:
+        """Yield the references to the family in a passage, by its designations and titles, with edition and clause."""
+        read: list[Span] = []
+        for link, designation, clause in _referring(chunk, self._numbered):
+            if not all(each.is_part for each in self._directory.alike(designation)):
+                read.append(link.span)
+                yield link, designation.edition, clause
+        for start, end, edition in self._titles.places_in(chunk.content):
+            span = Span(chunk.span.start + start, chunk.span.start + end)
+            around = Span(max(span.start - _BESIDE, 0), span.end + _BESIDE)
+            if not any(around.overlaps(each) for each in read):  # "ACME 100:2018, Design of Pumps" is one
+                yield from ((link, edition, clause) for link, clause in _with_clauses(chunk, span, self._numbered))
 
     def look_for_subject(self, passages: Iterable[tuple[Chunk, str]], subject: Subject, kind: str) -> None:
         """Take the first place of each passage that uses a term or names a requirement.
 
-        A document that defines the term itself means its own.
+        A document that defines the term itself means its own; so does one with another requirement of that name, if it
+        does not refer to the family.
         """
         passages = list(passages)
         name = plain(subject.name)
         own = {chunk.document_id for chunk, _ in passages for each in chunk.definitions if plain(each.term) == name}
+        if subject.kind is SubjectKind.IDENTIFIER:
+            own |= {chunk.document_id for chunk, _ in passages if _has_another(chunk, subject)} - set(self.editions)
         said = {(document, each.text) for (document, _, _), each in self.found.items() if each.change is subject.change}
         for chunk, citation in passages:
             named = subject.place_in(chunk.content)
@@ -187,6 +212,17 @@ class _Search:
             touched = _touched(chunk, citation, link, dated, "", subject.change, kind)
             if (chunk.document_id, touched.text) not in said:
                 self.found.setdefault((chunk.document_id, span.start, subject.name), touched)
+
+
+def _has_another(chunk: Chunk, subject: Subject) -> bool:
+    """Tell whether a passage has a requirement by the name of one that changed, which says something else."""
+    sides = (subject.change.link.old, subject.change.link.new)
+    there = {word for side in sides if side is not None for word in words_of(f"{side.heading} {side.text}")}
+    return any(
+        2 * len(there.intersection(words_of(each.text))) < len(set(words_of(each.text)))
+        for each in chunk.statements
+        if each.identifier and plain(str(each.identifier)) == plain(subject.name)
+    )
 
 
 def _referring(chunk: Chunk, known: Collection[str]) -> Iterator[tuple[Reference, Designation, str]]:
@@ -253,7 +289,7 @@ def _captioned(text: str) -> Iterator[str]:
 
 
 def _naming(
-    knowledge: ImpactKnowledge, names: Mapping[str, None], own: set[str], degraded: list[str]
+    knowledge: ImpactKnowledge, names: Iterable[str], own: set[str], degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of other documents that hold the words of a name, each once."""
     seen: set[str] = set()
@@ -358,108 +394,3 @@ def _sentence(chunk: Chunk, place: Span) -> str:
         return line
     span = Span(start, min(max(place.end - chunk.span.start, start), len(chunk.content)))
     return sentence_around(chunk.content, span, Span(0, len(chunk.content))).of(chunk.content)
-
-
-# ---- what changed, by its names
-
-
-_PLURAL = r"(?:e?s)?"
-"""A term stands in a text in its plural too; what other languages make of it is left alone."""
-_LEAST_IN_HEADING = 2
-"""Words of a heading that others name its clause by: "Doors" is a word of many sentences."""
-_MOST_PATTERNS = 4_096
-"""Names of one comparison that are asked of many texts."""
-
-
-class SubjectKind(StrEnum):
-    """What a name stands for."""
-
-    TERM = "term"
-    IDENTIFIER = "identifier"
-    HEADING = "heading"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """Name something that changed.
-
-    Attributes:
-        name: as the edition prints it.
-        kind: what it is the name of.
-        change: what became of its clause.
-    """
-
-    name: str
-    kind: SubjectKind
-    change: ClauseChange
-
-    def place_in(self, text: str) -> tuple[int, int] | None:
-        """Tell start and end of its first place in a text; None for none."""
-        if self.kind is SubjectKind.IDENTIFIER:
-            at = stands_in(self.name, text)
-            return None if at is None else (at, at + len(self.name))
-        match = _pattern_of(self.name, is_term=self.kind is SubjectKind.TERM).search(text)
-        return None if match is None else match.span()
-
-
-class Subjects:
-    """Find the names of what changed in texts, the longest first."""
-
-    def __init__(self, subjects: Iterable[Subject]) -> None:
-        self._subjects = sorted(subjects, key=lambda each: len(each.name), reverse=True)
-
-    def named_in(self, text: str) -> Subject | None:
-        """Tell which subject a text names; None for none."""
-        folded = plain(text)
-        near = (each for each in self._subjects if plain(each.name) in folded)
-        return next((each for each in near if each.place_in(text) is not None), None)
-
-
-def subjects_of(changes: Sequence[ClauseChange], identifiers: Mapping[str, ClauseChange]) -> list[Subject]:
-    """List what others may name: terms whose definition changed or went, requirements, and clauses that changed.
-
-    Args:
-        changes: what became of every clause.
-        identifiers: of requirements that changed, with what became of their clause.
-    """
-    found: dict[str, Subject] = {}
-    for each in changes:
-        terms = [one.old_text for one in each.changes if one.kind is ChangeType.DEFINITION and one.before]
-        if each.link.new is None and each.link.old is not None:
-            terms += [one.term for one in each.link.old.definitions]
-        for term in terms:
-            found.setdefault(plain(term), Subject(term, SubjectKind.TERM, each))
-    for identifier, each in identifiers.items():
-        found.setdefault(plain(identifier), Subject(identifier, SubjectKind.IDENTIFIER, each))
-    for each in changes:
-        heading = each.link.old.heading if each.link.old is not None else ""
-        is_changed = each.link.kind is not LinkKind.SAME or each.changes
-        if is_changed and len(plain(heading).split()) >= _LEAST_IN_HEADING:
-            found.setdefault(plain(heading), Subject(heading, SubjectKind.HEADING, each))
-    found.pop("", None)
-    return list(found.values())
-
-
-@functools.lru_cache(_MOST_PATTERNS)
-def _pattern_of(name: str, *, is_term: bool) -> re.Pattern[str]:
-    words = r"[\W_]{1,3}".join(map(re.escape, plain(name).split()))
-    return re.compile(rf"(?<![\w-]){words}{_PLURAL if is_term else ''}(?![\w-])", re.IGNORECASE)
-
-
-def stands_in(identifier: str, text: str) -> int | None:
-    """Tell where an identifier stands in a text, whatever its case and not as a part of a longer one; None for nowhere.
-
-    `REQ-12` stands in "see REQ-12." but neither in `REQ-120` nor in `X-REQ-12`.
-    """
-    folded, folded_identifier = text.casefold(), identifier.casefold()
-    if len(folded) != len(text):
-        folded = text.lower()
-    at = folded.find(folded_identifier)
-    while at >= 0:
-        before, after = folded[at - 1 : at], folded[at + len(folded_identifier) : at + len(folded_identifier) + 2]
-        begins = not before or not (before.isalnum() or before in "-.")
-        ends = not after or not (after[0].isalnum() or (after[0] in "-." and after[1:].isalnum()))
-        if begins and ends:
-            return at
-        at = folded.find(folded_identifier, at + 1)
-    return None

@@ -1,12 +1,20 @@
-"""Which clauses of a document a text names beside the document's name: "ACME 100, clauses 5.2 and 5.4", "5.2 b) of"."""
+"""How other texts name a document: by its title, and which of its clauses: "ACME 100, clauses 5.2 and 5.4"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 
+from knowledge_mcp.engine.changes.wording import words_of
+from knowledge_mcp.engine.core.designations import designations_at
+from knowledge_mcp.language.editions import marks_in, without_marks
 from knowledge_mcp.language.references import numbers_between
+
+_FEWEST = 3
+"""Words of a title that texts name a document by: "Test Plan" is what many are called."""
+_LONGEST_EDITION = 40
+"""Characters behind a title in which the edition stands."""
 
 _NUMBER = r"(?:[A-Z]?\d{1,3}(?:\.\d{1,3}){0,8}|[A-Z](?:\.\d{1,3}){1,8})(?!\w|[.,-]\d)"
 _DOTTED = r"[A-Z]?\d{0,3}(?:\.\d{1,3}){1,8}(?!\w|[.,]\d)"
@@ -39,6 +47,36 @@ _LONGEST_BEFORE = 120
 """Characters before a document's name in which "clauses 5.2 and 5.3 of the" stands."""
 _EACH = re.compile(r"(?<![\w.])(?:[A-Z]?\d{1,3}(?:\.\d{1,3}){0,8}|[A-Z]?(?:\.\d{1,3}){1,8}|[A-Z](?:\.\d{1,3}){0,8})(?![\w)])")
 _RANGE = re.compile(r"[^,&]*(?:\bto\b|\bthrough\b|[–-])[^,&]*")
+
+
+class Titles:
+    """Find where texts name one of several documents by its title.
+
+    Args:
+        titles: what they are called; designations and editions in them are no part of it.
+    """
+
+    def __init__(self, titles: Iterable[str]) -> None:
+        self.names = [words for words in dict.fromkeys(map(_bare, titles)) if len(words.split()) >= _FEWEST]
+        patterns = [r"[\W_]{1,3}".join(map(re.escape, words.split())) for words in self.names]
+        self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(patterns)})(?![\w-])", re.IGNORECASE) if patterns else None
+
+    def places_in(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield where a title begins and ends, with the edition that stands behind it; empty for none."""
+        for found in self._pattern.finditer(text) if self._pattern else ():
+            behind = text[found.end() : found.end() + _LONGEST_EDITION]
+            mark, _, end = next(marks_in(behind), (None, 0, 0))
+            if mark is not None and not re.search(r"\w", behind[: behind.find(mark.label)]):
+                yield found.start(), found.end() + end + (behind[end : end + 1] == ")"), mark.label
+            else:
+                yield found.start(), found.end(), ""
+
+
+def _bare(title: str) -> str:
+    """Leave of a title its words, without designations and editions."""
+    for _, start, end in reversed(list(designations_at(title, slug=False))):
+        title = f"{title[:start]} {title[end:]}"
+    return " ".join(words_of(without_marks(title)))
 
 
 def clauses_beside(text: str, start: int, end: int, known: Collection[str]) -> tuple[int, int, list[str]]:
