@@ -31,8 +31,10 @@ _BODIES = (
 """Who issues standards; API where it is no programming interface."""
 _DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:19|20)\d{2}(?!\w)"
 """What any other body's designation looks like with its year ("FSC 4110:2025"); without one, it may be anything."""
+_MATERIAL = r"(?:EN[- ](?:G?J[A-Z]|A[BCMW]|C[BCFMRSWX])(?![A-Z])|ISO\sM\d)"
+"""What is no document but a material or a thread: "EN-GJL-250", "EN AW-6082", "ISO M12"."""
 _DOCUMENTS = (
-    rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}"
+    rf"(?P<norm>(?!{_MATERIAL}){_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}"
     rf"(?:[- ]|(?<=ISO|IEC|DIN)(?=\d{{3}})|(?<=EN)(?=\d{{4}}))"
     rf"(?:(?:Std\.?|STD|TS|TR|RP|Spec|SPEC|[Ss]tandard)\s|[A-Z]\s(?=\d))?"
     rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|ECSS-[A-Z]-(?:ST|HB|TM|AS)-\d{{2}}(?:-\d{{2}})?[A-Z]?|{_DATED})"

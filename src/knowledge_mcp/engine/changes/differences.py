@@ -268,6 +268,9 @@ def _alone(one: str, other: str, convention: Convention) -> TextChange:
     return TextChange(ChangeType.WORDS, one, other, one, other, kind)
 
 
+_POSSIBLE = frozenset({"", "can", "cannot", "can not"})
+
+
 class _Told:
     """Tell which other words of a sentence are those of a definition or of references that changed."""
 
@@ -283,17 +286,18 @@ class _Told:
                 self._references.append((f" {plain(each.before)} ", f" {plain(each.after)} "))
 
     def has(self, change: TextChange) -> bool:
-        """Tell whether a change of words is told already, or one of force in a definition, where it has none.
+        """Tell whether a change of words is told already, or of what is possible in a definition.
 
         A requirement that came or went never is.
         """
-        if change.requirement or change.kind not in {ChangeType.WORDS, ChangeType.FORCE}:
+        is_possible = change.kind is ChangeType.FORCE and {change.before.lower(), change.after.lower()} <= _POSSIBLE
+        if change.requirement or not (change.kind is ChangeType.WORDS or is_possible):
             return False
         if self._definitions:
             old, new = plain(change.old_text), plain(change.new_text)
             if any(_is_of(old, new, *each) for each in self._definitions):
                 return True
-        if change.kind is ChangeType.FORCE:
+        if is_possible:
             return False
         return bool(change.old_text and change.new_text) and all(
             any(not piece or f" {piece} " in each[side] for each in self._references)

@@ -26,6 +26,8 @@ _FEWEST, _SHORTEST = 6, 2
 """Rows of the longer and of the shorter column at least."""
 _CROSSING = 0.25
 """Share of the rows that may reach over both columns: titles, running lines, a figure's caption."""
+_MOST_BELOW, _SMALL = 8, 0.93
+"""Rows of notes and running lines below the columns at most, and the share of the usual print that they are set in."""
 _EVEN = 0.75
 """Share of the wider column's width that the other has at least; its last lines are short."""
 _FULL, _RUNNING = 0.6, 0.5
@@ -56,13 +58,32 @@ def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gu
     """Find the gutter of a page of two columns of running text; None where it has none, unless its place is known."""
     rows = rows_of(list(items))
     if known:
-        across = (row for row in rows if any(_crosses(item, known) for item in row))
-        return Gutter(known, tuple(sorted(min(item.y + item.height / 2 for item in row) for row in across)))
+        return Gutter(known, _heights_across(rows, known))
     if len(rows) < _FEWEST:
         return None
     low, high = (share * width for share in _MIDDLE)
     places = [low + step for step in range(0, max(int(high - low), 1), 3)]
-    best = min(places, key=lambda x: sum(_crosses(item, x) for item in items))
+    usual = statistics.median(size_of(row[0]) for row in rows)
+    left = rows
+    while (found := _gutter_at(_least_crossed(left, places), left, width)) is None:
+        # a note below both columns may end within the strip between them
+        if len(rows) - len(left) == _MOST_BELOW or size_of(left[-1][0]) > _SMALL * usual or len(left) <= _FEWEST:
+            return None
+        left = left[:-1]
+    return found if left is rows else Gutter(found.x, _heights_across(rows, found.x))
+
+
+def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float]) -> float:
+    return min(places, key=lambda x: sum(_crosses(item, x) for row in rows for item in row))
+
+
+def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float, ...]:
+    across = (row for row in rows if any(_crosses(item, x) for item in row))
+    return tuple(sorted(min(item.y + item.height / 2 for item in row) for row in across))
+
+
+def _gutter_at(best: float, rows: Sequence[list[TextItem]], width: float) -> Gutter | None:
+    """Tell whether columns of running text stand on both sides of a place."""
     beside: list[tuple[list[TextItem], list[TextItem]]] = []
     crossing: list[float] = []
     for row in rows:
