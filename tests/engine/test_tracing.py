@@ -257,9 +257,14 @@ def test_a_denial_of_something_else_leaves_a_link_declared(text: str) -> None:
 
 
 def test_units_and_paths_name_no_item_that_has_a_bare_number() -> None:
-    sources = [TraceItem("1", "", "Fans", "a"), TraceItem("h", "", "Pipes", "a"), TraceItem("R-8", "", "Doors", "a")]
+    sources = [
+        TraceItem("1", "", "Fans", "a"),
+        TraceItem("h", "", "Pipes", "a"),
+        TraceItem("R-8", "", "Doors", "a"),
+        TraceItem("R-7", "", "Gates", "a"),
+    ]
     found = trace(sources, [TraceItem("T", "", "Change the air at 4 1/h, see v2/1 and R-7/8.", "b")], _everything)
-    assert {each.source.id for each in found.links if each.verdict is Verdict.DECLARED} == {"R-8"}
+    assert {each.source.id for each in found.links if each.verdict is Verdict.DECLARED} == {"R-7", "R-8"}
 
 
 def _everything(
