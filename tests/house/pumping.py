@@ -37,7 +37,7 @@ BOUNDED: dict[str, tuple[int, str]] = {
     "knowledge_mcp.readers.pdf": (400, "lines of print, read in a child process with a limit of time"),
     "knowledge_mcp.readers.docx": (400, "runs of text, read in a child process with a limit of time"),
     "knowledge_mcp.engine.evidence.quote_finding._BROKEN_BEFORE": (60, "searched in the few characters before a place"),
-    "knowledge_mcp.engine.evidence.targets._LEADERS": (300, "searched in the last 300 characters of an entry"),
+    "knowledge_mcp.engine.evidence.captions._LEADERS": (300, "searched in the last 300 characters of an entry"),
     "knowledge_mcp.settings": (400, "the operator's own settings"),
     "knowledge_mcp.language.glossary.entries._POINTER": (300, "longer meanings are not looked at"),
     "knowledge_mcp.language.identifiers._PROPERTY": (80, "longer blocks are not looked at"),

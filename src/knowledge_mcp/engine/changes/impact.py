@@ -256,9 +256,7 @@ def _with_clauses(chunk: Chunk, name: Span, known: Collection[str]) -> list[tupl
     start, end = name.start - chunk.span.start, name.end - chunk.span.start
     first, last, clauses = clauses_beside(chunk.content, start, end, known)
     text = chunk.content[first:last]
-    return [
-        (Reference(text, ReferenceKind.DOCUMENT, f"{text} {clause}", name), clause) for clause in clauses or [""]
-    ]
+    return [(Reference(text, ReferenceKind.DOCUMENT, f"{text} {clause}", name), clause) for clause in clauses or [""]]
 
 
 def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:

@@ -42,10 +42,14 @@ _OF = (
     r"[ \n](?:(?:of|in|from)[ \n](?:the[ \n])?|of[ \n](?:the[ \n])?"
     r"(?:(?!(?:with|to|and|or|by|of|for|from|as|in|is)\b)[A-Za-z-]{2,20}[ \n]){1,4})\Z"
 )
-_BEFORE = re.compile(rf"\b(?:{_NAMED}|(?<![.,\d])(?P<bare>{_list_of(_DOTTED)})){_OF}|(?<!\w)§{{1,2}}[ \n]?(?P<signed>{_list_of(_NUMBER)}){_OF}")
+_BEFORE = re.compile(
+    rf"\b(?:{_NAMED}|(?<![.,\d])(?P<bare>{_list_of(_DOTTED)})){_OF}|(?<!\w)§{{1,2}}[ \n]?(?P<signed>{_list_of(_NUMBER)}){_OF}"
+)
 _LONGEST_BEFORE = 120
 """Characters before a document's name in which "clauses 5.2 and 5.3 of the" stands."""
-_EACH = re.compile(r"(?<![\w.])(?:[A-Z]?\d{1,3}(?:\.\d{1,3}){0,8}|[A-Z]?(?:\.\d{1,3}){1,8}|[A-Z](?:\.\d{1,3}){0,8})(?![\w)])")
+_EACH = re.compile(
+    r"(?<![\w.])(?:[A-Z]?\d{1,3}(?:\.\d{1,3}){0,8}|[A-Z]?(?:\.\d{1,3}){1,8}|[A-Z](?:\.\d{1,3}){0,8})(?![\w)])"
+)
 _RANGE = re.compile(r"[^,&]*(?:\bto\b|\bthrough\b|[–-])[^,&]*")
 
 

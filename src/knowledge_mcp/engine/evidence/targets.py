@@ -10,8 +10,8 @@ from urllib.parse import unquote, urljoin
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.core.documents import StoredDocument
+from knowledge_mcp.engine.evidence.captions import caption_of
 from knowledge_mcp.engine.evidence.outline import find_sections, section_at
-from knowledge_mcp.language.multilingual.places import CAPTIONED
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
@@ -96,15 +96,8 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-_BLOCK_END = re.compile(r"\n[ \t]*\n")
-_LEADERS = re.compile(r"\.(?: *\.){2}[ .]*\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
-"""How an entry of a list of tables ends: a leader, or a page number."""
-_TAIL = 300
-_SENTENCE = re.compile(r",?[ \t]+\(?[a-zß-ÿ]+(?![\w-])")
-"""What follows a label that only begins a sentence: "Table 4 shows …", "Figure 2, above, …"."""
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _PAGES = frozenset({"", "htm", "html"})
-_LONGEST_CAPTION = 400
 _MOST_LISTED = 3
 
 
@@ -339,32 +332,8 @@ def _ids(found: Sequence[Likeness]) -> str:
     return list_first([f"'{each.record.id}'" for each in found], _MOST_LISTED)
 
 
-# ---- the same document
-
-
 def _find_caption(document: StoredDocument, label: str) -> Target:
-    """Find a table's or figure's caption: a short block that begins with its label, no sentence, no entry of a list."""
-    word, _, number = label.partition(" ")
-    words = CAPTIONED.get(word, re.escape(word))
-    pattern = re.compile(rf"^[ \t*_|>]*(?:{words})\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
-    found = [
-        span
-        for match in check_each(pattern.finditer(document.text))
-        if (span := _caption(document.text, match)) is not None
-    ]
-    entries = [span for span in found if _LEADERS.search(span.of(document.text)[-_TAIL:])]
-    captions = [span for span in found if span not in entries] or entries
-    if not captions:
+    found = caption_of(document.text, label)
+    if found is None:
         return Target(document.record.id, reason=f"No caption of '{label}' was found in '{document.record.id}'.")
-    return Target(document.record.id, captions[0])
-
-
-def _caption(text: str, match: re.Match[str]) -> Span | None:
-    if _SENTENCE.match(text, match.end()):
-        return None
-    end = _BLOCK_END.search(text, match.end())
-    span = Span(match.start(), end.start() if end else len(text))
-    if len(span) <= _LONGEST_CAPTION:
-        return span
-    line = text.find("\n", match.end(), span.end)
-    return Span(match.start(), line) if 0 <= line - match.start() <= _LONGEST_CAPTION else None
+    return Target(document.record.id, found)

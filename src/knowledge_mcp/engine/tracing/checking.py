@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import zip_longest
 from typing import Protocol
 
 from knowledge_mcp.engine.core.headings import heading_end
@@ -23,7 +22,7 @@ from knowledge_mcp.engine.tracing.checks import (
     terms_otherwise,
 )
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
-from knowledge_mcp.engine.tracing.figures import measured_below
+from knowledge_mcp.engine.tracing.figures import row_said
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import (
     Obligation,
@@ -181,14 +180,17 @@ def check(
     rows: list[CheckRow] = []
     for each, ranked in zip(obligations, best, strict=True):
         chance = ranked[0][1] if ranked else 0.0
+        about = frozenset(terms(each.tabled.about)) if each.tabled is not None else None
         found = [
             (quote, sentences[place][2])
             for place, odds in ranked
-            if odds >= PARTIAL and (quote := _quote(sentences[place], parts, searched, odds)) is not None
+            if odds >= PARTIAL
+            and (about is None or not about.isdisjoint(terms(sentences[place][2])))
+            and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
         quoted = [quote for quote, _ in found]
         stated = [(said if is_row(quote.quote) else quote.quote, quote.citation) for quote, said in found]
-        checks = limit_checks(each.text, stated) if stated else []
+        checks = limit_checks(each.text, stated, each.tabled) if stated else []
         section = section_check(each.text, headings, parts, terms)
         if section is not None:
             checks.append(section[0])
@@ -197,7 +199,7 @@ def check(
         checks += _terms_in(each.text, otherwise)
         checks += [edition for evidence in quoted for edition in editions.checks(evidence.quote, evidence.citation)]
         rows.append(CheckRow(each, _verdict(quoted, checks), chance, tuple(quoted), tuple(checks)))
-    rows = _with_conflicts(rows, terms)
+    rows = _with_tables(_with_conflicts(rows, terms))
     has_evidence = any(row.verdict is not EvidenceVerdict.NONE for row in rows)
     outdated = _outdated_references(sentences, parts, editions)
     return CheckReport(tuple(rows), outdated, has_evidence or len(rows) < _FEWEST_ROWS)
@@ -255,7 +257,7 @@ def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
         is_item = _ITEM.match(words) is not None
         if not is_item:
             lead = ""
-        said = _below(head, words) if head else f"{lead} {words}".strip()
+        said = row_said(head, cell_texts(words)) if head else f"{lead} {words}".strip()
         if len(_WORD.findall(said[:_LONGEST])) >= _FEWEST_WORDS or _NAMED_FIGURE.search(said):
             yield span, said
         if LEADS.search(words) is not None and not is_item:
@@ -280,18 +282,6 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]
                 yield row, head
         begin = end
     yield from ((each, []) for each in sentence_spans(text, start, stop))
-
-
-def _below(head: Sequence[str], row: str) -> str:
-    """Say a row with what stands above its cells; a number has the unit that stands there in brackets."""
-    said: list[str] = []
-    for above, cell in zip_longest(head, cell_texts(row), fillvalue=""):
-        measured = measured_below(above, cell)
-        if measured is not None:
-            said.append(f"{measured[0]}: {measured[1]}")
-        elif cell:
-            said.append(f"{above}: {cell}" if above else cell)
-    return "; ".join(said)
 
 
 def _quote(
@@ -342,6 +332,8 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
     items: list[TraceItem] = []
     owners: dict[str, tuple[int, Quoted | None]] = {}
     for number, row in enumerate(rows):
+        if row.obligation.tabled is not None:
+            continue  # its limits are held against what its evidence says already
         for place, said in enumerate((None, *row.evidence)):
             key = f"{number}/{place}"
             owners[key] = (number, said)
@@ -362,6 +354,29 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
         else row
         for number, row in enumerate(rows)
     ]
+
+
+def _with_tables(rows: Sequence[CheckRow]) -> list[CheckRow]:
+    """Let obligations without evidence that refer to tables have that of the rows of these."""
+    of_tables: dict[str, list[CheckRow]] = {}
+    for row in rows:
+        if row.obligation.tabled is not None:
+            of_tables.setdefault(row.obligation.tabled.stated_by, []).append(row)
+    return [
+        row
+        if row.evidence or row.obligation.tabled is not None
+        else _of_table(row, of_tables.get(row.obligation.text, []))
+        for row in rows
+    ]
+
+
+def _of_table(row: CheckRow, below: Sequence[CheckRow]) -> CheckRow:
+    evidence = tuple(quote for each in below for quote in each.evidence[:1])
+    if not evidence:
+        return row
+    is_whole = all(each.verdict is EvidenceVerdict.FOUND for each in below)
+    verdict = EvidenceVerdict.FOUND if is_whole else EvidenceVerdict.PARTIAL
+    return replace(row, verdict=verdict, evidence=evidence[:_MOST_QUOTES])
 
 
 def _outdated_references(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, mentions_at
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
+from knowledge_mcp.engine.tracing.obligations import InTable
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, telling_apart, words_about
+from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, stems_in, telling_apart, words_about
 from knowledge_mcp.language.quantities.reading import Quantity, limits_in
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.collection import DocumentRecord
@@ -65,12 +66,13 @@ class RowCheck:
 # ---- limits
 
 
-def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCheck]:
+def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTable | None = None) -> list[RowCheck]:
     """Compare every limit of a demand with the numbers of one unit that its evidence states.
 
     Args:
         demand: its words.
         evidence: quotes with their citations, best first.
+        tabled: what the demand is in a table, None where it is in none.
     """
     found: list[RowCheck] = []
     language = language_of(demand)  # that of quotes of a few words too
@@ -79,14 +81,21 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
     for quote, where in evidence:
         numbers = limits_in(quote, language_of(quote) or language)
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
-    limits = limits_in(demand, language)
+    limits = [
+        replace(each, bound=tabled.bound) if tabled is not None and each.bound is Bound.EXACT else each
+        for each in limits_in(demand, language)
+    ]
+    named = demand[: limits[0].start].rpartition(";")[0] if tabled is not None and limits else ""
+    common = stems_in(named)  # what names a row is of all its limits
     for limit in limits:
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
         measured = measured_in(demand, limit)
-        chosen = _of_this(telling_apart(demand, limits, limit), stated)
-        told = next(filter(None, (_told(limit, measured, *each) for each in chosen)), None)
+        ours, theirs = telling_apart(demand, limits, limit)
+        chosen = _of_this((ours, theirs - common), stated)
+        is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS)
+        told = next(filter(None, (_told(limit, measured, is_open, *each) for each in chosen)), None)
         if told is not None:
             found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
@@ -126,11 +135,14 @@ _AWAY = re.compile(
 """What stands behind the number of those that do not count: "with one pump out of service"."""
 
 
-def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: str, where: str) -> RowCheck | None:
+def _told(
+    limit: Quantity, measured: str, is_open: bool, numbers: Sequence[Quantity], quote: str, where: str
+) -> RowCheck | None:
     """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it.
 
-    Those of what is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A
-    height says nothing of a width.
+    Where nothing says whether the limit is a least or a most (`is_open`), another number only differs. Numbers of what
+    is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A height says
+    nothing of a width.
     """
     alike = [(each, measured_in(quote, each)) for each in numbers if each.unit == limit.unit]
     of_this = [each for each, of in alike if measured and of == measured]
@@ -140,8 +152,8 @@ def _told(limit: Quantity, measured: str, numbers: Sequence[Quantity], quote: st
         for kept, each in same:
             if kept is is_kept:
                 words = each.printed if each.bound is Bound.EXACT else quote[each.start : each.end].strip()
-                is_open = not is_kept and limit.bound is Bound.EXACT and limit.unit in _PERIODS
-                return RowCheck(CheckType.LIMIT, RowResult.DIFFERS if is_open else result, str(limit), words, where)
+                told = RowResult.DIFFERS if is_open and not is_kept else result
+                return RowCheck(CheckType.LIMIT, told, str(limit), words, where)
     return None
 
 

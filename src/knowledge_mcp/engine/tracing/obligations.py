@@ -12,8 +12,11 @@ from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.figures import completed
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
+from knowledge_mcp.engine.tracing.tabled import limits_tabled, tables_named
 from knowledge_mcp.language.demands import condition_of
 from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
+from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.sentences import cell_texts, is_row, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
@@ -35,6 +38,21 @@ class ObligationKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class InTable:
+    """Hold what makes an obligation of a row of a table.
+
+    Attributes:
+        about: words that other rows have not; evidence has at least one of them.
+        bound: what its numbers are that say nothing of it themselves.
+        stated_by: the words of the obligation that refers to the table.
+    """
+
+    about: str
+    bound: Bound
+    stated_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Obligation:
     """Hold one obligation.
 
@@ -47,6 +65,7 @@ class Obligation:
         clause: number of its clause; empty where there is none.
         title: of the section it stands in.
         citation: where it stands.
+        tabled: what makes it one, of a row of a table; else None.
     """
 
     id: str
@@ -58,11 +77,16 @@ class Obligation:
     clause: str
     title: str
     citation: str
+    tabled: InTable | None = None
 
 
 def obligations_in(reading: ReadDocument) -> list[Obligation]:
-    """List what a document obliges to, in order, and what looks like it in informative parts; ids may recur."""
-    located = [*_stated(reading), *_informative(reading)]
+    """List what a document obliges to, in order, and what looks like it in informative parts; ids may recur.
+
+    The rows of a table with limits are obligations where one that is stated refers to the table.
+    """
+    stated = sorted(_stated(reading), key=lambda pair: pair[0])
+    located = [*stated, *_tabled(reading, [each for _, each in stated]), *_informative(reading)]
     return [each for _, each in sorted(located, key=lambda pair: pair[0])]
 
 
@@ -107,6 +131,25 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
                 citation=citation,
             ),
         )
+
+
+def _tabled(reading: ReadDocument, stated: Sequence[Obligation]) -> Iterator[tuple[int, Obligation]]:
+    """Yield the rows of tables that obligations refer to, each table for the first that says what its numbers are."""
+    language = detect_convention(reading.text).language
+    named: dict[str, tuple[Bound, Obligation]] = {}
+    for each in check_each(stated):
+        for table, bound in tables_named(each.text, language).items() if each.force is Modality.REQUIREMENT else ():
+            if table not in named or (named[table][0] is Bound.EXACT and bound is not Bound.EXACT):
+                named[table] = (bound, each)
+    known = [statement.span for statement, _ in reading.statements]
+    for table, (bound, each) in named.items():
+        for row in limits_tabled(reading.text, table, bound, language or language_of(reading.text)):
+            if not any(map(row.span.overlaps, known)):
+                section = reading.section_at(row.span.start)
+                tabled = replace(each, id=row.name, text=row.text, tabled=InTable(row.about, row.bound, each.text))
+                clause = (section.number if section is not None else "") or ""
+                title = section.title if section is not None else ""
+                yield row.span.start, replace(tabled, clause=clause, title=title, citation=reading.cited(row.span))
 
 
 def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:

@@ -95,7 +95,12 @@ def words_about(sentence: str, numbers: Sequence[Quantity], quantity: Quantity) 
         front = front[cuts[0].end() :]
     cut = _PARTS.search(rest) if behind < len(sentence) else None
     rest = rest[: cut.start()] if cut is not None else rest
-    words = (match.group().lower() for match in _NOUN.finditer(f"{front} {rest}"))
+    return stems_in(f"{front} {rest}")
+
+
+def stems_in(text: str) -> frozenset[str]:
+    """List the beginnings of the words of a text, without those of grammar; forms of one word begin alike."""
+    words = (match.group().lower() for match in _NOUN.finditer(text))
     return frozenset(word[: max(_STEM, len(word) - 2)] for word in words if _telling(word))
 
 

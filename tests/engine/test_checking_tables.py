@@ -1,0 +1,109 @@
+"""Rows of tables with limits are obligations of the sentence that refers to the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, Standard, checked_against
+from knowledge_mcp.engine.tracing.figures import row_said
+from knowledge_mcp.engine.tracing.readings import read_ingested
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.ranking.linking import Seeker
+from tests.engine.test_tracing import embed
+from tests.engine.world import World
+
+
+def checked(folder: Path, standard: str, design: str) -> dict[str, CheckRow]:
+    """Hold a design against a standard, both Markdown; rows by their ids."""
+    made = World(folder)
+    made.write("standard.md", f"# Standard\n\n## 4 Limits\n\n{standard}\n")
+    made.write("design.md", f"# Design\n\n## 1 Data\n\n{design}\n")
+    made.ingest()
+    demanded, said = (read_ingested(made.knowledge, each) for each in ("standard", "design"))
+    analyser = EnglishAnalyser()
+    seek = Seeker(analyser.document_terms, embed)
+    against = Standard.of("standard", [demanded])
+    report = checked_against(against, [said], seek, analyser.document_terms, analyser.term_key, ())
+    return {row.obligation.id: row for row in report.rows}
+
+
+def told(row: CheckRow) -> list[str]:
+    return [f"{each.result} {each.asked} / {each.found}" for each in row.checks]
+
+
+_TABLE = "| Room | Level dB(A) |\n|---|---|\n| Control room | 45 |\n| Pump room | 65 |"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "results"),
+    [
+        ("Sound levels shall not exceed the values given in Table 2.", ["not met at most 45 dB(A) / 48 dB(A)"]),
+        ("Sound levels shall be limited to those of Table 2.", ["not met at most 45 dB(A) / 48 dB(A)"]),
+        ("The sound levels of Table 2 shall not be exceeded.", ["not met at most 45 dB(A) / 48 dB(A)"]),
+        ("Sound levels shall be at least as specified in Table 2.", ["met at least 45 dB(A) / 48 dB(A)"]),
+        ("Sound levels shall be as given in Table 2.", ["differs 45 dB(A) / 48 dB(A)"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["Table 2 — Levels\n\n{}", "{}\n\nTable 2 — Levels"])
+def test_a_row_is_limited_as_the_sentence_says(tmp_path: Path, sentence: str, results: list[str], form: str) -> None:
+    design = "The level of sound in the control room is 48 dB(A). Drains lie below the floor of the pump room."
+    rows = checked(tmp_path, f"{sentence}\n\n{form.format(_TABLE)}", design)
+    assert set(rows) == {"4", "Table 2#1", "Table 2#2"}
+    assert rows["Table 2#1"].obligation.text == "Room: Control room; Level: 45 dB(A)"
+    assert told(rows["Table 2#1"]) == results
+    assert rows["4"].verdict is not EvidenceVerdict.NONE, "what is said of a row is said of the sentence"
+    assert all(each.found != "48 dB(A)" for each in rows["Table 2#2"].checks), "another room's level is none of its own"
+
+
+def test_least_and_most_of_a_row_have_the_unit_of_its_own_column(tmp_path: Path) -> None:
+    table = (
+        "| Parameter | Unit | Min | Max |\n|---|---|---|---|\n| Humidity | % | 30 | 70 |\n| Air speed | m/s | | 0.2 |"
+    )
+    rows = checked(
+        tmp_path,
+        f"The climate shall be as given in Table 1.\n\nTable 1 — Climate\n\n{table}",
+        "| Parameter | Value |\n|---|---|\n| Humidity | 80 % |\n| Air speed | 0.1 m/s |",
+    )
+    assert told(rows["Table 1#1"]) == ["met at least 30 % / 80 %", "not met at most 70 % / 80 %"]
+    assert told(rows["Table 1#2"]) == ["met at most 0.2 m/s / 0.1 m/s"]
+    assert rows["Table 1#2"].verdict is EvidenceVerdict.FOUND
+
+
+def test_the_caption_tells_what_numbers_are(tmp_path: Path) -> None:
+    table = "| Task | Light, lx |\n|---|---|\n| Reading | 500 |\n| Walking | 100 |"
+    rows = checked(
+        tmp_path,
+        f"Lighting shall be as in Table 3.\n\nTable 3 — Minimum illuminance\n\n{table}",
+        "The light for the task of reading has 400 lx.",
+    )
+    assert told(rows["Table 3#1"])[:1] == ["not met at least 500 lx / 400 lx"]
+
+
+@pytest.mark.parametrize(
+    "standard",
+    [
+        "Colours shall be those of Table 5.\n\nTable 5 — Colours\n\n| Part | Colour |\n|---|---|\n| Wall | RAL 9010 |",
+        f"Sound levels are given in Table 2 for information.\n\nTable 2 — Levels\n\n{_TABLE}",
+        f"Sound levels shall be as given in Table 4.\n\nTable 2 — Levels\n\n{_TABLE}",
+        f"Sound levels shall be as given in Table 2.\n\nTable 2 — Levels\n\nThe rooms are these.\n\n{_TABLE}",
+    ],
+)
+def test_other_tables_are_no_obligations(tmp_path: Path, standard: str) -> None:
+    assert not [each for each in checked(tmp_path, standard, "The control room has 48 dB(A).") if "Table" in each]
+
+
+@pytest.mark.parametrize(
+    ("heads", "cells", "said"),
+    [
+        (["Room", "Min. flow m³/h"], ["Hall", "30"], "Room: Hall; Min. flow: 30 m³/h"),
+        (["Room", "Flow m³/h je Person"], ["Saal", "30"], "Room: Saal; Flow: 30 m³/h je Person"),
+        (["Room", "m³/h"], ["Hall", "30"], "Room: Hall; 30 m³/h"),
+        (["Data", "Hall", "Shop"], ["Flow, m³/h", "30", "20"], "Flow (Hall): 30 m³/h; Flow (Shop): 20 m³/h"),
+        (["Room", "Air changes 1/h", "Time min"], ["Hall", "4", "5"], "Room: Hall; Air changes 1/h: 4; Time min: 5"),
+        (["Pipe", "Level [dB(A)]", "l/mm"], ["A", "45", "800"], "Pipe: A; Level: 45 dB(A); l: 800 mm"),
+    ],
+)
+def test_a_row_is_said_with_the_units_of_its_numbers(heads: list[str], cells: list[str], said: str) -> None:
+    assert row_said(heads, cells) == said
