@@ -9,6 +9,7 @@ import pytest
 from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, Standard, checked_against
 from knowledge_mcp.engine.tracing.figures import row_said
 from knowledge_mcp.engine.tracing.readings import read_ingested
+from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import Seeker
 from tests.engine.test_tracing import embed
@@ -69,6 +70,40 @@ def test_least_and_most_of_a_row_have_the_unit_of_its_own_column(tmp_path: Path)
     assert told(rows["Table 1#1"]) == ["met at least 30 % / 80 %", "not met at most 70 % / 80 %"]
     assert told(rows["Table 1#2"]) == ["met at most 0.2 m/s / 0.1 m/s"]
     assert rows["Table 1#2"].verdict is EvidenceVerdict.FOUND
+
+
+def test_each_column_has_its_own_numbers(tmp_path: Path) -> None:
+    table = (
+        "| Data | Class 1 | Class 2 |\n|---|---|---|\n| Autonomy, in days | 14 | 7 |\n| Storage, in days | 400 | 90 |"
+    )
+    text = (
+        "The autonomy shall be not less than the value given in Table 1. The age of data shall be at most half the "
+        f"storage given in Table 1.\n\nTable 1 — Classes\n\n{table}"
+    )
+    rows = checked(tmp_path, text, "The autonomy is 10 days for class 1 and 9 days for class 2.")
+    assert told(rows["Table 1#1"]) == ["not met at least 14 days / 10 days", "met at least 7 days / 9 days"]
+    assert rows["Table 1#2"].evidence == (), "an autonomy is no storage"
+    assert rows["Table 1#2"].obligation.tabled is not None
+    assert rows["Table 1#2"].obligation.tabled.bound is Bound.EXACT, "half of what is given is another limit"
+
+
+def test_a_number_of_another_column_is_not_compared_and_a_condition_sets_no_limit(tmp_path: Path) -> None:
+    table = (
+        "| Quantity | Range | Error | Step |\n|---|---|---|---|\n| Temperature | -40 °C to 50 °C | 0.2 °C | 0.1 °C |\n"
+        "| Rain | 0 mm to 200 mm per hour | 0.2 mm or 5 % | 0.1 mm |"
+    )
+    rows = checked(
+        tmp_path,
+        f"Sensors shall have the range, error and step of Table 2.\n\nTable 2 — Sensors\n\n{table}",
+        "| Quantity | Error |\n|---|---|\n| Temperature | 0.4 °C |\n| Rain | 0.4 mm |",
+    )
+    assert told(rows["Table 2#1"]) == [
+        "not stated at least -40 °C / ",
+        "not stated at most 50 °C / ",
+        "differs 0.2 °C / 0.4 °C",
+        "not stated 0.1 °C / ",
+    ]
+    assert [each.asked for each in rows["Table 2#2"].checks] == ["0.1 mm"]
 
 
 def test_the_caption_tells_what_numbers_are(tmp_path: Path) -> None:

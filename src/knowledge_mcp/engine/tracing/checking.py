@@ -371,7 +371,7 @@ def _with_tables(rows: Sequence[CheckRow]) -> list[CheckRow]:
 
 
 def _of_table(row: CheckRow, below: Sequence[CheckRow]) -> CheckRow:
-    evidence = tuple(quote for each in below for quote in each.evidence[:1])
+    evidence = tuple({quote.quote: quote for each in below for quote in each.evidence[:1]}.values())
     if not evidence:
         return row
     is_whole = all(each.verdict is EvidenceVerdict.FOUND for each in below)

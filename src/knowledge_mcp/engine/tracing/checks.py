@@ -14,11 +14,12 @@ from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
 from knowledge_mcp.engine.tracing.obligations import InTable
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
+from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, stems_in, telling_apart, words_about
+from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, telling_apart, words_about
 from knowledge_mcp.language.quantities.reading import Quantity, limits_in
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.collection import DocumentRecord
@@ -81,19 +82,16 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
     for quote, where in evidence:
         numbers = limits_in(quote, language_of(quote) or language)
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
-    limits = [
-        replace(each, bound=tabled.bound) if tabled is not None and each.bound is Bound.EXACT else each
-        for each in limits_in(demand, language)
-    ]
-    named = demand[: limits[0].start].rpartition(";")[0] if tabled is not None and limits else ""
-    common = stems_in(named)  # what names a row is of all its limits
-    for limit in limits:
+    limits = limits_in(demand, language)
+    if tabled is None:
+        asked = [(each, _of_this(telling_apart(demand, limits, each), stated)) for each in limits]
+    else:
+        asked = _asked_in_row(demand, limits, tabled.bound, stated)
+    for limit, chosen in asked:
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
         # the best quote that says something decides: a number of another quote may be of something else
         measured = measured_in(demand, limit)
-        ours, theirs = telling_apart(demand, limits, limit)
-        chosen = _of_this((ours, theirs - common), stated)
         is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS)
         told = next(filter(None, (_told(limit, measured, is_open, *each) for each in chosen)), None)
         if told is not None:
@@ -105,6 +103,28 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
 
 _Stated = tuple[Sequence[Quantity], str, str]
 """Numbers of a quote, the quote, and its citation."""
+
+
+def _asked_in_row(
+    row: str, limits: Sequence[Quantity], bound: Bound, stated: Sequence[_Stated]
+) -> list[tuple[Quantity, Sequence[_Stated]]]:
+    """List the limits of a row of a table, each with the numbers that are of its column where several have its unit."""
+    columns = row_limits(row, limits)
+    found: list[tuple[Quantity, Sequence[_Stated]]] = []
+    for limit, column in columns:
+        is_alone = {above for each, above in columns if each.unit == limit.unit} == {column}
+        own = stated if is_alone else [_near(column, limit.unit, *each) for each in stated]
+        found.append((replace(limit, bound=bound) if limit.bound is Bound.EXACT else limit, own))
+    return found
+
+
+def _near(column: str, unit: str, numbers: Sequence[Quantity], quote: str, where: str) -> _Stated:
+    """Keep the numbers that stand nearest to the name of a column; none where a quote does not have it."""
+    alike = [each for each in numbers if each.unit == unit]
+    names = re.finditer(rf"(?<!\w){re.escape(column)}(?!\w)", quote, re.IGNORECASE) if alike else ()
+    spans = [match.span() for match in names]
+    nearest = [min(alike, key=lambda each: max(start - each.end, each.start - end)) for start, end in spans]
+    return nearest, quote, where
 
 
 def _of_this(apart: tuple[frozenset[str], frozenset[str]], stated: Sequence[_Stated]) -> Sequence[_Stated]:

@@ -11,11 +11,15 @@ from knowledge_mcp.language.quantities.bounds import NAMED, Bound
 from knowledge_mcp.language.quantities.reading import DENIED, limits_in
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
-_EACH = r"(?:\s(?:per|je|pro|par|por)\s[^\s()\[\]]{1,20})?"
+EACH = (
+    r"(?:\s(?:per|je|pro|par|por)\s(?!(?:hour|day|week|month|year|minute|second|Stunde|Tag|Jahr|heure|jour|an|hora|día|año)\b)"
+    r"[^\s()\[\]]{1,20})?"
+)
+"""What may follow a unit: "per person"."""
 _UNITS = (
     re.compile(r"(?P<name>l)/(?P<unit>[cm]?m)"),
-    re.compile(rf"(?P<name>\S.{{0,80}}?)(?:,?\s(?:in|/)\s|,\s?)(?P<unit>[^\s()\[\]]{{1,10}}(?:\(\w\))?{_EACH})"),
-    re.compile(rf"(?P<name>\S.{{0,80}}?)\s(?P<unit>(?:(?!min\b)[^\s()\[\]]{{2,10}}|[%‰])(?:\(\w\))?{_EACH})"),
+    re.compile(rf"(?P<name>\S.{{0,80}}?)(?:,?\s(?:in|/)\s|,\s?)(?P<unit>[^\s()\[\]]{{1,10}}(?:\(\w\))?{EACH})"),
+    re.compile(rf"(?P<name>\S.{{0,80}}?)\s(?P<unit>(?:(?!min\b)[^\s()\[\]]{{2,10}}|[%‰])(?:\(\w\))?{EACH})"),
     re.compile(r"(?P<name>[^(\[]{2,80}?),?\s?[(\[](?:in )?(?P<unit>[^()\[\]]{1,24}(?:\(\w\))?)[)\]]"),
     re.compile(r"(?P<name>[^(\[/]{0,80}[^\W\d_])/(?P<unit>[^\s()\[\]/]{1,8})"),
 )
@@ -110,7 +114,7 @@ def is_figure(words: str) -> bool:
 def is_unit(words: str) -> bool:
     """Tell whether words are a unit that measures something: "mm", "l/s per person"."""
     unit = unit_behind(f"1 {words}", 1)
-    return is_physical(unit.base) and re.fullmatch(_EACH, words[unit.end - 2 :]) is not None
+    return is_physical(unit.base) and re.fullmatch(EACH, words[unit.end - 2 :]) is not None
 
 
 def _goes_on(words: str, whole: str) -> bool:

@@ -12,11 +12,12 @@ from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.figures import completed
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
-from knowledge_mcp.engine.tracing.tabled import limits_tabled, tables_named
+from knowledge_mcp.engine.tracing.tabled import TabledRow, rows_tabled, tables_named
 from knowledge_mcp.language.demands import condition_of
 from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.measures import stems_in
 from knowledge_mcp.language.sentences import cell_texts, is_row, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
@@ -136,20 +137,30 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
 def _tabled(reading: ReadDocument, stated: Sequence[Obligation]) -> Iterator[tuple[int, Obligation]]:
     """Yield the rows of tables that obligations refer to, each table for the first that says what its numbers are."""
     language = detect_convention(reading.text).language
-    named: dict[str, tuple[Bound, Obligation]] = {}
+    named: dict[str, list[tuple[Bound, Obligation]]] = {}
     for each in check_each(stated):
         for table, bound in tables_named(each.text, language).items() if each.force is Modality.REQUIREMENT else ():
-            if table not in named or (named[table][0] is Bound.EXACT and bound is not Bound.EXACT):
-                named[table] = (bound, each)
+            named.setdefault(table, []).append((bound, each))
     known = [statement.span for statement, _ in reading.statements]
-    for table, (bound, each) in named.items():
-        for row in limits_tabled(reading.text, table, bound, language or language_of(reading.text)):
+    for table, sentences in named.items():
+        for row in rows_tabled(reading.text, table, language or language_of(reading.text)):
             if not any(map(row.span.overlaps, known)):
+                bound, stated_by = _sentence_on(row, sentences)
+                tabled = InTable(row.about, bound if row.bound is Bound.EXACT else row.bound, stated_by.text)
                 section = reading.section_at(row.span.start)
-                tabled = replace(each, id=row.name, text=row.text, tabled=InTable(row.about, row.bound, each.text))
                 clause = (section.number if section is not None else "") or ""
                 title = section.title if section is not None else ""
-                yield row.span.start, replace(tabled, clause=clause, title=title, citation=reading.cited(row.span))
+                where = reading.cited(row.span)
+                made = replace(stated_by, id=row.name, text=row.text, clause=clause, title=title, citation=where)
+                yield row.span.start, replace(made, tabled=tabled)
+
+
+def _sentence_on(row: TabledRow, sentences: Sequence[tuple[Bound, Obligation]]) -> tuple[Bound, Obligation]:
+    """Choose the sentence that speaks of a row by its words; where none does, the first limits nothing else."""
+    about = stems_in(row.about)
+    best = max(sentences, key=lambda pair: len(about & stems_in(pair[1].text)))
+    is_on = len(sentences) == 1 or about & stems_in(best[1].text)
+    return best if is_on else (Bound.EXACT, best[1])
 
 
 def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:

@@ -107,8 +107,11 @@ _OR_LESS = _behind(
     ">",
 )
 
-_NAMED_LEAST = r"min(?:imum|\.|imal(?:e[mnrs]?)?|imaux)?|mindest[^\W\d_]{2,24}|mínim[oa]s?"
-_NAMED_MOST = r"max(?:imum|\.|imal(?:e[mnrs]?)?|imaux)?|höchst[^\W\d_]{2,24}|maximal[^\W\d_]{2,24}|máxim[oa]s?"
+_NAMED_LEAST = r"lowest|smallest|shortest|min(?:imum|\.|imal(?:e[mnrs]?)?|imaux)?|mindest[^\W\d_]{2,24}|mínim[oa]s?"
+_NAMED_MOST = (
+    r"highest|greatest|largest|longest|max(?:imum|\.|imal(?:e[mnrs]?)?|imaux)?|höchst[^\W\d_]{2,24}|maximal[^\W\d_]{2,24}"
+    r"|máxim[oa]s?"
+)
 NAMED = re.compile(rf"(?<![\w-])(?:(?P<least>{_NAMED_LEAST})|(?P<most>{_NAMED_MOST}))(?![\w.])", re.IGNORECASE)
 """Words that say of what they name that it is a least or a most: "minimum clear width"."""
 _STATES = re.compile(
