@@ -175,6 +175,24 @@ def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
         ("Le rapport est remis dans un délai de 30 jours.", [("at most 30 jours", 30 * 86400, "s")]),
         ("La distance ne doit pas dépasser 5 m dans la zone.", [("at most 5 m", 5, "m")]),
         ("La distancia no debe exceder de 5 m en la zona.", [("at most 5 m", 5, "m")]),
+        (
+            "It shall not run for more than 5 s and shall be at least 3 m long.",
+            [("at most 5 s", 5, "s"), ("at least 3 m", 3, "m")],
+        ),
+        (
+            "Der Wert muss mindestens 30 mm sein und darf 50 mm nicht überschreiten.",
+            [("at least 30 mm", 0.03, "m"), ("at most 50 mm", 0.05, "m")],
+        ),
+        (
+            "Luftflödet ska vara minst 30 mm och det får inte överstiga 50 mm.",
+            [("at least 30 mm", 0.03, "m"), ("at most 50 mm", 0.05, "m")],
+        ),
+        ("Het niveau van de ruimte mag niet hoger zijn dan 35 mm.", [("at most 35 mm", 0.035, "m")]),
+        ("De stroom van de pomp moet ten minste 30 mm zijn.", [("at least 30 mm", 0.03, "m")]),
+        (
+            "Расход воздуха должен быть не менее 30 mm и не более 50 mm.",
+            [("at least 30 mm", 0.03, "m"), ("at most 50 mm", 0.05, "m")],
+        ),
         ("Inspect the filter at least annually.", [("at least annually", 12, "month")]),
         (
             "Inspect it once a week, test it 3 times a year.",

@@ -57,6 +57,7 @@ def test_no_sentence_ends_inside(text: str) -> None:
         ("This is what it is in. 5 doors follow.", ["This is what it is in.", "5 doors follow."]),
         ("It stops. cFE restarts it.", ["It stops.", "cFE restarts it."]),
         ("泵应启动。", ["泵应启动。"]),
+        ("泵应启动。阀不得关闭！“灯亮。”它灭。", ["泵应启动。", "阀不得关闭！", "“灯亮。”", "它灭。"]),
         ("Loads " + "." * 50_000 + " 12", ["Loads " + "." * 50_000, "12"]),
     ],
 )

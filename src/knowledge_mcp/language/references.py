@@ -107,7 +107,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)\Z")
 _ANY = re.compile(
     r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]p[éê]ndice|[Aa]llegat|ANHANG|ANLAGE|ANEXO|APÉNDICE"
-    r"|ALLEGATO|\b[Tt][Aa][Bb]|[Pp]rospett|[CcQq]uadro|[Ff][Ii][Gg]|Bild|Abb"
+    r"|ALLEGATO|(?<!\w)[IVX]{1,5}(?!\w)"
 )
 """What every reference holds: a number, but for annexes, which have letters, and tables, which may have Roman ones."""
 

@@ -28,7 +28,8 @@ LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re
 """The end of a sentence that leads into a list."""
 
 _CANDIDATE = re.compile(
-    r"(?=[.!?…\n:])(?:(?P<stop>(?<![.!?…])[.!?…]++[\"”’')\]»*_]*+)(?P<mark>(?:\[\^?\w{1,9}\]){0,4}+)(?P<gap>\s+)"
+    r"(?=[.!?…\n:。！？])(?:(?P<full>[。！？]++[”’」』）)]*+)|"
+    r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’')\]»*_]*+)(?P<mark>(?:\[\^?\w{1,9}\]){0,4}+)(?P<gap>\s+)"
     r"|(?P<blank>\n[ \t]*\n\s*)"
     r"|(?P<item>\n[ \t]*)(?=(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t])"
     r"|(?P<colon>:[*_]*[ \t]*\n\s*))"
@@ -71,7 +72,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
     A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, between a unit and a number
     ("34 in. (865 mm)"), in a German ordinal ("31. Dezember"), after an enumerator that opens the sentence ("1.",
     "5.3.1."), before a small letter, or inside a quotation. A blank line, a new list item's line and a line that ends
-    with a colon do. Marks of footnotes behind a stop ("[^3]") belong to it.
+    with a colon do, and full stops of Chinese and Japanese. Marks of footnotes behind a stop ("[^3]") belong to it.
     """
     end = len(text) if end is None else end
     quotes = [(m.start(), m.end()) for m in _QUOTED.finditer(text, start, end)]
@@ -82,6 +83,8 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
         cut = match.end("mark") if match.group("stop") is not None else match.start()
         if match.group("colon") is not None:
             cut += 1
+        elif match.group("full") is not None:
+            cut = match.end()
         if cut <= begin:
             continue
         if match.group("stop") is not None and not _ends_sentence(text, begin, match, end):

@@ -10,6 +10,8 @@ from knowledge_mcp.engine.tracing.checking import CheckReport, RowMark, Seeks, S
 from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in
+from knowledge_mcp.language.multilingual.force import FORCEFUL
+from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
@@ -38,7 +40,12 @@ def standard_of(
     """
     standard = Standard.of(name, parts)
     if not standard.obligations:
-        raise InvalidInputError(f"There are no obligations in {name}.", suggestion=suggestion)
+        known = ", ".join(sorted(LANGUAGE_NAMES[code] for code in ("en", *FORCEFUL)))
+        raise InvalidInputError(
+            f"There are no obligations in {name}.",
+            details=f"Words that oblige are known in {known}.",
+            suggestion=suggestion,
+        )
     return standard
 
 

@@ -289,8 +289,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         subject = tuple(terms(_subject(text, item.id, printed, forces)))
         if len(set(subject)) + 2 * len(printed) < _FEWEST_WORDS:
             continue
-        force = max(forces, key=lambda each: RANK[each.modality], default=None)
-        negated, limits = denied(text, force, printed)
+        negated, limits = denied(text, forces, printed)
         demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset(

@@ -1,5 +1,7 @@
 """Words of force in German (DIN 820-2), French, Spanish, Italian and Portuguese, and whether they are negated.
 
+Those of other languages are in `further`.
+
 | | requirement | prohibition | recommendation | permission | possibility |
 |---|---|---|---|---|---|
 | de | muss, hat zu, ist zu | darf nicht, darf nur (restricts) | soll, sollte | darf, muss nicht (no duty) | kann |
@@ -12,27 +14,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
+from knowledge_mcp.language.multilingual import further
 from knowledge_mcp.model.chunk import Modality
 
 Found = tuple[Modality, bool, int, int]
 """Force, whether it is negated, and where its word stands."""
 
-FORCEFUL = frozenset({"de", "fr", "es", "it", "pt"})
+FORCEFUL = frozenset({"de", "fr", "es", "it", "pt", *further.WORDS})
 """ISO 639-1 codes of the languages whose words of force are known, beside English."""
 
 NOTES = (
     r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Beispiel)(?:\s+\d+)?\s*[:.–—]"
     r"|REMARQUES?(?:\s+\d+)?\b|EXEMPLES?(?:\s+\d+)?\b|(?:Remarque|Exemple)(?:\s+\d+)?\s*[:.–—]"
     r"|NOTAS?(?:\s+\d+)?\b|EJEMPLOS?(?:\s+\d+)?\b|(?:Nota|Ejemplo)(?:\s+\d+)?\s*[:.–—]"
-    r"|NOTE(?:\s+\d+)?\b|(?:ESEMPI[OE]?|EXEMPLOS?)(?:\s+\d+)?\b|(?:Esempio|Exemplo)(?:\s+\d+)?\s*[:.–—]"
+    r"|(?:NOTE|OPMERKING(?:EN)?|VOORBEELD|ANMÄRKNING|EXEMPEL|MERKNAD|EKSEMPEL|BEMÆRK|ПРИМЕЧАНИ[ЕЯ]|Примечани[ея])(?:\s+\d+)?\b"
+    r"|[注例]\s?\d{0,2}\s?[:：]|(?:ESEMPI[OE]?|EXEMPLOS?)(?:\s+\d+)?\b|(?:Esempio|Exemplo)(?:\s+\d+)?\s*[:.–—]"
 )
 """How notes and examples open; a pattern without groups."""
 
 _QUOTED = re.compile(r"„[^“”\n]{0,400}[“”]|«[^»\n]{0,400}»|»[^«\n]{0,400}«")
 _BREAK = re.compile(r"[;:()]|,(?!\d)")
 _ASIDE = re.compile(r"\([^()\n]{0,400}\)")
+_AND = re.compile(
+    r"\b(?:und|oder|aber|sondern|sowie|et|ou|mais|y|e|o|pero|ed|ma|mas|en|of|maar|och|eller|men|samt|og|и|а|но|или)\b"
+)
 _SEGMENT = 400
 """Characters before and behind a word of force that are looked at; clauses of ordinary documents are shorter."""
 
@@ -92,6 +100,7 @@ _WORDS = {
         r"|permitid[oa]s?|autorizad[oa]s?|facultad[oa]s?|recomendad[oa]s?|recomendáve(?:l|is)))\b",
         re.IGNORECASE,
     ),
+    **further.WORDS,
 }
 KEY_WORDS = {
     "de": re.compile(r"\b(?:MUSS|MÜSSEN|DARF|DÜRFEN|SOLL|SOLLTE|SOLLEN|SOLLTEN|KANN|KÖNNEN)\b"),
@@ -99,6 +108,7 @@ KEY_WORDS = {
     "es": re.compile(r"\b(?:DEBE|DEBEN|DEBERÁ|DEBERÁN|DEBERÍA|DEBERÍAN|PUEDE|PUEDEN)\b"),
     "it": re.compile(r"\b(?:DEVE|DEVONO|DOVREBBE|DOVREBBERO|PUÒ|POSSONO)\b"),
     "pt": re.compile(r"\b(?:DEVE|DEVEM|DEVERÁ|DEVERÃO|DEVERIA|DEVERIAM|PODE|PODEM)\b"),
+    **further.KEY_WORDS,
 }
 """Words of force in capitals, by language."""
 
@@ -157,6 +167,7 @@ _CONDITION = {
     "pt": re.compile(
         r"\W{0,20}(?:se|quando|caso|embora|enquanto|sempre\s+que|antes\s+que|desde\s+que)\b", re.IGNORECASE
     ),
+    **further.CONDITION,
 }
 _SUBORDINATE = re.compile(
     r"\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
@@ -193,21 +204,32 @@ def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Foun
     condition = 0
     if not capitals and _CONDITION[code].match(sentence):
         condition = max(sentence.find(","), 0)
-    for match in _WORDS[code].finditer(sentence):
+    matches = list(_WORDS[code].finditer(sentence))
+    joints = [joint for one, other in pairwise(filter(_is_verb, matches)) for joint in _joint(sentence, one, other)]
+    for match in matches:
         if match.start() < condition or (capitals and not match.group().isupper()):
             continue
-        found = _JUDGES[code](match, *_clause(sentence, match, code))
+        found = _JUDGES[code](match, *_clause(sentence, match, code, joints))
         if found is not None:
             yield (*found, match.start(), match.end())
 
 
-def _clause(sentence: str, match: re.Match[str], code: str) -> tuple[str, str, str]:
+def _is_verb(match: re.Match[str]) -> bool:
+    return match.lastgroup in {"requirement", "recommendation", "permission", "possibility", "no_duty"}
+
+
+def _joint(sentence: str, one: re.Match[str], other: re.Match[str]) -> list[tuple[int, int]]:
+    """Find the last "and" between two verbs of force, behind which the clause of the second begins."""
+    return [match.span() for match in _AND.finditer(sentence, one.end(), other.start())][-1:]
+
+
+def _clause(sentence: str, match: re.Match[str], code: str, joints: Sequence[tuple[int, int]]) -> tuple[str, str, str]:
     """Cut out what stands before and behind a word in its own clause, and the mark that the clause begins behind.
 
     What the clause has in parentheses, and in German between two commas, is left out: it goes on behind them.
     """
-    first = max(0, match.start() - _SEGMENT)
-    near = sentence[first : match.end() + _SEGMENT]
+    first = max([0, match.start() - _SEGMENT, *(end for _, end in joints if end <= match.start())])
+    near = sentence[first : min([match.end() + _SEGMENT, *(start for start, _ in joints if start >= match.end())])]
     start, end = match.start() - first, match.end() - first
     for aside in _ASIDE.finditer(near):
         if aside.end() <= start or aside.start() >= end:
@@ -270,7 +292,10 @@ def _french(match: re.Match[str], before: str, after: str, mark: str) -> tuple[M
     return Modality.REQUIREMENT, denied
 
 
-def _southern(code: str) -> Callable[[re.Match[str], str, str, str], tuple[Modality, bool] | None]:
+_Judge = Callable[[re.Match[str], str, str, str], tuple[Modality, bool] | None]
+
+
+def _southern(code: str) -> _Judge:
     """Make the judge of Spanish, Italian or Portuguese, which deny before the verb."""
 
     def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
@@ -292,7 +317,32 @@ def _southern(code: str) -> Callable[[re.Match[str], str, str, str], tuple[Modal
     return judge
 
 
-_JUDGES = {"de": _german, "fr": _french, **{code: _southern(code) for code in ("es", "it", "pt")}}
+def _northern(code: str) -> _Judge:
+    def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+        del mark
+        return further.judge_northern(code, match, f"{before}\n{after}")
+
+    return judge
+
+
+def _russian(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    del mark
+    return further.judge_russian(match, f"{before}\n{after}")
+
+
+def _chinese(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    del before, after, mark
+    return further.judge_chinese(match)
+
+
+_JUDGES: dict[str, _Judge] = {
+    "de": _german,
+    "fr": _french,
+    **{code: _southern(code) for code in ("es", "it", "pt")},
+    **{code: _northern(code) for code in ("nl", "sv", "no", "da")},
+    "ru": _russian,
+    "zh": _chinese,
+}
 
 
 def _state(word: str, denied: bool) -> tuple[Modality, bool]:

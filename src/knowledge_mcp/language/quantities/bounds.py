@@ -60,7 +60,10 @@ _LEAST = re.compile(
     rf"|\b(?:mindestens|wenigstens|nicht (?:{_WENIGER}) als|(?:{_MEHR}) als|au (?:moins|minimum)|pas moins de"
     r"|plus de|supérieure?s? (?:ou égale?s? )?(?:à|au)|dépasse[rz]?|excède[rz]?|al menos|como mínimo|no menos de|más de"
     rf"|superior(?:es)? (?:o igual(?:es)? )?a|exced(?:er|e)(?: de)?|supera[rn]?"
-    rf"|über|oberhalb(?: von)?|au-dessus de|por encima de)){_FILLERS}",
+    r"|über|oberhalb(?: von)?|au-dessus de|por encima de"
+    r"|ten minste|minstens|niet (?:minder|lager|kleiner) dan|(?:hoger|groter|meer|langer) (?:zijn |worden )?dan"
+    r"|minst|mindst|(?:inte|ikke) (?:mindre|lavere) (?:än|enn|end)|överstig(?:a|er)|overstiger?"
+    rf"|не (?:менее|ниже|меньше)|превыша\w{{1,4}}|свыше|более)|不[小少低]于|至少|超过){_FILLERS}",
     re.IGNORECASE,
 )
 _MOST = re.compile(
@@ -73,7 +76,10 @@ _MOST = re.compile(
     r"|inferior(?:es)? (?:o igual(?:es)? )?a|limitad[oa]s? a|en un plazo (?:máximo )?de"
     r"|limitée?s? à|dans un délai (?:maximal )?de"
     rf"|binnen|innerhalb(?: von)?|spätestens (?:nach|in)|unter|unterhalb(?: von)?|(?:au-|en )dessous de"
-    rf"|por debajo de)){_FILLERS}",
+    r"|por debajo de"
+    r"|ten hoogste|hoogstens|niet (?:meer|hoger|groter|langer) dan|(?:lager|kleiner|minder) (?:zijn |worden )?dan"
+    r"|högst|høyst|højst|(?:inte|ikke) (?:mere?|høyere|højere|högre) (?:än|enn|end)|understig(?:a|er)"
+    rf"|не (?:более|выше|больше)|менее)|不[大高多]于|不超过|至多){_FILLERS}",
     re.IGNORECASE,
 )
 _OPENING = "between|from|zwischen|von|entre|de"

@@ -70,7 +70,8 @@ _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _AND = rf"and\s(?!(?:{_WORD})\s(?:{'|'.join(_SCALES)}))"
 """It joins what was counted and the rest, and not two numbers: "between one hundred and two hundred"."""
 _IN_WORDS = re.compile(
-    rf"\b(?:an?\s(?={'|'.join(_SCALES)}))?(?:{_WORD})\b(?:(?:-|\s(?:{_AND})?)(?:{_WORD})\b){{0,12}}", re.IGNORECASE
+    rf"\b(?!ten\s(?:minste|hoogste|opzichte|behoeve|gevolge|aanzien)\b)(?:an?\s(?={'|'.join(_SCALES)}))?(?:{_WORD})\b(?:(?:-|\s(?:{_AND})?)(?:{_WORD})\b){{0,12}}",
+    re.IGNORECASE,
 )
 _JOINED = re.compile(rf"(?P<and>\band\s)?\b(?P<word>{_WORD}|an?(?=\s))\b", re.IGNORECASE)
 _ONE_ELSEWHERE = {

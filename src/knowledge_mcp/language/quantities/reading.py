@@ -178,26 +178,39 @@ def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
     return last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start) is not None
 
 
-DENIED = re.compile(r"\b(?:not|never|no|nicht|pas)\b", re.IGNORECASE)
+DENIED = re.compile(r"\b(?:not|never|no|nicht|pas|niet|inte|ikke|не)\b|不", re.IGNORECASE)
 
 
-def denied(text: str, force: Force | None, printed: Sequence[Quantity]) -> tuple[bool, tuple[Quantity, ...]]:
+def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> tuple[bool, tuple[Quantity, ...]]:
     """Tell what a sentence denies: what it says, or its limits, which then are others: "not wait more than 5 s".
+
+    A limit is denied by the word of force before it: in "shall not run for more than 5 s and shall be at least 3 m
+    long" one is.
 
     Args:
         text: the sentence.
-        force: its strongest.
+        forces: of the sentence, in order.
         printed: its limits as they are printed.
 
     Returns:
-        Whether what it says is denied, and the limits that it sets.
+        Whether what it says is denied, by its strongest force, and the limits that it sets.
     """
-    if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
-        return force is not None and force.negated, tuple(printed)
-    denying = [each for each in printed if DENIED.search(text, each.start, each.end)]
-    if any(text[force.end : each.start].strip() for each in denying):
-        return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
-    return False, tuple(printed if denying else (replace(each, bound=OTHER[each.bound]) for each in printed))
+    strongest = max(forces, key=lambda each: RANK[each.modality], default=None)
+    if strongest is None:
+        return False, tuple(printed)
+    limits: list[Quantity] = []
+    is_denied = strongest.negated
+    for limit in printed:
+        force = next((each for each in reversed(forces) if each.start < limit.end), None)
+        if force is None or not force.negated or limit.bound is Bound.EXACT or limit.end <= force.end:
+            limits.append(limit)
+            continue
+        is_own = DENIED.search(text, limit.start, limit.end) is not None
+        if is_own and text[force.end : limit.start].strip():
+            return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
+        limits.append(limit if is_own else replace(limit, bound=OTHER[limit.bound]))
+        is_denied = is_denied and force is not strongest
+    return is_denied, tuple(limits)
 
 
 def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...]:
@@ -207,12 +220,7 @@ def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...
     """
     language = language_of(sentence) if language is None else language
     convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
-    force = max(forces_of(sentence, convention), key=lambda each: RANK[each.modality], default=None)
-    return denied(sentence, force, quantities(sentence, language))[1]
-
-
-def _limits_after(force: Force, limit: Quantity) -> bool:
-    return limit.bound is not Bound.EXACT and limit.end > force.end
+    return denied(sentence, forces_of(sentence, convention), quantities(sentence, language))[1]
 
 
 def _is_range(sentence: str, first: Quantity, last: _Measured) -> bool:
