@@ -43,8 +43,7 @@ def standard_of(
         known = ", ".join(sorted(LANGUAGE_NAMES[code] for code in ("en", *FORCEFUL)))
         raise InvalidInputError(
             f"There are no obligations in {name}.",
-            details=f"Words that oblige are known in {known}.",
-            suggestion=suggestion,
+            suggestion=f"{suggestion} Words that oblige are known in {known}.",
         )
     return standard
 
