@@ -20,7 +20,7 @@ class Convention:
         capitals: only words in capitals carry force (BCP 14).
         can: CAN in capitals expresses possibility, as in publications that declare it beside SHALL and SHOULD.
         will: "will" obliges, as in lists of requirements that say "shall" and "will" by turns.
-        language: whose words carry force, as ISO 639-1 code: `de`, `fr` or `es`; empty for English.
+        language: whose words carry force, as ISO 639-1 code, one of `FORCEFUL`; empty for English.
         others: further languages of a document that says everything in several; their sentences have their own force.
     """
 
@@ -156,8 +156,8 @@ def _first_convention(text: str) -> Convention:
 
     Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
     at least five times among ordinary sentences, with "shall" rarely in lower case and lower case not in the majority.
-    Elsewhere "will" counts too where the text is a list of requirements. A document in German, French, Spanish, Italian
-    or Portuguese marks force by the words of its language.
+    Elsewhere "will" counts too where the text is a list of requirements. A document in one of
+    the languages `FORCEFUL` marks force by the words of its language.
     """
     language = language_of(text)
     if language in FORCEFUL:

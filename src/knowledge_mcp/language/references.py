@@ -215,7 +215,7 @@ def find_references(
         clauses: numbers of the document's clauses; "in 4.2" and "Part 3" are references only to one of these.
         articles: whether its clauses are articles, in which "paragraph 1" is one of the same article and no reference.
         language: ISO 639-1 code of the document; "siehe Abschnitt 4.2", "voir 4.2" and "véase 4.2" are references where
-            it is German, French or Spanish.
+            it is German, French, Spanish, Italian or Portuguese.
     """
     language = language if language in PLACE_WORDS else ""
     end = len(text) if end is None else end
