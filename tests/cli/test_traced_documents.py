@@ -183,6 +183,7 @@ def test_matrices_cover_what_is_crossed_and_nothing_else(knowledge: Command, tmp
     openpyxl = pytest.importorskip("openpyxl")
     (tmp_path / "sys.csv").write_text("ID,Text\n" + "".join(f"{each},The system shall go.\n" for each in SYS))
     book = openpyxl.Workbook()
+    book.create_sheet("Cover").append(["Revision", "C"])
     book.active.append(["ID", "Requirement"])
     for each in SWR:
         book.active.append([each, "The software shall go."])
@@ -200,6 +201,8 @@ def test_matrices_cover_what_is_crossed_and_nothing_else(knowledge: Command, tmp
     )
     for target in ("swr.xlsx", "swr.md", "both"):
         assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / target)) == COVERED, target
+    told = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "swr.xlsx"))
+    assert "swr.xlsx: sheets without items: Cover." in told.err
 
 
 def test_a_matrix_in_a_design_links_the_clauses_that_it_names(knowledge: Command, tmp_path: Path) -> None:
@@ -309,3 +312,19 @@ def test_cases_of_a_test_report_are_items_with_what_came_of_them(knowledge: Comm
     }
     assert "sounds [SYS-3] (failed)" in knowledge("trace", *sides, "--json").out
     assert {one for one, _ in linked(knowledge, sides[0], str(tmp_path / "other.xml"))} == {"SYS-4"}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Anf.-Nr.,Anforderung,Deckt ab", "Réf.,Exigence,Couvre", "Código,Requisito,Cubre", "Req. No.,Text,Covers"],
+)
+def test_tables_name_their_columns_in_their_language_and_links_that_lead_nowhere_are_told(
+    knowledge: Command, tmp_path: Path, header: str
+) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n1001,The system shall go.\n1002,It shall stop.\n1003,It shall turn.\n")
+    rows = 'S-1,It shall go.,"1001, 1002"\nS-2,It shall stop.,1099\nS-3,It shall wait.,N/A\n'
+    (tmp_path / "swr.csv").write_text(f"{header}\n{rows}")
+    sides = (str(tmp_path / "sys.csv"), str(tmp_path / "swr.csv"))
+    assert linked(knowledge, *sides) == {("1001", "S-1"), ("1002", "S-1")}
+    lost = json.loads(knowledge("trace", *sides, "--json").out)["lost"]
+    assert [(each["id"], each["link"]) for each in lost] == [("S-2", "1099")]

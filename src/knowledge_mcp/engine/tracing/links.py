@@ -33,6 +33,10 @@ _SAMPLE = 200
 """Items that tell the language."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _RULE = re.compile(r"[\s|:+=-]*")
+_NO_LINK = re.compile(
+    r"\W*(?:none|n/?a|nil|tb[dc]|derived|not applicable|keine?|entfällt|aucune?|ningun[oa])?\W*", re.IGNORECASE
+)
+"""What stands in a list of links that is empty."""
 _BETWEEN = re.compile(r"\s{0,3}[,;\n&]\s{0,3}|\s(?=\S{0,40}\d)")
 _CLAUSE_WORD = re.compile(r"(?:clause|section|chapter|sect?\.|§|Abschnitt|Kapitel|Kap\.)\s*", re.IGNORECASE)
 
@@ -266,7 +270,14 @@ class _Declared:
         listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         self._link(side, item.id, NamedItems(meant, found.denied - own_names))
-        self.lost += [(item, link) for link, ids in listed if not ids and not self._names.in_list(link, side)]
+        # "SYS-3, 5" and "SYS-12a, b" in parts, unless all are numbers
+        goes_on = [link for link in item.links if link.isdecimal() or len(link) == 1]
+        skipped = goes_on if len(goes_on) < len(item.links) else []
+        self.lost += [
+            (item, link)
+            for link, ids in listed
+            if not (ids or link in skipped or _NO_LINK.fullmatch(link) or self._names.in_list(link, side))
+        ]
 
     def _link(self, side: int, name: str, found: NamedItems) -> None:
         for pairs, others in ((self.meant, found.meant), (self.denied, found.denied)):

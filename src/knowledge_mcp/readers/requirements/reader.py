@@ -25,10 +25,11 @@ from knowledge_mcp.readers.shared.pieces import item_of
 
 @dataclass(frozen=True, slots=True)
 class RequirementSet:
-    """Hold the items of one file in its order."""
+    """Hold the items of one file in its order; `left_out` names sheets of a workbook that have text and no items."""
 
     title: str
     items: tuple[RequirementItem, ...]
+    left_out: tuple[str, ...] = ()
 
 
 _HERE = "knowledge_mcp.readers.requirements"
@@ -69,13 +70,14 @@ class RequirementReader(SandboxedReader):
         if job is None:
             raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Requirements are not read from {suffix} files.")
         arguments: dict[str, Any] = {"columns": dict(columns or {})} if suffix == ".xlsx" else {}
-        title, items = "", list[RequirementItem]()
+        title, items, left_out = "", list[RequirementItem](), list[str]()
         for message in run_isolated(self._sandbox, job, item, arguments, limits=self._limits):
             if "id" in message:
                 items.append(item_of(message, item.name[: item.name.rfind(".")]))
             else:
                 title = message.get("title", title)
-        return RequirementSet(title or item.name, tuple(items))
+                left_out += message.get("left_out", ())
+        return RequirementSet(title or item.name, tuple(items), tuple(left_out))
 
 
 _ORIGINAL_TYPES = frozenset({MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]})

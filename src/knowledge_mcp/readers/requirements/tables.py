@@ -18,14 +18,20 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 COLUMNS: Mapping[str, Sequence[str]] = {
     "id": (
         *("id", "identifier", "uid", "key", "req id", "requirement id", "object identifier", "tc id", "test id"),
-        *("test case id", "issue key", "kennung"),
+        *("test case id", "issue key", "req no", "requirement no", "requirement number", "kennung", "anf id", "anf nr"),
+        *("anforderungs id", "anforderungsnummer", "identifiant", "réf", "référence", "identificador", "código"),
     ),
     "title": ("title", "name", "heading", "summary", "titel", "bezeichnung", "titre"),
     "text": (
-        *("text", "description", "statement", "requirement", "requirement text", "content"),
-        *("beschreibung", "anforderung", "texte", "exigence"),
+        *("text", "description", "statement", "requirement", "requirement text", "requirement statement", "content"),
+        *("beschreibung", "anforderung", "anforderungstext", "texte", "exigence", "texto", "requisito"),
     ),
-    "links": ("links", "link", "traces to", "parent", "parents", "satisfies", "verifies", "refines"),
+    "links": (
+        *("links", "link", "traces to", "parent", "parents", "satisfies", "verifies", "refines", "covers", "tests"),
+        *("implements", "derived from", "trace", "traceability", "upward trace", "parent id", "covered by"),
+        *("satisfied by", "implemented by", "verified by", "tested by", "deckt ab", "erfüllt", "couvre", "satisfait"),
+        *("cubre", "cumple"),
+    ),
 }
 """What columns are called, where nobody says it."""
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]]+")
@@ -117,8 +123,8 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
         yield from _with_relations(items, others)
 
 
-def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """Give items what sheets without items say of them: traceability matrices; by the name of the sheet."""
+def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> Iterator[dict[str, Any]]:
+    """Yield items with what sheets without items say of them, traceability matrices; then which sheets say nothing."""
     counts = Counter(each["id"] for each in items)
     known = {each["id"]: each for each in items if counts[each["id"]] == 1}
 
@@ -126,10 +132,15 @@ def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> 
         names = [cell] if cell in known else [name for name in _BETWEEN_NAMES.split(cell) if name]
         return names if all(name in known for name in names) else []
 
+    silent: list[str] = []
     for title, rows in others.items():
-        for name, said in related(rows, own).items():
+        found = related(rows, own)
+        for name, said in found.items():
             known[name]["attributes"][title] = "\n".join(said)
-    return items
+        silent += [] if found or not any(map(any, rows)) else [title]
+    yield from items
+    if items and silent:
+        yield {"left_out": silent}
 
 
 def _seen(rows: Iterable[ShownRow], hidden: SheetMarks) -> Iterator[list[str]]:

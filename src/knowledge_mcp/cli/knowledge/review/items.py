@@ -187,7 +187,10 @@ def _stated_items(
     """Return the items of a file of requirements, None where it turns out to be a document."""
     from knowledge_mcp.cli.knowledge.inspect import file_item
 
-    found = reader.read(file_item(path), columns).items
+    read = reader.read(file_item(path), columns)
+    found = read.items
+    if read.left_out:
+        notify(f"{name}: sheets without items: {list_first(read.left_out, _MAX_LISTED)}.")
     if not found and path.suffix.lower() in _SOME:
         if columns and path.suffix.lower() == ".xlsx":
             raise InvalidInputError(
