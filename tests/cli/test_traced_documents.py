@@ -316,7 +316,7 @@ def test_cases_of_a_test_report_are_items_with_what_came_of_them(knowledge: Comm
 
 @pytest.mark.parametrize(
     "header",
-    ["Anf.-Nr.,Anforderung,Deckt ab", "Réf.,Exigence,Couvre", "Código,Requisito,Cubre", "Req. No.,Text,Covers"],
+    ["Anf.-Nr.,Anforderung,Deckt ab", "Réf.,Exigence,Couvre", "Código,Requisito,Cubre", "Req. No,Text,Covers"],
 )
 def test_tables_name_their_columns_in_their_language_and_links_that_lead_nowhere_are_told(
     knowledge: Command, tmp_path: Path, header: str

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.language.force import PLAIN
-from knowledge_mcp.language.identifiers import detect_labels, is_void, own_end
+from knowledge_mcp.language.identifiers import (
+    Labels,
+    cell_label,
+    detect_labels,
+    identifier_key,
+    is_void,
+    own_end,
+    requirement_identifier,
+    table_identifier,
+)
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind
@@ -126,3 +135,19 @@ def test_a_paragraph_of_reasons_alone_states_nothing() -> None:
 def test_a_label_with_nothing_behind_it_is_void() -> None:
     assert is_void("PMP 4", "PMP 4")
     assert not is_void("PMP 4 - The oil is kept.", "PMP 4")
+
+
+@pytest.mark.parametrize("name", ["SW/001", "SW:1", "PRÜ-1", "ТР-12", "#12", "SYS-PUMP-STOP", "SRS_4.2-1"])
+def test_a_code_below_the_head_id_is_one_whatever_it_is_made_of(name: str) -> None:
+    none = Labels(frozenset())
+    assert cell_label("Req. ID", name, first=True, labels=none) == name
+    assert cell_label("Reference", name, first=True, labels=none) is None
+    assert table_identifier(f"| ID | {name} |\n| Text | The pump shall stop. |") == name
+
+
+def test_identifiers_have_letters_of_any_script() -> None:
+    assert requirement_identifier("[PRÜ-1] Die Pumpe muss anhalten.") == "PRÜ-1"
+    assert requirement_identifier("ТР-12: Насос должен остановиться.") == "ТР-12"
+    assert identifier_key("PRÜ-01") == ("prü", "1")
+    assert identifier_key("PRÄ-1") != identifier_key("PRÜ-1")
+    assert requirement_identifier("größe-1 Die Pumpe muss anhalten.") is None

@@ -10,12 +10,12 @@ from knowledge_mcp.language.force import Convention, force_of
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.support.checkpoints import check_each
 
-_WORD = r"[A-Za-z][A-Za-z0-9_./-]{0,47}(?:\(\w{1,3}\)){0,3}"
+_WORD = r"[^\W\d_][\w./-]{0,47}(?:\(\w{1,3}\)){0,3}"
 _BRACKETED = re.compile(rf"\[(?P<id>{_WORD})\]")
 _FIRST = re.compile(
     rf"(?P<open>[*_`\[({{<]{{0,4}})(?P<id>{_WORD})(?P<close>[*_`\])}}>:|–—]{{0,4}})(?P<gap>\s*(?:[|–—-]\s)?\s*)"
 )
-_WHOLE = re.compile(r"[A-Za-z]{1,12}(?=[0-9_./-])[A-Za-z0-9_./-]*?(?<=[0-9])[a-z]?(?:\(\w{1,3}\)){0,3}\Z")
+_WHOLE = re.compile(r"[^\W\d_]{1,12}(?=[0-9_./-])[\w./-]*?(?<=[0-9])[a-z]?(?:\(\w{1,3}\)){0,3}\Z")
 _MARKER = re.compile(r"\s*(?:[-*•–·▪]|\(?[A-Za-z0-9]{1,3}[.)])\s+")
 _FOREIGN = re.compile(
     r"(?:(?:non|pre|post)-)?(?:ISO|IEC|IEEE|RFC|EN|DIN|BS|ANSI|ASTM|ASME|ITU|NIST|FIPS|SP|MIL|STD|DI|DOD|TABLE|FIGURE|FIG|SECTION|CLAUSE|ANNEX"
@@ -23,7 +23,7 @@ _FOREIGN = re.compile(
     r"|CSS|ES|USB|PDF|UML|XML|OAUTH|IP|TCP|UNIT|LEVEL|CLASS|TYPE|PHASE|DAY|WEEK|YEAR|EQ|EQUATION|ECMA|OMG|W|BCP|STD)[\W_\d]",
     re.IGNORECASE,
 )
-_SHAPED = re.compile(r"[A-Z]|[a-z]{1,5}[A-Z]")
+_SHAPED = re.compile(r"[^\W\d_a-zß-ÿ]|[a-z]{1,5}[A-Z]")
 _SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
 _ID_ROW = re.compile(
     r"\|\s*[*_]*(?:requirement\s+|req\.?\s+)?(?:id|identifier|number|no\.?)[*_]*\s*"
@@ -90,10 +90,11 @@ def table_identifier(table: str) -> str | None:
     if match is None:
         return None
     inner = match.group("id").strip("*_` ")
-    return inner if is_identifier(inner) else None
+    is_named = re.search(r"[^\W\d_]|#", inner) is not None and _HEADED_ID.fullmatch(inner) is not None
+    return inner if is_identifier(inner) or (is_named and not is_foreign(inner)) else None
 
 
-_PARTS = re.compile(r"[A-Za-z]+|\d+")
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
 _TOPIC_PATTERN = re.compile(
     r"[\[(<{\"'`]?(?:[A-Za-z]{1,12}(?:[-_./][A-Za-z][A-Za-z0-9]{0,15}){0,5}[-_./]?\d[A-Za-z0-9]*(?:[-_./][A-Za-z0-9]+)*"
     r"(?:\(\w{1,3}\))*|[A-Z]{1,12} \d{1,6}(?:\.\d{1,4})*|[a-z]{2,6} \d{1,6}(?:\.\d{1,4})*)[\])>}\"'`]?"
@@ -144,7 +145,7 @@ def spellings(identifier: str) -> str:
 
 
 _LABEL = re.compile(
-    r"[*_`\[({<]{0,4}(?P<id>(?P<family>[A-Za-z]{1,12}(?:[-_.][A-Za-z]{1,12}){0,4})(?P<gap>[-_. ]?)"
+    r"[*_`\[({<]{0,4}(?P<id>(?P<family>[^\W\d_]{1,12}(?:[-_.][^\W\d_]{1,12}){0,4})(?P<gap>[-_. ]?)"
     r"(?P<number>\d{1,6}(?:[.-]\d{1,4}){0,5}[a-z]?(?:\(\w{1,3}\)){0,3}))(?P<close>[*_`\])}>:|.]{0,4})"
     r"(?P<sep>\s*(?:[–—-]|:)\s*|\s+|(?<=[\])}>:|])|\Z)"
 )
@@ -170,7 +171,7 @@ _PROPERTY = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"[\[{<](?P<id>[A-Za-z]{2,12}(?:[-_.][A-Za-z0-9]{1,16}){0,5}[-_. ]?\d[\w.-]{0,12})[\]}>]\.?")
-_HEADED_ID = re.compile(r"[A-Za-z]{0,12}[-_. ]?\d[\w.()/-]{0,30}|[A-Za-z]{1,12}(?:[-_.][A-Za-z0-9]{1,16}){1,6}")
+_HEADED_ID = re.compile(r"#?(?:[^\W\d_]{0,12}[-_. /:]?\d[\w.()/:-]{0,30}|[^\W\d_]{1,12}(?:[-_./:][^\W_]{1,16}){1,6})")
 _LEAST = 3
 """Labels of one family that make it one."""
 
