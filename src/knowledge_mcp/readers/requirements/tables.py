@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.language.requirements.matrices import Rows, related
-from knowledge_mcp.readers.office.sheets import ShownRow, shown_rows
-from knowledge_mcp.readers.office.sheets_hidden import SheetLook, SheetMarks, scanned
+from knowledge_mcp.readers.office.sheets import shown_rows
+from knowledge_mcp.readers.office.sheets_hidden import SheetLook, SheetMarks, Sieve, scanned
 from knowledge_mcp.readers.shared.containers import open_archive
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -114,13 +114,23 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
             if sheet.sheet_state != "visible":
                 continue
             hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
-            rows = _seen(shown_rows(sheet, None, looks, book.loaded_theme), hidden)
+            sieve = Sieve(hidden, all_hidden=False)
+            rows = _numbered(sieve.sift(shown_rows(sheet, None, looks, book.loaded_theme)))
             leading = list(itertools.islice(rows, _MOST_LEADING))
             if header_among(leading, columns) is None:
                 others[sheet.title] = [*leading, *itertools.islice(rows, _MOST_RELATED)]
             else:
                 items += items_of_rows(itertools.chain(leading, rows), columns, sheet.title)
         yield from _with_relations(items, others)
+
+
+def _numbered(rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
+    """Yield rows with an empty one in the place of each that is hidden, so that they keep their numbers."""
+    due = 1
+    for number, cells in rows:
+        yield from ([] for _ in range(due, number))
+        yield [cell.strip() for cell in cells]
+        due = number + 1
 
 
 def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> Iterator[dict[str, Any]]:
@@ -143,15 +153,6 @@ def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> 
         yield {"left_out": silent}
 
 
-def _seen(rows: Iterable[ShownRow], hidden: SheetMarks) -> Iterator[list[str]]:
-    """Write rows without hidden columns and struck cells; a hidden row is empty, so that rows keep their numbers."""
-    for number, (row, looks) in enumerate(rows, 1):
-        cells = enumerate(zip(row if number not in hidden.rows else (), looks, strict=False), 1)
-        yield [
-            "" if look is not None else cell.strip() for column, (cell, look) in cells if column not in hidden.columns
-        ]
-
-
 def items_of_rows(
     rows: Iterable[Sequence[str]], columns: Mapping[str, str], name: str = ""
 ) -> Iterator[dict[str, Any]]:
@@ -171,11 +172,45 @@ def items_of_rows(
         return
     header = [cell.strip() for cell in leading[place]]
     found = columns_of(header, columns)
-    for number, cells in enumerate(itertools.chain(leading[place + 1 :], rows), place + 2):
+    below = enumerate(itertools.chain(leading[place + 1 :], rows), place + 2)
+    for number, cells in whole_rows(found, below):
         if any(_cell(found, cells, role).strip() for role in ("id", "title", "text")):
             yield _item(header, found, cells, number, name)
         elif number == place + 2:
             header = _below(header, cells)
+
+
+def whole_rows(found: Mapping[str, int], rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield numbered rows, those that go on with an item joined with its first: another link, a line for each test.
+
+    A row goes on with the one above it where it has the same id and says nothing else, or has neither id, title nor
+    text; an empty row ends an item.
+
+    Args:
+        found: places of the columns, as `columns_of` gives them.
+        rows: below the header.
+    """
+    last: tuple[int, list[str]] | None = None
+    for number, cells in rows:
+        if last is not None and _goes_on(found, last[1], cells):
+            for place, cell in enumerate(cells):
+                last[1].extend([""] * (place + 1 - len(last[1])))
+                if cell.strip() and cell not in last[1][place].split("\n"):
+                    last[1][place] = f"{last[1][place]}\n{cell}".strip("\n")
+            continue
+        if last is not None:
+            yield last
+        last = (number, list(cells)) if any(map(str.strip, cells)) else None
+    if last is not None:
+        yield last
+
+
+def _goes_on(found: Mapping[str, int], above: Sequence[str], cells: Sequence[str]) -> bool:
+    name, own = _cell(found, cells, "id").strip(), _cell(found, above, "id").strip()
+    said = [(_cell(found, cells, role).strip(), _cell(found, above, role).strip()) for role in ("title", "text")]
+    if not name:
+        return bool(own) and any(map(str.strip, cells)) and not any(new for new, _ in said)
+    return name == own and all(new in {"", old} for new, old in said)
 
 
 def _below(header: Sequence[str], cells: Sequence[str]) -> list[str]:

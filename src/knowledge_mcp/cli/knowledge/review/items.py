@@ -240,7 +240,7 @@ def _table_rows(
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the rows below the header by its names; where none names an id and a text, of the first unless `strict`."""
     from knowledge_mcp.readers.data.csv import delimiter_of
-    from knowledge_mcp.readers.requirements.tables import columns_of, header_among
+    from knowledge_mcp.readers.requirements.tables import columns_of, header_among, whole_rows
 
     table = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)))
     first = header_among(table, columns)
@@ -248,9 +248,10 @@ def _table_rows(
         if strict:
             return
         first = 0
-    named = columns_of(table[first], columns).get("id") if table else None
+    found = columns_of(table[first], columns) if table else {}
+    named = found.get("id")
     nameless: list[int] = []
-    for number, row in enumerate(table[first + 1 :], first + 2):
+    for number, row in whole_rows(found, enumerate(table[first + 1 :], first + 2)):
         if named is not None and any(map(str.strip, row)) and not "".join(row[named : named + 1]).strip():
             nameless.append(number)  # a heading between items
         elif any(map(str.strip, row)):
