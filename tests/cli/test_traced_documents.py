@@ -328,3 +328,44 @@ def test_tables_name_their_columns_in_their_language_and_links_that_lead_nowhere
     assert linked(knowledge, *sides) == {("1001", "S-1"), ("1002", "S-1")}
     lost = json.loads(knowledge("trace", *sides, "--json").out)["lost"]
     assert [(each["id"], each["link"]) for each in lost] == [("S-2", "1099")]
+
+
+def test_rows_that_go_on_and_merged_cells_belong_to_their_item(knowledge: Command, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "swr.csv").write_text(
+        "ID,Requirement,Covers\nSWR-1,It shall go.,SYS-1\n,,SYS-2\n"
+        "SWR-2,It shall stop.,SYS-3\nSWR-2,It shall stop.,SYS-4\n"
+    )
+    book = openpyxl.Workbook()
+    for row in (("ID", "Requirement", "Covers"), ("SWR-1", "It shall go.", "SYS-1"), (None, None, "SYS-2")):
+        book.active.append(row)
+    for row in (("SWR-2", "It shall stop.", "SYS-3"), ("SWR-3", "It shall turn.", None)):
+        book.active.append(row)
+    book.active.merge_cells("C4:C5")
+    book.save(tmp_path / "swr.xlsx")
+    both = {("SYS-1", "SWR-1"), ("SYS-2", "SWR-1"), ("SYS-3", "SWR-2")}
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "swr.csv")) == both | {("SYS-4", "SWR-2")}
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "swr.xlsx")) == both | {("SYS-3", "SWR-3")}
+
+
+def test_columns_say_what_their_ids_are(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    rows = [
+        ["ID", "Requirement", "Covers", "Not covered", "SYS-7", "Status"],
+        ["SWR-1", "It shall go.", "SYS-1", "SYS-2", "x", "Open"],
+        ["SWR-2", "It shall stop.", "SYS-3", "", "-", "Open"],
+    ]
+    (tmp_path / "swr.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    expected = {("SYS-1", "SWR-1"), ("SYS-3", "SWR-2")}
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "swr.csv")) == expected | {("SYS-7", "SWR-1")}
+    lines = [f"| {' | '.join(row[:4] + row[5:])} |\n" for row in rows]
+    (tmp_path / "swr.md").write_text("# Needs\n\n" + lines[0] + "|---" * 5 + "|\n" + "".join(lines[1:]))
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "swr.md")) == expected
+    titled = "| SYS-4 Start | SWR-1 Go | ok |\n| SYS-5 | not covered | - |\n| SYS-6 | SWR-2 (Stop 2) | ok |\n"
+    matrix = f"\n# Matrix\n\n| System | Software | Remark |\n|---|---|---|\n{titled}"
+    (tmp_path / "swr.md").write_text((tmp_path / "swr.md").read_text() + matrix)
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "swr.md")) == expected | {
+        ("SYS-4", "SWR-1"),
+        ("SYS-6", "SWR-2"),
+    }

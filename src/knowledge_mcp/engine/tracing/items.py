@@ -25,6 +25,8 @@ HEADING = "Heading"
 """What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
 _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """What a line begins with, be it a heading or the label of a requirement."""
+_TITLED = 80
+"""Characters of a cell that names an item by id and title; a longer one is a sentence about it."""
 _RULE = re.compile(r"[\s|:+=-]*")
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
 
@@ -170,6 +172,9 @@ class _Gathering:
 
     def _named_in(self, cell: str) -> list[int]:
         names = [name for name in _BETWEEN_NAMES.split(cell) if name]
+        is_titled = len(cell) <= _TITLED and not any(map(is_identifier, names[1:]))
+        if names and names[0] in self._own and is_titled:
+            return [self._own[names[0]]]  # with its title
         return [self._own[name] for name in names] if all(name in self._own for name in names) else []
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.language.requirements.matrices import related
+from knowledge_mcp.language.requirements.matrices import is_crossed, related
 from knowledge_mcp.language.requirements.withdrawn import is_line_gone, is_said_gone, is_state_gone
 from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
@@ -266,7 +266,8 @@ class _Declared:
             else:
                 prose += [*table, ""]
         own_names = {item.id, item.name}
-        found = self._names.in_text(" |\n".join(("\n".join(prose), item.beside, *item.attributes.values())), 1 - side)
+        stated = [said for each in item.attributes.items() if (said := self._stated(*each, 1 - side))]
+        found = self._names.in_text(" |\n".join(("\n".join(prose), item.beside, *stated)), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         self._link(side, item.id, NamedItems(meant, found.denied - own_names))
@@ -278,6 +279,12 @@ class _Declared:
             for link, ids in listed
             if not (ids or link in skipped or _NO_LINK.fullmatch(link) or self._names.in_list(link, side))
         ]
+
+    def _stated(self, name: str, value: str, side: int) -> str:
+        """Say an attribute with its name, "Not covered: SYS-3"; one that is called as an item says it where crossed."""
+        if not self._names.in_text(name, side).meant:
+            return f"{name}: {value}"
+        return name if is_crossed(value) else value
 
     def _link(self, side: int, name: str, found: NamedItems) -> None:
         for pairs, others in ((self.meant, found.meant), (self.denied, found.denied)):

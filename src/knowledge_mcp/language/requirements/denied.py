@@ -29,7 +29,7 @@ _BEHIND = re.compile(
     r"[\])]?\s{0,3}(?:[:,(–-]\s{0,3})?"
     rf"(?:{_IS}{{0,3}}(?:{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS}|out\s+of\s+(?:the\s+)?scope|nicht\s+im\s+Umfang"
     r"|hors\s+périmètre)"
-    rf"|(?:{_IS}{{1,3}}|(?=[\w\s]{{1,20}}(?:[).;|*\n]|\Z)))"
+    rf"|(?:{_IS}{{1,3}}(?:\w{{1,12}}\s+and\s+)?|(?=[\w\s]{{1,20}}(?:[).;|*\n]|\Z)))"
     r"(?:excluded|withdrawn|deleted|removed|dropped|obsolete|void|rejected|open|pending|missing|outstanding|deferred|postponed"
     r"|t\.?b\.?d\.?|todo|offen|entfallen|zurückgestellt|exclu|supprim|retir|abandonn)\w{0,3}\b)",
     re.IGNORECASE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ _NO_MARK = re.compile(r"[-–—.0/]*|n|no|n/?a|na|nein|non|none|open|tb[dc]", r
 _CODED = re.compile(r"\d|[A-Z][-_][A-Z]")
 """What ids have, and labels of rows have not."""
 _FEWEST_COLUMNS = 2
+_FEWEST_HEADS = 3
 _LONGEST = 3
 """Words of a head of a grid: "SYS-3", "SYS-3 Start of pump"."""
 _MOST_HEADS = 5
@@ -44,6 +46,7 @@ def related(
         for place, row in enumerate(rows)
     ]
     firsts = [next(iter(row), "") for row in rows]
+    heads = rows[0] if rows and not named[0] and _is_head(rows[0]) else ()
     counts = Counter(firsts)
     every = list(dict.fromkeys(name for each in named for name in each))
     found: defaultdict[Owner, list[str]] = defaultdict(list)
@@ -53,8 +56,25 @@ def related(
         owners = names or (last if is_more and len(last) == 1 else ())
         last = every if len(every) == 1 else owners
         for name in owners:
-            found[name].append(" | ".join(row))
+            found[name].append(" | ".join(_below(heads, row)))
     return found
+
+
+def is_crossed(value: str) -> bool | None:
+    """Tell whether a cell is a cross, or says that there is none; None where it says more."""
+    value = value.strip()
+    return False if _NO_MARK.fullmatch(value) else True if _MARK.fullmatch(value) else None
+
+
+def _is_head(row: Sequence[str]) -> bool:
+    """Tell whether a row names columns: three and more, none of them by an id; with two it may be the row of a card."""
+    return len(row) >= _FEWEST_HEADS and not any(map(_CODED.search, row))
+
+
+def _below(heads: Sequence[str], row: Sequence[str]) -> list[str]:
+    """Say each cell with what stands above it: "Not covered: SYS-3"."""
+    named = itertools.zip_longest(heads, row, fillvalue="")
+    return [f"{head}: {cell}" if head and cell else cell for head, cell in named]
 
 
 def _grid(rows: Rows, own: Callable[[str], Sequence[Owner]]) -> Mapping[Owner, Sequence[str]] | None:
@@ -65,13 +85,13 @@ def _grid(rows: Rows, own: Callable[[str], Sequence[Owner]]) -> Mapping[Owner, S
         if len(columns) < _FEWEST_COLUMNS or not body:
             continue
         cells = [row[at].strip() for row in body for at in columns if at < len(row)]
-        if not all(_MARK.fullmatch(each) or _NO_MARK.fullmatch(each) for each in cells):
+        if any(is_crossed(each) is None for each in cells):
             continue
         if not any(own(head[at]) for at in columns) and not any(own(row[0]) for row in body):
             continue
         found: defaultdict[Owner, list[str]] = defaultdict(list)
         for row in body:
-            crossed = [head[at] for at in columns if at < len(row) and not _NO_MARK.fullmatch(row[at].strip())]
+            crossed = [head[at] for at in columns if at < len(row) and is_crossed(row[at])]
             for name in own(row[0]):
                 found[name] += crossed
             for each in crossed:

@@ -46,7 +46,10 @@ def is_line_gone(lines: str, words: str) -> bool:
             cells = line.split(":", 1)
         if len(cells) == 2 and is_state_gone(cells[0], cells[1]):
             return True
-        if len(cells) > 2 and any(words[:_OWN] in cell for cell in cells) and any(map(_is_state, cells)):
+        is_own = len(cells) > 2 and any(words[:_OWN] in cell for cell in cells)
+        if is_own and any(_is_state(cell) or is_state_gone(*cell.split(": ", 1)) for cell in cells if ": " in cell):
+            return True
+        if is_own and any(map(_is_state, cells)):
             return True
     return False
 
