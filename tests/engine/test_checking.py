@@ -285,3 +285,12 @@ def test_a_least_and_a_most_in_columns_of_their_own_are_limits_whatever_the_sent
     assert completed(flow, [("Min", ""), ("Max (bar)", "6")]) == f"{flow} Max: 6 bar"
     assert completed(flow, [("Priority", "1"), ("Unit", "m³/h")]) == flow
     assert completed(silent, row) == silent
+
+
+def test_a_withdrawn_item_of_a_list_obliges_nobody() -> None:
+    items = [
+        TraceItem("A-1", "", "The pump shall stop.", "a:1", attributes={"Status": "Approved"}),
+        TraceItem("A-2", "", "The pump shall hum.", "a:2", attributes={"Status": "Rejected"}),
+        TraceItem("A-3", "", "(deleted) The pump shall sing.", "a:3"),
+    ]
+    assert [each.kind.value for each in obligations_of_items(items)] == ["obligation", "informative", "informative"]

@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
-from knowledge_mcp.language.identifiers import PUBLIC_NAMES, identifier_key, is_identifier
+from knowledge_mcp.language.identifiers import PUBLIC_NAMES, heading_identifier, identifier_key, is_identifier
 from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
@@ -63,7 +63,9 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
     ]
     beside = _beside(reading, [(group[0].identifier or "", group[0].span.start) for group, _ in demands])
     found = [(span, replace(item, beside=said)) for (span, item), said in zip(found, beside, strict=True)]
-    found += [(span, TraceItem(each.number or "", each.title, span.of(reading.text), "")) for each, span in clauses]
+    for each, span in clauses:
+        number = each.number or heading_identifier(each.title) or ""
+        found.append((span, TraceItem(number, each.title, span.of(reading.text), "")))
     if not found:
         title = reading.record.title if reading.record is not None else reading.name
         found = [(Span(0, len(reading.text)), TraceItem("", title, reading.text, ""))]

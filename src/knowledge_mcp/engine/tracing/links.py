@@ -178,7 +178,7 @@ def trace(
     """
     decided = decided or {}
     stated = _Declared(sources, targets)
-    withdrawn = [tuple(each for each in side if _is_withdrawn(each)) for side in (sources, targets)]
+    withdrawn = [tuple(each for each in side if is_withdrawn(each)) for side in (sources, targets)]
     copies = _copies(sources, targets)
     gone = ({each.id for each in withdrawn[0]}, {each.id for each in (*withdrawn[1], *copies)})
     sources, targets = (
@@ -231,7 +231,8 @@ def _said(item: TraceItem) -> list[str]:
     return _WORD.findall((behind if not _WORD.search(before) else item.text).lower())
 
 
-def _is_withdrawn(item: TraceItem) -> bool:
+def is_withdrawn(item: TraceItem) -> bool:
+    """Tell whether an item says that it holds no longer: by its state, its words, or what stands with it."""
     return (
         any(is_state_gone(name, value) for name, value in item.attributes.items())
         or is_said_gone(item.text, item.name or item.id)

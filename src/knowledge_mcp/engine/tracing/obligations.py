@@ -10,7 +10,7 @@ from enum import StrEnum
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.figures import completed
-from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
+from knowledge_mcp.engine.tracing.links import TraceItem, is_withdrawn, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
 from knowledge_mcp.engine.tracing.tabled import TabledRow, rows_tabled, tables_named
 from knowledge_mcp.language.demands import condition_of
@@ -92,7 +92,7 @@ def obligations_in(reading: ReadDocument) -> list[Obligation]:
 
 
 def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
-    """Take each item of a list of requirements for an obligation."""
+    """Take each item of a list of requirements for an obligation; one that is withdrawn obliges nobody."""
     convention = detect_convention("\n".join(each.text for each in items))
     obligations: list[Obligation] = []
     for each in items:
@@ -101,6 +101,7 @@ def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
         text = completed(each.text, cells[own + 1 :])
         force, negated, condition = _forces(text, convention)
         kind = ObligationKind.CONDITIONAL if condition else ObligationKind.OBLIGATION
+        kind = ObligationKind.INFORMATIVE if is_withdrawn(each) else kind
         clause = next((value for name, value in each.attributes.items() if name.lower() == "clause"), "")
         obligations.append(
             Obligation(each.id, text, force, negated, kind, condition, clause, each.title, each.citation)
