@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -272,3 +273,14 @@ def _everything(
 ) -> tuple[Sequence[tuple[int, int, float]], float, bool]:
     """Propose every pair, as if all were alike."""
     return [(one, other, 0.9) for one in range(len(sources)) for other in range(len(targets))], 0.5, True
+
+
+def test_a_line_that_begins_with_ids_speaks_of_these() -> None:
+    """As the requirements of WARC tools do: what several satisfy stands below the last of them."""
+    needs = [TraceItem(f"FR {number}", "", f"The tool shall do {number}.", "f") for number in range(1, 6)]
+    meets = [TraceItem(f"SRS {number}", "", f"It shall be {number}.", "s") for number in range(1, 4)]
+    said = "SRS 3 - It shall be 3.\n\nSRS 1-3 >> satisfies FR 1\n\nSRS 2, 3 >> satisfies FR 2-4 and FR 5\n"
+    found = trace(needs, [*meets[:2], replace(meets[2], beside=said)], LINKER)
+    declared = {(link.source.id, link.target.id) for link in found.links if link.verdict is Verdict.DECLARED}
+    first = {("FR 1", f"SRS {number}") for number in range(1, 4)}
+    assert declared == first | {(f"FR {one}", f"SRS {other}") for one in range(2, 6) for other in (2, 3)}

@@ -266,9 +266,18 @@ class _Declared:
                     self._link(side, name, found)
             else:
                 prose += [*table, ""]
+        own_lines: list[str] = []
+        for line in (*prose, *item.beside.splitlines()):
+            owners, rest = self._names.opening(line, side)
+            if owners <= {item.id}:
+                own_lines.append(line)
+            else:
+                found = self._names.in_text(rest, 1 - side)
+                for owner in owners:
+                    self._link(side, owner, found)
         own_names = {item.id, item.name}
         stated = [said for each in item.attributes.items() if (said := self._stated(*each, 1 - side))]
-        found = self._names.in_text(" |\n".join(("\n".join(prose), item.beside, *stated)), 1 - side)
+        found = self._names.in_text(" |\n".join(("\n".join(own_lines), *stated)), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         self._link(side, item.id, NamedItems(meant, found.denied - own_names))

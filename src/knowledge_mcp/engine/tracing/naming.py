@@ -32,7 +32,11 @@ _COMMA = rf"\s{{0,3}}[,;&+]\s{{0,3}}(?:{_CONJUNCTION}\s)?|/|[ ]{{1,3}}{_CONJUNCT
 _AND = re.compile(rf"(?P<mark>{_COMMA})(?P<more>\d{{1,9}}[a-z]?|[a-z])(?!\w|-\D|\.\w)")
 _JOINED = re.compile(rf"[\])]?(?:{_COMMA})[\[(]?")
 """What parts two names of one list."""
-_ENDS = re.compile(r"\s{0,3}(?:\Z|[,;.:)\]/&+|\n…–—-]|(?:and|or|und|oder|et|ou|y|o|to|bis|are|is|sind|ist|sont|son)\b)")
+_MARKS = re.compile(r"[\s\[(*_`>•-]{0,12}")
+"""What may stand before the id that a line begins with."""
+_ENDS = re.compile(
+    rf"\s{{0,3}}(?:\Z|[,;.:)\]/&+|\n>=→…–—-]|(?:{_CONJUNCTION}|to|bis|are|is|sind|ist|sont|son)\b|satisf|implement|cover|trace)"
+)
 """What stands behind a number that goes on with a list of ids; "SYS-3 and 5 others" is no list."""
 _PIECES = re.compile(r"[,;|\n]|\s(?=\S{0,40}[\d#-])")
 
@@ -47,14 +51,14 @@ class _Name:
 
     @property
     def is_mixed(self) -> bool:
-        return any(map(str.isdigit, self.tokens)) and not all(map(str.isdigit, self.tokens))
+        return any(map(str.isdecimal, self.tokens)) and not all(map(str.isdecimal, self.tokens))
 
     @property
     def is_telling(self) -> bool:
         """Tell whether the id as it is written can be nothing else in a sentence."""
         if self.is_mixed:
             return True
-        if any(map(str.isdigit, self.tokens)):
+        if any(map(str.isdecimal, self.tokens)):
             return bool(self.head.strip()) or len({*self.gaps}) > 1
         return "" not in self.gaps and len(self.tokens) > 1 and self.text.isupper()
 
@@ -99,6 +103,16 @@ class ItemNames:
             together.append(each)
         _tell(text, together, known, found)
         return found
+
+    def opening(self, line: str, side: int) -> tuple[set[str], str]:
+        """Return the ids of one set that a line begins with, "SRS 1-3 satisfy FR 1", and what stands behind them."""
+        first = _TOKEN.search(line)
+        if first is None or _key((first.group(),)) not in self._prefixes:
+            return set(), line
+        found = next(self._places(line), None)
+        if found is None or not _MARKS.fullmatch(line, 0, found[0]):
+            return set(), line
+        return {self._sides[side][each] for each in found[2] if each in self._sides[side]}, line[found[1] :]
 
     def _places(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """Yield where names stand, each with what follows it in the same list or range."""
@@ -163,7 +177,7 @@ class ItemNames:
         """Return what follows a name in the same list, "REQ-1, 3 and 5 to 7", and where the list ends."""
         found: list[str] = []
         tokens = name.tokens
-        while tokens[-1].isdigit() or (tokens[-2:-1] and tokens[-2].isdigit()):
+        while tokens[-1].isdecimal() or (tokens[-2:-1] and tokens[-2].isdecimal()):
             for each, stop in self._range(text, end, name, tokens):
                 found.append(each)
                 end = stop
@@ -183,7 +197,7 @@ class ItemNames:
     ) -> Iterator[tuple[str, int]]:
         """Yield the names behind the first one of a range, with its end."""
         tokens = tokens or name.tokens
-        last = _UP_TO.match(text, end) if tokens[-1].isdigit() else None
+        last = _UP_TO.match(text, end) if tokens[-1].isdecimal() else None
         if last is None:
             return
         stem, begin, stop = last["stem"], int(tokens[-1]), int(last["last"])
@@ -230,7 +244,7 @@ def _is_variant(name: _Name, text: str, places: Sequence[tuple[int, int]]) -> bo
     written = [text[start:end] for start, end in places]
     gaps = [text[one[1] : other[0]] for one, other in itertools.pairwise(places)]
     for place, (own, gap) in enumerate(zip(name.gaps, gaps, strict=True)):
-        before, after = written[place].isdigit(), written[place + 1].isdigit()
+        before, after = written[place].isdecimal(), written[place + 1].isdecimal()
         if before and after:
             fits = own == gap or "_" in {own, gap}
         elif before:
@@ -252,13 +266,13 @@ def _is_in_test(text: str, start: int, end: int) -> bool:
     return (
         text[begin : begin + 4].lower() == "test"
         and text[start - 1 : start] in {"_", ""}
-        and not (text[end : end + 1].isalnum() or text[end : end + 2][1:].isdigit())
+        and not (text[end : end + 1].isalnum() or text[end : end + 2][1:].isdecimal())
     )
 
 
 def _in_place_of(tokens: tuple[str, ...], more: str) -> tuple[str, ...]:
     """Put a number or a letter in the place of an id's last one: "12", "12a" or "b" behind "SYS-11a"."""
-    base = tokens if tokens[-1].isdigit() else tokens[:-1]
+    base = tokens if tokens[-1].isdecimal() else tokens[:-1]
     if more.isalpha():
         return (*base, more) if base != tokens else ()
     return (*base[:-1], *_TOKEN.findall(more))
