@@ -99,8 +99,8 @@ def test_a_design_or_report_is_traced_by_its_clauses_though_one_of_them_demands(
         "shall use wear levelling.\n\nSatisfies: SYS-1\n\n## 3 Gateway\n\nRegisters are mapped (SYS-2..4).\n"
     )
     (tmp_path / "report.md").write_text(
-        "# Report\n\n## TC-SYS-5-01 Overflow\n\nVerifies: SYS-5\n\nPassed.\n\n## TC-2 Start\n\nVerifies: SYS-6\n\nExpected: "
-        "it shall start.\n\n## TC-3 Log\n\nVerifies SYS-7. Passed.\n"
+        "# Report\n\n## TC-SYS-5-01 Overflow\n\nVerifies: SYS-5\n\nPassed.\n\n## TC-2 Start\n\nVerifies: SYS-6\n\n"
+        "Expected: it shall start.\n\n## TC-3 Log\n\nVerifies SYS-7. Passed.\n"
     )
     assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "design.md")) == {
         ("SYS-1", "2"),
