@@ -275,6 +275,11 @@ def _everything(
     return [(one, other, 0.9) for one in range(len(sources)) for other in range(len(targets))], 0.5, True
 
 
+def test_items_without_an_id_are_traced() -> None:
+    found = trace([TraceItem("", "", "Deleted", "a")], [TraceItem("", "", "The pump shall stop.", "b")], LINKER)
+    assert (len(found.withdrawn_sources), len(found.withdrawn_targets)) == (1, 0)
+
+
 def test_a_line_that_begins_with_ids_speaks_of_these() -> None:
     """As the requirements of WARC tools do: what several satisfy stands below the last of them."""
     needs = [TraceItem(f"FR {number}", "", f"The tool shall do {number}.", "f") for number in range(1, 6)]

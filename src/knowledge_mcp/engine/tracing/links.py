@@ -227,8 +227,10 @@ def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple
 
 def _said(item: TraceItem) -> list[str]:
     """List the words of an item without its own id, to tell whether another says the same."""
-    before, _, behind = item.text.partition(item.name or item.id)
-    return _WORD.findall((behind if not _WORD.search(before) else item.text).lower())
+    own = item.name or item.id
+    place = item.text.find(own) if own else -1
+    is_led = place >= 0 and _WORD.search(item.text[:place]) is None
+    return _WORD.findall((item.text[place + len(own) :] if is_led else item.text).lower())
 
 
 def is_withdrawn(item: TraceItem) -> bool:

@@ -29,8 +29,8 @@ def is_state_gone(name: str, value: str) -> bool:
 
 def is_said_gone(words: str, identifier: str) -> bool:
     """Tell whether a requirement's own words say so: "Deleted", "SWR-4 VOID.", "(deleted) The pump shall stop"."""
-    before, _, behind = words.partition(identifier)
-    return _OPENING.match(behind if identifier and len(before) <= _FEW else words) is not None
+    place = words.find(identifier) if identifier else -1
+    return _OPENING.match(words[place + len(identifier) :] if 0 <= place <= _FEW else words) is not None
 
 
 def is_line_gone(lines: str, words: str) -> bool:
