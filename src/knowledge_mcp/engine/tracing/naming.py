@@ -90,6 +90,7 @@ class ItemNames:
             key = _key(parsed.tokens)
             self._names[key].append(parsed)
             self._prefixes.update(key[:end] for end in range(1, len(key) + 1))
+        self._firsts = {key[0] for key in self._names}
 
     def in_text(self, text: str, side: int) -> NamedItems:
         """Return the ids of one set that a text names."""
@@ -118,8 +119,11 @@ class ItemNames:
         """Yield where names stand, each with what follows it in the same list or range."""
         tokens = [(each.start(), each.end()) for each in _TOKEN.finditer(text)]
         behind = 0
-        for place, (start, _) in enumerate(check_each(tokens)):
-            at = self._at(text, tokens, place) if start >= behind else None
+        for place, (start, end) in enumerate(check_each(tokens)):
+            word = text[start:end]
+            if start < behind or (word.lower() not in self._firsts and not word.isdecimal()):
+                continue  # most words begin no name
+            at = self._at(text, tokens, place)
             if at is not None:
                 listed, behind = self._listed(text, at[0], at[1])
                 yield start - len(at[1].head), behind, [at[1].text, *listed]
