@@ -83,6 +83,7 @@ def test_numbers_alone_are_ids_in_lists_of_links_only() -> None:
         ("SYS-4 has been withdrawn.", "", "SYS-4"),
         ("Requirement no. SYS-3: deleted records are kept.", "SYS-3", ""),
         ("SYS-4 (partially)", "SYS-4", ""),
+        ("TBD: SYS-4", "", "SYS-4"),
     ],
 )
 def test_what_a_text_says_it_does_not_meet_is_denied(text: str, meant: str, denied: str) -> None:

@@ -284,7 +284,7 @@ def test_a_line_that_begins_with_ids_speaks_of_these() -> None:
     """As the requirements of WARC tools do: what several satisfy stands below the last of them."""
     needs = [TraceItem(f"FR {number}", "", f"The tool shall do {number}.", "f") for number in range(1, 6)]
     meets = [TraceItem(f"SRS {number}", "", f"It shall be {number}.", "s") for number in range(1, 4)]
-    said = "SRS 3 - It shall be 3.\n\nSRS 1-3 >> satisfies FR 1\n\nSRS 2, 3 >> satisfies FR 2-4 and FR 5\n"
+    said = "SRS 3 - It shall be 3.\n\nSRS 1-3 >> satisfies FR 1\n\nSRS 2 and SRS 3 satisfy FR 2-4 and FR 5\n"
     found = trace(needs, [*meets[:2], replace(meets[2], beside=said)], LINKER)
     declared = {(link.source.id, link.target.id) for link in found.links if link.verdict is Verdict.DECLARED}
     first = {("FR 1", f"SRS {number}") for number in range(1, 4)}

@@ -110,10 +110,17 @@ class ItemNames:
         first = _TOKEN.search(line)
         if first is None or _key((first.group(),)) not in self._prefixes:
             return set(), line
-        found = next(self._places(line), None)
-        if found is None or not _MARKS.fullmatch(line, 0, found[0]):
-            return set(), line
-        return {self._sides[side][each] for each in found[2] if each in self._sides[side]}, line[found[1] :]
+        ids: set[str] = set()
+        end = 0
+        for start, stop, names in self._places(line):
+            if (_JOINED if ids else _MARKS).fullmatch(line, end, start) is None:
+                break
+            own = {self._sides[side][each] for each in names if each in self._sides[side]}
+            if not own:
+                break
+            ids |= own
+            end = stop
+        return ids, line[end:]
 
     def _places(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """Yield where names stand, each with what follows it in the same list or range."""

@@ -16,7 +16,7 @@ _BEFORE = re.compile(
     r"|(?:differs?|deviat\w{1,4})\s+from|anders\s+als|statt|anstelle|im\s+Gegensatz\s+zu|abweichend\s+von|außer|ohne"
     r"|contrairement\s+[àa]|au\s+lieu\s+de|sauf|hormis|a\s+diferencia\s+de|en\s+lugar\s+de|excepto|salvo)\b"
     rf"|{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS}"
-    r"|\b(?:open|out\s+of\s+scope|offen|uncovered|untested|unverified)\s{0,3}:)"
+    r"|\b(?:open|out\s+of\s+scope|offen|uncovered|untested|unverified|tbd|todo)\s{0,3}:)"
     r"(?:\s+[^\W\d_]{1,14}){0,3}\s{0,3}[:(\[]?\s{0,3}"
     r"(?:[\w.:/-]{0,39}\d\s{0,3}(?:,|\b(?:and|or|und|oder|et|ou|y|o)\b)\s{0,3}){0,4}\Z",
     re.IGNORECASE,
