@@ -321,8 +321,8 @@ def test_cases_of_a_test_report_are_items_with_what_came_of_them(knowledge: Comm
 def test_tables_name_their_columns_in_their_language_and_links_that_lead_nowhere_are_told(
     knowledge: Command, tmp_path: Path, header: str
 ) -> None:
-    (tmp_path / "sys.csv").write_text("ID,Text\n1001,The system shall go.\n1002,It shall stop.\n1003,It shall turn.\n")
-    rows = 'S-1,It shall go.,"1001, 1002"\nS-2,It shall stop.,1099\nS-3,It shall wait.,N/A\n'
+    (tmp_path / "sys.csv").write_text("ID,Text\n1001,The system shall go.\n1002,It shall stop.\nREQ-4,It shall turn.\n")
+    rows = 'S-1,It shall go.,"1001, 1002"\nS-2,It shall stop.,1099\nS-3,It shall wait.,N/A\nS-4,It goes.,REQ-4 (open)\n'
     (tmp_path / "swr.csv").write_text(f"{header}\n{rows}")
     sides = (str(tmp_path / "sys.csv"), str(tmp_path / "swr.csv"))
     assert linked(knowledge, *sides) == {("1001", "S-1"), ("1002", "S-1")}

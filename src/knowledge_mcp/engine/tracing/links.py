@@ -290,6 +290,7 @@ class _Declared:
             (item, link)
             for link, ids in listed
             if not (ids or link in skipped or _NO_LINK.fullmatch(link) or self._names.in_list(link, side))
+            and not self._names.in_text(link, 1 - side).denied
         ]
 
     def _stated(self, name: str, value: str, side: int) -> str:
