@@ -57,6 +57,9 @@ def kinds(*texts: str) -> list[str]:
         ("The filter shall be changed twice a year.", "The filter shall be changed every 6 months.", "duplicate"),
         ("The pump supply shall be 230 V ± 10 %.", "The pump supply shall be 230 V ± 5 %.", "limit"),
         ("Doors shall be at least 900 x 2100 mm.", "Doors shall be at least 800 x 2100 mm.", "limit"),
+        ("The slope of a ramp shall not exceed 1:12.", "The slope of a ramp shall not exceed 1:20.", "limit"),
+        ("The motor shall give 12 kW at 20 °C.", "The motor shall give 15 kW at 20 °C.", "limit"),
+        ("The pump shall start 12 times an hour.[^1]", "The pump shall start 12 times an hour.[^7]", "duplicate"),
     ],
 )
 def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> None:
@@ -84,6 +87,32 @@ def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> Non
 )
 def test_what_only_looks_alike_is_left_alone(one: str, other: str) -> None:
     assert kinds(one, other) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The backup shall begin at 22:30 each day.", "The backup shall begin at 23:30 each day."),
+        ("Workers shall wear helmets and gloves here.", "Workers shall wear helmets or gloves here."),
+        ("The motor shall give 12 kW at 20 °C.", "The motor shall give 12 kW at 30 °C."),
+        ("The base slab shall be of grade C25/30 concrete.", "The base slab shall be of grade C30/37 concrete."),
+    ],
+)
+def test_what_differs_in_a_time_a_condition_or_an_alternative_says_not_the_same(one: str, other: str) -> None:
+    assert kinds(one, other) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        ("Die Tür darf nachts verriegelt sein.", "Die Tür darf nachts nicht verriegelt sein.", "darf … nicht"),
+        ("Die Tür darf verriegelt sein.", "Die Tür darf nicht verriegelt sein.", "darf nicht"),
+        ("A visitor may enter the pit alone.", "A visitor shall never enter the pit alone.", "shall never"),
+    ],
+)
+def test_a_denial_is_quoted_whole(one: str, other: str, why: str) -> None:
+    items = [TraceItem(name, "", text, name) for name, text in (("R-1", one), ("R-2", other))]
+    assert [each.why for each in conflicts(items, TERMS)] == [f"one is denied: “{why}”"]
 
 
 def test_what_points_elsewhere_is_compared_in_its_own_place() -> None:

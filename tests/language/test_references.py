@@ -103,6 +103,13 @@ def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets
 
 
 @pytest.mark.parametrize(
+    "text", ["cast iron EN-GJL-250 or EN-GJS-400-15", "plates of EN AW-6082 T6", "EN AC-43000", "a thread ISO M12"]
+)
+def test_materials_and_threads_are_no_documents(text: str) -> None:
+    assert find_references(text) == []
+
+
+@pytest.mark.parametrize(
     ("text", "targets"),
     [
         ("see clauses 4 to 7", ["4", "7", "5", "6"]),

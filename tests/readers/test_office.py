@@ -311,6 +311,13 @@ def letter() -> Document:
     return read(odt(_BODY, outline=_OUTLINE, meta="<dc:title>The Letter</dc:title>"), "letter.odt")
 
 
+def test_the_first_paragraph_in_the_style_of_titles_names_an_opendocument_text() -> None:
+    style = '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>'
+    body = '<text:p text:style-name="P1">The <text:s/>Pumps</text:p><text:h text:outline-level="1">Scope</text:h>'
+    assert read(odt(body, styles=style), "a.odt").title == "The Pumps"
+    assert read(odt(body, styles=style, meta="<dc:title>Its Name</dc:title>"), "a.odt").title == "Its Name"
+
+
 def test_an_opendocument_text_has_its_numbers_lists_tables_and_notes(letter: Document) -> None:
     assert [section.label for section in letter.sections] == ["1 Scope", "1.1 Parts"]
     kinds = [(block.kind.value, block.span.of(letter.text)) for block in letter.blocks]

@@ -19,7 +19,7 @@ _CLAUSES = (
 )
 
 
-def _draft(*, numbered: bool, right: bool = False, pages: int = 2) -> bytes:
+def _draft(*, numbered: bool, right: bool = False, pages: int = 2, step: int = 1) -> bytes:
     buffer = io.BytesIO()
     paper = canvas.Canvas(buffer, pagesize=(595, 842), invariant=1)
     count = 0
@@ -30,7 +30,7 @@ def _draft(*, numbered: bool, right: bool = False, pages: int = 2) -> bytes:
                 count += 1
                 paper.setFont("Helvetica-Bold" if bold else "Helvetica", 13 if bold else 10)
                 paper.drawString(90, y, text)
-                if numbered:
+                if numbered and count % step == 0:
                     paper.setFont("Helvetica", 9)
                     paper.drawRightString(560 if right else 60, y, str(count))
                 y -= 30
@@ -50,6 +50,11 @@ def test_numbers_of_lines_are_left_out_of_the_text(right: bool) -> None:
 
     assert draft.text == plain.text
     assert [section.number for section in draft.sections] == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_numbers_of_every_fifth_line_are_known_where_each_page_has_few() -> None:
+    plain = _read(_draft(numbered=False, pages=3))
+    assert _read(_draft(numbered=True, pages=3, step=5)).text == plain.text
 
 
 def test_a_first_column_that_counts_its_rows_stays() -> None:

@@ -256,3 +256,20 @@ def test_code_of_indexed_repositories_is_touched_too(tmp_path: Path) -> None:
     ]
     assert answer["touched"][0]["citation"].startswith("timers, lines ")
     assert answer["untouched"] == 1, "the clause on ropes did not change"
+
+
+def test_a_definition_that_came_or_says_what_is_possible_is_told_once(tmp_path: Path) -> None:
+    old = "# ACME 300:2018 Pumps\n\n## 1 Terms and definitions\n\n### 1.1 Terms of operation\n\n{}\n"
+    terms = ["**duty pump**: pump that runs", "**standby pump**: pump that waits for a fault"]
+    world = World(tmp_path)
+    world.write("pumps-2018.md", old.format("\n\n".join(terms)))
+    new = [f"{terms[0]} or cannot be stopped", terms[1], "**booster pump**: pump that raises the pressure"]
+    world.write("pumps-2023.md", old.replace("2018", "2023").format("\n\n".join(new)))
+    world.ingest()
+
+    found = [each for clause in ask(world, "knowledge_changes", document="ACME 300")["changes"] for each in clause.get("changes", ())]
+
+    assert [(each["kind"], each.get("from", ""), each["to"]) for each in found] == [
+        ("definition", "pump that runs", "pump that runs or cannot be stopped"),
+        ("definition", "", "pump that raises the pressure"),
+    ]

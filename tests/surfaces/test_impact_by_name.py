@@ -112,3 +112,49 @@ def test_a_requirement_named_elsewhere_in_a_document_that_refers_to_the_standard
     )
     assert found[named]["change"]["changes"][0]["to"].startswith("3")
     assert "REQ-PIT-70 is another." not in found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reference", "clauses"),
+    [
+        ("Doors and pits follow ACME 100, clauses 2 and 3.", "ACME 100, clauses 2 and 3", ["2", "3"]),
+        ("Doors follow 2 of it and sections 1.1 to 3 of ACME 100 in all.", "sections 1.1 to 3 of ACME 100", ["1.1", "3"]),
+        ("The load is that of 1.1 b) of ACME 100.", "1.1 b) of ACME 100", ["1.1"]),
+        ("The load is that of section 1.1 of the standard for lifts ACME 100:2018.", "", [""]),
+        ("The load is that of clause 1.1 of the company standard ACME 100:2018.", "", ["1.1"]),
+        ("All cars carry the load that ACME 100 1.1 says.", "ACME 100 1.1", ["1.1"]),
+        ("The hoist has a motor of ACME 100 1.5 kW and a brake.", "ACME 100", [""]),
+        ("Lamps are listed in ACME 100, Table 4.", "ACME 100, Table 4", ["Table 4"]),
+    ],
+)
+def test_each_clause_that_is_named_beside_the_standard_is_told(
+    tmp_path: Path, sentence: str, reference: str, clauses: list[str]
+) -> None:
+    world = World(tmp_path)
+    table = "\n\nTable 4 — Lamps\n\n| Place | Lamps |\n| --- | --- |\n| pit | 2 |\n"
+    world.write("lifts-2018.md", OLD + table)
+    world.write("lifts-2023.md", NEW + table)
+    world.write("manual.md", f"# Hoist manual\n\n## 1 All\n\n{sentence}\n")
+    world.ingest()
+
+    found = ask(world, "knowledge_impact", document="ACME 100")["touched"]
+
+    assert [each.get("clause", "") for each in found] == clauses
+    assert {each["reference"] for each in found} == {reference} or not reference
+    assert all("change" in each for each in found if each.get("clause"))
+
+
+def test_a_document_without_a_designation_is_known_by_its_title(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    old = "# Pump Controller System Specification, Version 1.0\n\n## 1 Power\n\nThe controller shall draw at most 5 W.\n"
+    world.write("controller-v1.md", old)
+    world.write("controller-v2.md", old.replace("1.0", "2.0").replace("5 W", "6 W"))
+    said = "The supply follows the Pump Controller System Specification, Version 1.0, section 1."
+    world.write("supply.md", f"# Supply\n\n## 1 All\n\n{said}\n")
+    world.write("other.md", "# Other\n\n## 1 All\n\nThe controller of the pump has a system and a specification.\n")
+    world.ingest()
+
+    found = ask(world, "knowledge_impact", document="controller-v2", **{"from": "controller-v1"})["touched"]
+
+    assert [(each["text"], each["dated"], each["clause"]) for each in found] == [(said, "Version 1.0", "1")]
+    assert found[0]["change"]["changes"][0]["to"] == "6 W"

@@ -112,8 +112,8 @@ class OdtLooks:
     def is_title(self, element: Element) -> bool:
         """Tell whether a paragraph has the style of the document's title, or one that is made from it."""
         name = element.get(f"{_TEXT}style-name", "")
-        names = (style.get(f"{_STYLE}name") for style in self._line("paragraph", name))
-        return "Title" in (name, *names)
+        parents = (style.get(f"{_STYLE}parent-style-name") for style in self._line("paragraph", name))
+        return "Title" in (name, *parents)
 
     def span(self, element: Element) -> OdtLook:
         """Return what a span's style says."""

@@ -1,14 +1,19 @@
-"""Tables that go on over pages: one table, the header once."""
+"""Tables that go on over pages or columns: one table, the header once."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
+from knowledge_mcp.language.printed import RAISED
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 _SHIFT = 6.0
 """Points by which a column may be wider or narrower on the next page, wherever the table stands."""
+_SMALLER = 1.4
+"""Points by which notes are set smaller than the text."""
+_NOTE = re.compile(rf"(?:[\d{RAISED}]{{1,3}}|[*†‡]{{1,2}})[.)]?\s")
 _CONTINUED = re.compile(r"\b(?:continued|cont['’]?d|concluded)\b|\(cont\.?\)", re.IGNORECASE)
 
 
@@ -17,8 +22,12 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
 
     It does where drawn lines give both the same columns, or where the header is repeated; a header that is repeated
     goes. A table in the print of a header, with other words than the first one's, is another table. Between the two
-    may stand a line that says "continued", which stays behind the table.
+    may stand a line that says "continued", which stays behind the table. Within a page tables are joined where the
+    header is repeated; a header that is left alone at the end of a page or a column goes too.
     """
+    for before, page in zip([None, *pages], pages, strict=False):
+        _drop_lone_headers(before, page)
+        _join_in_columns(page)
     open_: Table | None = None
     last = 0
     for page in pages:
@@ -33,9 +42,67 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
                 last = page.number
                 if open_ is not None:
                     continue
-        ending = page.elements[-1] if page.elements else None
+        at = _end_of(page)
+        ending = page.elements[at - 1] if at else None
         open_ = ending if isinstance(ending, Table) else None
         last = page.number
+
+
+def _drop_lone_headers(before: PageLayout | None, page: PageLayout) -> None:
+    """Take out lines that say what the header of the table right behind them says."""
+    elements: list[Line | Table] = []
+    for element in page.elements:
+        if isinstance(element, Table):
+            if elements:
+                _drop_at_end(elements, element)
+            elif before is not None and before.number == page.number - 1:
+                at = _end_of(before)
+                ending, notes = before.elements[:at], before.elements[at:]
+                _drop_at_end(ending, element)
+                before.elements = ending + notes
+        elements.append(element)
+    page.elements = elements
+
+
+def _end_of(page: PageLayout) -> int:
+    """Tell where a page's text ends, before the notes at its foot, which are set smaller."""
+    usual = Counter(line.size for line in page.lines).most_common(1)
+    at = end = len(page.elements)
+    while at > 0 and isinstance(line := page.elements[at - 1], Line) and line.size <= usual[0][0] - _SMALLER:
+        at -= 1
+        end = at if _NOTE.match(line.text) and line.y0 > page.height / 2 else end
+    return end
+
+
+def _drop_at_end(elements: list[Line | Table], table: Table) -> None:
+    """Take lines away that end a stream and are the header of the table behind it, of several cells."""
+    words, said = letters_of("".join(table.rows[0])), ""
+    start = len(elements)
+    while start > 0 and isinstance(line := elements[start - 1], Line) and len(said) < len(words):
+        if line.page == table.page and line.y0 < table.lines[0].y1:
+            return  # it stands above the table in its column
+        said = letters_of(line.text) + said
+        start -= 1
+    if words and said == words and sum(map(bool, table.rows[0])) > 1:
+        del elements[start:]
+
+
+def _join_in_columns(page: PageLayout) -> None:
+    """Join a table with the one behind it that goes on in the next column, under the same header."""
+    elements: list[Line | Table] = []
+    for element in page.elements:
+        last = elements[-1] if elements else None
+        if isinstance(last, Table) and isinstance(element, Table) and _is_in_next_column(last, element):
+            _append(last, element)
+        else:
+            elements.append(element)
+    page.elements = elements
+
+
+def _is_in_next_column(first: Table, second: Table) -> bool:
+    is_higher = second.lines[0].y1 < first.lines[0].y0  # two that begin at one height stand beside each other
+    is_beside = min(line.x0 for line in second.lines) > max(line.x1 for line in first.lines)
+    return is_higher and is_beside and _letters(first.rows[0]) == _letters(second.rows[0])
 
 
 def _first_table(elements: Sequence[Line | Table]) -> int | None:
@@ -82,7 +149,8 @@ def _append(first: Table, second: Table) -> None:
     repeated = _letters(first.rows[0]) == _letters(second.rows[0])
     rows = second.rows[1:] if repeated else second.rows
     if rows:
-        first.turns.append((len(first.rows), second.page))
+        if second.page != first.page:
+            first.turns.append((len(first.rows), second.page))
         first.turns.extend((len(first.rows) + row - repeated, page) for row, page in second.turns)
         first.rows.extend(rows)
     first.lines.extend(second.lines)

@@ -70,7 +70,13 @@ def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gu
         if len(rows) - len(left) == _MOST_BELOW or size_of(left[-1][0]) > _SMALL * usual or len(left) <= _FEWEST:
             return None
         left = left[:-1]
-    return found if left is rows else Gutter(found.x, _heights_across(rows, found.x))
+    if left is rows:
+        return found
+    ends = [max(item.x + item.width for item in row) for row in rows[len(left) :]]
+    strip = [bound for row in left for item in row for bound in (item.x, item.x + item.width)]
+    low = max((bound for bound in strip if bound <= found.x), default=0.0)
+    high = min((bound for bound in strip if bound >= found.x), default=width)
+    return Gutter(found.x, _heights_across(rows, found.x)) if any(low < end < high for end in ends) else None
 
 
 def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float]) -> float:

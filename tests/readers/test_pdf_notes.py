@@ -1,0 +1,86 @@
+"""Notes at the foot of a page: they part no table, cut no columns, and stand with what cites them."""
+
+from __future__ import annotations
+
+from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.readers.pdf.reader import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+
+_NOTE = "Measured at the bearing that is nearest to the coupling."
+_HEAD = ("Speed", "Mounting", "Limit")
+_ROWS = (("slow", "rigid", "3 mm"), ("fast", "flexible", "7 mm"), ("fast", "rigid", "4 mm"))
+_WIDTHS = (90, 90, 90)
+
+
+def _read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def _blocks(document: Document) -> list[str]:
+    return [block.span.of(document.text) for block in document.blocks]
+
+
+def _noted(pages: Sheet, words: str = _NOTE) -> None:
+    """Print a note at the foot of the page, its number small and raised."""
+    pages.at(LEFT, 773, "2", 5)
+    pages.at(LEFT + 5, 776, words, 7.5)
+
+
+def test_a_note_stands_behind_the_table_whose_cell_cites_it() -> None:
+    pages = sheet()
+    pages.grid([_HEAD, ("slow", "rigid", ""), *_ROWS[1:]], _WIDTHS)
+    pages.at(LEFT + 184, 111, "3 mm/s")
+    pages.at(LEFT + 184 + 32, 107, "2", 6)
+    for _ in range(12):
+        pages.paragraph(SENTENCE)
+    _noted(pages)
+    document = _read(pages)
+    table = next(at for at, block in enumerate(document.blocks) if block.kind is BlockKind.TABLE)
+    assert "3 mm/s²" in _blocks(document)[table]
+    assert _blocks(document)[table + 1] == f"² {_NOTE}"
+
+
+def test_a_table_goes_on_behind_the_notes_of_its_page() -> None:
+    pages = sheet()
+    for _ in range(10):
+        pages.paragraph(SENTENCE)
+    pages.grid([_HEAD, *_ROWS], _WIDTHS)
+    _noted(pages)
+    pages.next_page()
+    pages.grid([_HEAD, ("still", "rigid", "1 mm")], _WIDTHS)
+    pages.paragraph(SENTENCE)
+    (table,) = [text for text in _blocks(_read(pages)) if text.startswith("|")]
+    assert [row.split(" | ")[0] for row in table.split("\n")] == ["| Speed", "| ---", "| slow", "| fast", "| fast", "| still"]
+
+
+def test_a_header_that_is_left_alone_at_the_end_of_a_page_is_printed_once() -> None:
+    pages = sheet()
+    for _ in range(10):
+        pages.paragraph(SENTENCE)
+    pages.grid([_HEAD], _WIDTHS)
+    _noted(pages)
+    pages.next_page()
+    pages.grid([_HEAD, *_ROWS], _WIDTHS)
+    pages.paragraph(SENTENCE)
+    text = _read(pages).text
+    assert text.count("Mounting") == 1
+    assert "| slow | rigid | 3 mm |" in text
+
+
+def test_columns_are_read_one_by_one_above_a_note_that_ends_between_them() -> None:
+    pages = sheet()
+    rows = [f"This line of the left column has the number {row}" for row in range(20)]
+    for side, x in (("left", 72.0), ("right", 308.0)):
+        for row, words in enumerate(rows):
+            y = 100 + 13 * row + (170 if side == "right" else 0)
+            pages.at(x, y, words.replace("left", side), 9.5)
+    for column, y in ((72, 380), (308, 100)):
+        for row in range(4):
+            for cell in range(2):
+                pages.canvas.rect(column + 100 * cell, 842 - y - 20 * row - 20, 100, 20)
+                pages.at(column + 4 + 100 * cell, y + 20 * row + 13, f"cell {row} {cell} {column}", 8)
+    _noted(pages, "Staff is trained when it has passed the course of a maker of lifts.")
+    text = _read(pages).text
+    assert text.index("left column has the number 19") < text.index("cell 0 0 72") < text.index("cell 0 0 308")
+    assert text.index("cell 3 1 308") < text.index("right column has the number 0")
