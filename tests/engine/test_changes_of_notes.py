@@ -44,7 +44,7 @@ def test_an_annex_in_front_of_the_notes_is_added_and_split_off_nothing() -> None
 
 
 def test_a_raised_number_is_the_mark_of_the_note_of_its_clause() -> None:
-    old = "# Pump Manual\n\n## 1 Vibration\n\nThe vibration shall stay below 2.8 mm/s² at the bearing.\n\n² with a sensor\n"
+    old = "# Pump Manual\n\n## 1 Vibration\n\nIt shall stay below 2.8 mm/s² at the bearing.\n\n² with a sensor\n"
     found = inside(compared(old, old.replace("mm/s²", "mm/s").replace("\n\n² with a sensor", "")))
     assert found == [("words", "² with a sensor", "")]
     power = old.replace("mm/s²", "mm/s and the area of 4 mm²").replace("the bearing", "it.²")

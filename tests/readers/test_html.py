@@ -67,9 +67,15 @@ def test_raised_and_lowered_digits_and_marks_of_notes_read_as_such() -> None:
 @pytest.mark.parametrize(
     ("mark", "note"),
     [
-        ('<sup><a href="#fn1" id="r1">1</a></sup>', '<ol><li id="fn1"><p>At the bearing. <a href="#r1">↩</a></p></li></ol>'),
+        (
+            '<sup><a href="#fn1" id="r1">1</a></sup>',
+            '<ol><li id="fn1"><p>At the bearing. <a href="#r1">↩</a></p></li></ol>',
+        ),
         ('<a href="#fn1"><sup>1</sup></a>', '<p id="fn1">At the bearing. ↩</p>'),
-        ('<a href="#_1" name="_b1"><sup>1</sup></a>', '<div><p><a href="#_b1" name="_1"><sup>1</sup></a> At the bearing. ↩</p></div>'),
+        (
+            '<a href="#_1" name="_b1"><sup>1</sup></a>',
+            '<div><p><a href="#_b1" name="_1"><sup>1</sup></a> At the bearing. ↩</p></div>',
+        ),
         ('<a href="#a1" role="doc-noteref">1</a>', '<aside id="a1"><p>At the bearing. ↩</p></aside>'),
     ],
 )

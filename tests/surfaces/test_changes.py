@@ -267,7 +267,8 @@ def test_a_definition_that_came_or_says_what_is_possible_is_told_once(tmp_path: 
     world.write("pumps-2023.md", old.replace("2018", "2023").format("\n\n".join(new)))
     world.ingest()
 
-    found = [each for clause in ask(world, "knowledge_changes", document="ACME 300")["changes"] for each in clause.get("changes", ())]
+    clauses = ask(world, "knowledge_changes", document="ACME 300")["changes"]
+    found = [each for clause in clauses for each in clause.get("changes", ())]
 
     assert [(each["kind"], each.get("from", ""), each["to"]) for each in found] == [
         ("definition", "pump that runs", "pump that runs or cannot be stopped"),

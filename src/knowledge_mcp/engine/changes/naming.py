@@ -42,9 +42,7 @@ _OF = (
     r"[ \n](?:(?:of|in|from)[ \n](?:the[ \n])?|of[ \n](?:the[ \n])?"
     r"(?:(?!(?:with|to|and|or|by|of|for|from|as|in|is)\b)[A-Za-z-]{2,20}[ \n]){1,4})\Z"
 )
-_BEFORE = re.compile(
-    rf"\b(?:{_NAMED}|(?<![.,\d])(?P<bare>{_list_of(_DOTTED)})){_OF}|(?<!\w)§{{1,2}}[ \n]?(?P<signed>{_list_of(_NUMBER)}){_OF}"
-)
+_BEFORE = re.compile(rf"(?<![\w.,])(?:{_NAMED}|(?P<bare>{_list_of(_DOTTED)})){_OF}")
 _LONGEST_BEFORE = 120
 """Characters before a document's name in which "clauses 5.2 and 5.3 of the" stands."""
 _EACH = re.compile(
@@ -109,7 +107,7 @@ def _each(found: re.Match[str], known: Collection[str]) -> Iterator[str]:
     parts = found.groupdict()
     kind = (parts.get("kind") or "").lower()
     prefix = "Table " if kind.startswith("table") else "Figure " if kind else ""
-    listed = next(filter(None, (parts.get(name) for name in ("clauses", "annexes", "tables", "bare", "signed"))), "")
+    listed = next(filter(None, (parts.get(name) for name in ("clauses", "annexes", "tables", "bare"))), "")
     numbers = list(_EACH.finditer(listed))
     yield from (f"{prefix}{each.group()}" for each in numbers)
     for one, other in pairwise(numbers):

@@ -165,9 +165,8 @@ class _Finder:
         if node.parent is None or self.facts.role(node.parent) is not SectionRole.DEFINITIONS:
             return None
         inline = ": " in node.title and (not body or body[0].kind in _NOTES)
-        if not inline and (not body or body[0].kind not in _PROSE or _ELSEWHERE.match(body[0].span.of(self.text))):
-            return None
-        if self._hold_entries(body):
+        is_prose = body and body[0].kind in _PROSE and not _ELSEWHERE.match(body[0].span.of(self.text))
+        if not (inline or is_prose) or self._hold_entries(body):
             return None
         begin, end = node.heading.start, max(node.heading.end, body[-1].span.end if body else 0)
         printed = entry_number(node.heading.of(self.text))
