@@ -12,14 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.beside import Marked, side_by_side
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import (
     WEIGHTIEST_FIRST,
     ChangeType,
     ClauseChange,
-    Marked,
     TextChange,
-    side_by_side,
 )
 from knowledge_mcp.engine.changes.sentences import Weights, word_weights
 from knowledge_mcp.model.errors import InvalidInputError

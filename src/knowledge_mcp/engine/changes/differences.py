@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +15,8 @@ from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,
-    PlacePair,
     Weights,
+    counted_on,
     likeness,
     lone_sentences,
     pair_sentences,
@@ -34,9 +33,6 @@ from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
-
-Marked = tuple[tuple[str, bool], ...]
-"""A text in pieces, each with whether it changed."""
 
 
 class ChangeType(StrEnum):
@@ -154,7 +150,8 @@ class _Own:
     designations: frozenset[Designation]
 
 
-_STANDINGS = ("normative", "informative")
+STANDINGS = ("normative", "informative")
+"""What a clause may become, which obliges from then on or no longer."""
 
 
 def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
@@ -168,7 +165,7 @@ def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
     for index in turned:
         place, old, new = joined[index]
         if old.parent not in turned or joined[old.parent][2].index != new.parent:
-            was, now = (_STANDINGS[each.informative] for each in (old, new))
+            was, now = (STANDINGS[each.informative] for each in (old, new))
             yield place, TextChange(ChangeType.FORCE, was, now, old.label, new.label)
 
 
@@ -214,8 +211,8 @@ def _inside(
     places = _printed_places((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     pairs = list(pair_sentences(texts, others, weights))
-    counted_on = _counted_on(pairs, texts, others)
-    for left, right in (pair for pair in pairs if pair not in counted_on):
+    counting = counted_on(pairs, texts, others)
+    for left, right in (pair for pair in pairs if pair not in counting):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
@@ -232,33 +229,6 @@ def _inside(
 
 _FREE = frozenset({"may", "can", "cannot", "permission", "possibility", "possibility not"})
 """Words of force that oblige nobody: what is permitted or possible."""
-_LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
-
-
-def _counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
-    """Find items of lists that only have another letter or number, for one before them came or went.
-
-    Items that changed places are none of these: of those that have others' labels, only such as kept their order.
-    """
-    found: list[PlacePair] = []
-    for left, right in pairs:
-        if len(left) == len(right) == 1:
-            one, other = texts[left[0]], others[right[0]]
-            mine, its = _LABEL.match(one), _LABEL.match(other)
-            if mine and its and mine["label"].isdigit() == its["label"].isdigit():
-                found += [(left, right)] if one[mine.end() :] == other[its.end() :] else []
-    ends: list[PlacePair] = []  # by length, the last pair of the run that ends earliest
-    before: dict[PlacePair, PlacePair | None] = {}
-    for pair in sorted(found):
-        at = bisect_left(ends, pair[1], key=lambda end: end[1])
-        before[pair] = ends[at - 1] if at else None
-        ends[at : at + 1] = [pair]
-    kept: set[PlacePair] = set()
-    last = ends[-1] if ends else None
-    while last is not None:
-        kept.add(last)
-        last = before[last]
-    return kept
 
 
 def _alone(one: str, other: str, convention: Convention) -> TextChange:
@@ -587,42 +557,3 @@ def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
         else:
             left.append(printed)
     return left
-
-
-# ---- side by side
-
-
-def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
-    """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
-
-    A sentence that stands in another clause, which this one was merged with or split from, has not changed. A clause
-    that became normative or informative says so in a first row. `weights` are those of all clauses.
-    """
-    old, new = change.link.old, change.link.new
-    before, after = (sentences_of(side) if side else [] for side in (old, new))
-    texts = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
-        before if new is None else (), after if old is None else (), set(before) & set(after)
-    )
-    for each in change.changes:
-        if {each.before, each.after} == set(_STANDINGS):
-            yield ((each.before, True),), ((each.after, True),)
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal":
-            for one, other in zip(before[a:b], after[c:d], strict=True):
-                yield ((one, False),), ((other, False),)
-            continue
-        for left, right in pair_sentences(before[a:b], after[c:d], weights):
-            one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
-            if (left and right) or (one or other) in texts:
-                yield _marked_words(one, other)
-            else:
-                yield ((one, False),) * bool(one), ((other, False),) * bool(other)
-
-
-def _marked_words(one: str, other: str) -> tuple[Marked, Marked]:
-    words, others = one.split(), other.split()
-    codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
-    was = tuple((" ".join(words[a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a)
-    now = tuple((" ".join(others[c:d]), tag != "equal") for tag, _, _, c, d in codes if d > c)
-    return was, now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -29,6 +30,7 @@ SAME = 0.75
 _MOST_NEAR = 400
 """Sentences of the other side that one is compared with: those that share its rarest words."""
 
+_LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
 _RULE = re.compile(r"\|[\s:|-]*")
 
 
@@ -71,6 +73,32 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
             yield (one,), ()
     for other in alone:
         yield (), (other,)
+
+
+def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
+    """Find items of lists that only have another letter or number, for one before them came or went.
+
+    Items that changed places are none of these: of those that have others' labels, only such as kept their order.
+    """
+    found: list[PlacePair] = []
+    for left, right in pairs:
+        if len(left) == len(right) == 1:
+            one, other = texts[left[0]], others[right[0]]
+            mine, its = _LABEL.match(one), _LABEL.match(other)
+            if mine and its and mine["label"].isdigit() == its["label"].isdigit():
+                found += [(left, right)] if one[mine.end() :] == other[its.end() :] else []
+    ends: list[PlacePair] = []  # by length, the last pair of the run that ends earliest
+    before: dict[PlacePair, PlacePair | None] = {}
+    for pair in sorted(found):
+        at = bisect_left(ends, pair[1], key=lambda end: end[1])
+        before[pair] = ends[at - 1] if at else None
+        ends[at : at + 1] = [pair]
+    kept: set[PlacePair] = set()
+    last = ends[-1] if ends else None
+    while last is not None:
+        kept.add(last)
+        last = before[last]
+    return kept
 
 
 def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], weights: Weights) -> dict[int, int]:

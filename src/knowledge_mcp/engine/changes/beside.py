@@ -1,0 +1,48 @@
+"""Both editions of a clause side by side, in rows of sentences with what changed in them marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from knowledge_mcp.engine.changes.differences import STANDINGS, ClauseChange
+from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
+
+Marked = tuple[tuple[str, bool], ...]
+"""A text in pieces, each with whether it changed."""
+
+
+def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
+    """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
+
+    A sentence that stands in another clause, which this one was merged with or split from, has not changed. A clause
+    that became normative or informative says so in a first row. `weights` are those of all clauses.
+    """
+    old, new = change.link.old, change.link.new
+    before, after = (sentences_of(side) if side else [] for side in (old, new))
+    texts = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
+        before if new is None else (), after if old is None else (), set(before) & set(after)
+    )
+    for each in change.changes:
+        if {each.before, each.after} == set(STANDINGS):
+            yield ((each.before, True),), ((each.after, True),)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            for one, other in zip(before[a:b], after[c:d], strict=True):
+                yield ((one, False),), ((other, False),)
+            continue
+        for left, right in pair_sentences(before[a:b], after[c:d], weights):
+            one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
+            if (left and right) or (one or other) in texts:
+                yield _marked_words(one, other)
+            else:
+                yield ((one, False),) * bool(one), ((other, False),) * bool(other)
+
+
+def _marked_words(one: str, other: str) -> tuple[Marked, Marked]:
+    words, others = one.split(), other.split()
+    codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
+    was = tuple((" ".join(words[a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a)
+    now = tuple((" ".join(others[c:d]), tag != "equal") for tag, _, _, c, d in codes if d > c)
+    return was, now
