@@ -84,3 +84,29 @@ def test_columns_are_read_one_by_one_above_a_note_that_ends_between_them() -> No
     text = _read(pages).text
     assert text.index("left column has the number 19") < text.index("cell 0 0 72") < text.index("cell 0 0 308")
     assert text.index("cell 3 1 308") < text.index("right column has the number 0")
+
+
+def test_entries_of_a_glossary_are_whole_where_a_note_below_them_is_wider() -> None:
+    entries = (
+        ("duty pump: pump that runs while the station", "is in operation"),
+        ("standby pump: pump that waits until the duty", "pump fails or is stopped"),
+        ("start level: level of the water at which the", "duty pump starts by itself"),
+    )
+    pages = sheet()
+    pages.heading("1 Scope")
+    pages.paragraph("This manual is about pumps.")
+    pages.heading("2 Terms and definitions")
+    pages.heading("2.1 Terms of operation")
+    for lines in entries:
+        for line in lines:
+            pages.line(line)
+    pages.heading("3 Pumps")
+    for _ in range(6):
+        pages.paragraph("Each pump shall run for an hour.")
+    pages.at(
+        LEFT,
+        776,
+        "2 Measured at the bearing that is nearest to the coupling, by a sensor that the maker of it gave.",
+        7.5,
+    )
+    assert [" ".join(each) for each in entries] == [text for text in _blocks(_read(pages)) if ": " in text]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -153,10 +153,18 @@ def _key(number: str) -> tuple[int, ...]:
 
 
 def right_edges(lines: Sequence[Line]) -> dict[int, float]:
-    """Find how far to the right the lines of a document go that begin at the same place."""
+    """Find how far to the right the lines of a document go that begin at the same place.
+
+    Notes, which are set smaller and may reach over two columns, do not count.
+    """
+    sizes: defaultdict[int, Counter[float]] = defaultdict(Counter)
+    for line in lines:
+        sizes[round(line.x0)][line.size] += 1
+    usual = {left: found.most_common(1)[0][0] for left, found in sizes.items()}
     edges: defaultdict[int, float] = defaultdict(float)
     for line in lines:
-        edges[round(line.x0)] = max(edges[round(line.x0)], line.x1)
+        if line.size >= usual[round(line.x0)] - _SAME_SIZE:
+            edges[round(line.x0)] = max(edges[round(line.x0)], line.x1)
     return {left: max(edges.get(near, 0.0) for near in range(left - 2, left + 3)) for left in edges}
 
 
