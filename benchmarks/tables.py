@@ -89,9 +89,26 @@ def tables_in(document: Document, page: int | None = None) -> list[Rows]:
     for block in document.blocks:
         if block.kind is BlockKind.TABLE and (page is None or page in block.pages):
             lines = block.span.of(document.text).split("\n")
-            rows = [[letters(cell) for cell in BAR.split(line.strip())[1:-1]] for line in (lines[0], *lines[2:])]
+            cells = [BAR.split(line.strip())[1:-1] for line in (lines[0], *lines[2:])]
+            rows = [[letters(cell) for cell in row] for row in (*printed_head(cells[0]), *cells[1:])]
             found.append([[cell for cell in row if cell] for row in rows])
     return found
+
+
+def printed_head(head: Sequence[str]) -> Rows:
+    """Write a header that was made one ("Limits / lowest", "Limits / highest") in the rows in which it is printed."""
+    rows: Rows = []
+    named = [cell.split(" / ") for cell in head]
+    for row in range(max(map(len, named))):
+        above = [parts[: row + 1] for parts in named]
+        rows.append(
+            [
+                parts[row]
+                for before, parts in zip([[], *above], above, strict=False)
+                if len(parts) > row and parts != before
+            ]
+        )
+    return rows
 
 
 def score(truths: Sequence[Truth], found: Sequence[Rows], *, judge: bool = True) -> Score:

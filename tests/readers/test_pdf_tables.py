@@ -131,8 +131,7 @@ def test_cells_that_span_rows_and_columns_keep_their_words_whole() -> None:
         pages.at(x, top + y, text)
     assert tables(read(pages)) == [
         [
-            ["Item", "Limits that hold in use", ""],
-            ["Item", "lowest", "highest"],
+            ["Item", "Limits that hold in use / lowest", "Limits that hold in use / highest"],
             ["Class A", "10", "20"],
             ["Class A", "30", "40"],
             ["All values are taken at noon", "", ""],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
+from knowledge_mcp.readers.shared.tables import Reach, worded_header
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -344,6 +345,10 @@ def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
     return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
 
 
+_Texts = tuple[list[str], Reach]
+"""The cells of a row, and where they reach."""
+
+
 def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[int, float]) -> RuledTable:
     lines = {at: list(_lines(items, page, places)) for at, items in by_cell.items()}
     rows: defaultdict[int, list[int]] = defaultdict(list)
@@ -351,7 +356,7 @@ def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[in
         rows[cell.row].append(at)
     columns = sorted({grid.cells[at].column for at in lines})
     elements: list[Line | Table] = []
-    texts: list[list[str]] = []
+    texts: list[_Texts] = []
     inside: list[Line] = []
     above: dict[int, tuple[int, str]] = {}
     for row in sorted(rows):
@@ -377,10 +382,12 @@ def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:
 
 
 def _closed(
-    texts: list[list[str]], inside: list[Line], grid: RuledGrid, columns: Sequence[int], page: int
+    texts: list[_Texts], inside: list[Line], grid: RuledGrid, columns: Sequence[int], page: int
 ) -> list[Line | Table]:
     """Make a table of rows, those without words left out; lines where there is one column, or one row of few cells."""
-    rows = [row for row in texts if any(row)]
+    filled = [each for each in texts if any(each[0])]
+    worded = worded_header([row for row, _ in filled], dict(enumerate(reach for _, reach in filled)))
+    rows = list(map(list, worded))
     if len(rows) < 2 and sum(map(bool, itertools.chain.from_iterable(rows))) < _FORM_CELLS:
         return list(inside)
     if sum(any(row[column] for row in rows) for column in range(len(columns))) < 2:
@@ -396,22 +403,27 @@ def _row(
     columns: Sequence[int],
     lines: Mapping[int, list[Line]],
     above: dict[int, tuple[int, str]],
-) -> list[str]:
+) -> _Texts:
     """Return the texts of a row; a short text that spans rows is repeated in each, one that spans columns is not."""
-    texts = [""] * len(columns)
+    texts, reach = [""] * len(columns), Reach()
     own = False
     for at in begun:
         cell = grid.cells[at]
         text = _text_of(lines.get(at, ()), cell)
         if text:
             own = True
-            texts[columns.index(cell.column)] = text
+            first = columns.index(cell.column)
+            texts[first] = text
+            reach.across |= {
+                at: first for at, column in enumerate(columns) if cell.column < column < cell.column + cell.across
+            }
         if cell.down > 1 and len(text) <= _REPEATED:
             above[cell.column] = (cell.row + cell.down, text)
     for column, (end, text) in above.items():
         if own and row < end and text and not texts[columns.index(column)]:
             texts[columns.index(column)] = text
-    return texts
+            reach.down.add(columns.index(column))
+    return texts, reach
 
 
 def _text_of(lines: Sequence[Line], cell: RuledCell) -> str:

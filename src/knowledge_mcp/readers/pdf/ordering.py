@@ -19,6 +19,7 @@ from knowledge_mcp.readers.pdf.flow.guessed_tables import gap_of, tables_of
 from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
 from knowledge_mcp.readers.pdf.flow.level_rules import tables_between_rules
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
+from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
@@ -50,6 +51,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
             items = [item for item in items if id(item) not in gone]
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
+    drawn.grids += parted_rows(drawn, items)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
     for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
         tables.append(RuledTable([table], _around(table.lines), table.lines[0].block))

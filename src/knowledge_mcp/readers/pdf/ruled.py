@@ -53,6 +53,15 @@ class RuledCell:
     box: _Box
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class DrawnLine:
+    """A line: its place across its direction, and from where to where it goes along it."""
+
+    at: float
+    start: float
+    end: float
+
+
 @dataclass(slots=True)
 class RuledGrid:
     """Cells that fill a rectangle, from the top and the left; `edges` are the places of the upright lines."""
@@ -76,7 +85,8 @@ class Drawn:
         boxes: single boxes, and grids of one row or one column, that lines make.
         areas: the same that filled areas make.
         strokes: boxes around curves and lines that are neither level nor upright.
-        upright: upright lines as x, top, bottom.
+        level: level lines, from the top.
+        upright: upright lines, from the left.
         crowded: there are more lines than a table has.
         loose: how many lines and strokes there are outside of grids.
         sheet: the box around all of those.
@@ -85,7 +95,8 @@ class Drawn:
     grids: list[RuledGrid] = field(default_factory=list[RuledGrid])
     boxes: list[_Box] = field(default_factory=list[_Box])
     strokes: list[_Box] = field(default_factory=list[_Box])
-    upright: list[tuple[float, float, float]] = field(default_factory=list[tuple[float, float, float]])
+    level: list[DrawnLine] = field(default_factory=list[DrawnLine])
+    upright: list[DrawnLine] = field(default_factory=list[DrawnLine])
     areas: list[_Box] = field(default_factory=list[_Box])
     crowded: bool = False
     loose: int = 0
@@ -128,7 +139,8 @@ class Drawn:
             return True
         if _worded(areas, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in areas) for line in lines):
             return True
-        short = ((x, y0, x, y1) for x, y0, y1 in self.upright if y1 - y0 < high / 2 and _is_in((x, y0, x, y1), region))
+        upright = ((each.at, each.start, each.at, each.end) for each in self.upright)
+        short = (box for box in upright if box[3] - box[1] < high / 2 and _is_in(box, region))
         return sum(not any(_holds(box, line) for box in self.boxes) for line in short) > _SIGNS
 
     def _is_within_sheet(self, box: _Box) -> bool:
@@ -136,15 +148,6 @@ class Drawn:
         if self.loose < _SHEET:
             return False
         return _holds(self.sheet, box)
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line: its place across its direction, and from where to where it goes along it."""
-
-    at: float
-    start: float
-    end: float
 
 
 def drawn_of(graphics: VectorGraphics | None) -> Drawn:
@@ -159,7 +162,7 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
         return drawn
     lines, areas = _separate_edges(graphics)
     level, upright = _directions(lines)
-    drawn.upright = [(line.at, line.start, line.end) for line in upright]
+    drawn.level, drawn.upright = level, upright
     drawn.strokes = _strokes(graphics.shapes, level, upright)
     for rows, columns in _groups(level, upright, drawn):
         _cut(rows, columns, drawn)
@@ -169,7 +172,15 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
     return drawn
 
 
-def _measure_sheet(level: Sequence[_Line], upright: Sequence[_Line], drawn: Drawn) -> None:
+def grids_of(level: list[DrawnLine], upright: list[DrawnLine]) -> list[RuledGrid]:
+    """Find the grids that some lines make, in the order of their places."""
+    drawn = Drawn()
+    for rows, columns in _groups(level, upright, drawn):
+        _cut(rows, columns, drawn)
+    return drawn.grids
+
+
+def _measure_sheet(level: Sequence[DrawnLine], upright: Sequence[DrawnLine], drawn: Drawn) -> None:
     """Count what is drawn outside of grids, and measure how far it reaches."""
     if len(level) + len(upright) + len(drawn.strokes) < _SHEET:
         return
@@ -209,12 +220,12 @@ def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
     return thin, wide
 
 
-def _directions(lines: Sequence[_Box]) -> tuple[list[_Line], list[_Line]]:
+def _directions(lines: Sequence[_Box]) -> tuple[list[DrawnLine], list[DrawnLine]]:
     level = _joined((y0, x0, x1) for x0, y0, x1, y1 in lines if abs(y0 - y1) <= 1)
     return level, _joined((x0, y0, y1) for x0, y0, _, y1 in lines if abs(y0 - y1) > 1)
 
 
-def _add_filled(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
+def _add_filled(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None:
     """Add grids and boxes that filled areas make, outside of those that lines alone make."""
     more = Drawn()
     for rows, columns in _groups(level, upright, more):
@@ -225,9 +236,9 @@ def _add_filled(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
     drawn.areas = more.boxes
 
 
-def _joined(parts: Iterable[tuple[float, float, float]]) -> list[_Line]:
+def _joined(parts: Iterable[tuple[float, float, float]]) -> list[DrawnLine]:
     """Join parts of lines of one direction, and leave out what is too short; in the order of their places."""
-    found: list[_Line] = []
+    found: list[DrawnLine] = []
     group: list[tuple[float, float, float]] = []
     for part in sorted((at, min(start, end), max(start, end)) for at, start, end in parts):
         if group and part[0] - group[0][0] > _NEAR:
@@ -238,7 +249,7 @@ def _joined(parts: Iterable[tuple[float, float, float]]) -> list[_Line]:
     return found
 
 
-def _run(group: list[tuple[float, float, float]]) -> Iterator[_Line]:
+def _run(group: list[tuple[float, float, float]]) -> Iterator[DrawnLine]:
     if not group:
         return
     at = (group[0][0] + group[-1][0]) / 2
@@ -247,13 +258,13 @@ def _run(group: list[tuple[float, float, float]]) -> Iterator[_Line]:
     for start, end in [*ends[1:], (float("inf"), 0.0)]:
         if start > high + _NEAR:
             if high - low >= _SHORT:
-                yield _Line(at, low, high)
+                yield DrawnLine(at, low, high)
             low = start
             high = end
         high = max(high, end)
 
 
-def _strokes(shapes: Sequence[VectorShape], level: Sequence[_Line], upright: Sequence[_Line]) -> list[_Box]:
+def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright: Sequence[DrawnLine]) -> list[_Box]:
     """List curves, and strokes that have an extent in both directions without a line along their top or side."""
     tops, sides = [line.at for line in level], [line.at for line in upright]
     found: list[_Box] = []
@@ -269,7 +280,9 @@ def _strokes(shapes: Sequence[VectorShape], level: Sequence[_Line], upright: Seq
     return found
 
 
-def _is_lined(lines: Sequence[_Line], places: Sequence[float], at: float, low: float, long: float, wide: float) -> bool:
+def _is_lined(
+    lines: Sequence[DrawnLine], places: Sequence[float], at: float, low: float, long: float, wide: float
+) -> bool:
     """Tell whether a line runs within a box; `at` and `wide` are across the lines, `low` and `long` along them."""
     near = lines[bisect_left(places, at - _NEAR) : bisect_right(places, at + wide + _NEAR)][:50]
     return any(line.start < low + long and line.end > low for line in near)
@@ -279,8 +292,8 @@ def _is_lined(lines: Sequence[_Line], places: Sequence[float], at: float, low: f
 
 
 def _groups(
-    level: Sequence[_Line], upright: Sequence[_Line], drawn: Drawn
-) -> Iterator[tuple[list[_Line], list[_Line]]]:
+    level: Sequence[DrawnLine], upright: Sequence[DrawnLine], drawn: Drawn
+) -> Iterator[tuple[list[DrawnLine], list[DrawnLine]]]:
     """Yield lines that hang together, level and upright ones."""
     places = [line.at for line in upright]
     home = list(range(len(level) + len(upright)))
@@ -295,8 +308,8 @@ def _groups(
         for column in range(first, last):
             if upright[column].start - _NEAR <= line.at <= upright[column].end + _NEAR:
                 home[_root(home, len(level) + column)] = _root(home, row)
-    rows: defaultdict[int, list[_Line]] = defaultdict(list)
-    columns: defaultdict[int, list[_Line]] = defaultdict(list)
+    rows: defaultdict[int, list[DrawnLine]] = defaultdict(list)
+    columns: defaultdict[int, list[DrawnLine]] = defaultdict(list)
     for index, line in enumerate(level):
         rows[_root(home, index)].append(line)
     for index, line in enumerate(upright, len(level)):
@@ -314,7 +327,7 @@ def _root(home: list[int], index: int) -> int:
     return index
 
 
-def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
+def _cut(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None:
     """Cut what lines enclose into cells, and gather cells that touch to grids and boxes."""
     level = _with_ends(level, upright)
     upright = _with_ends(upright, level)
@@ -342,7 +355,7 @@ def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
         drawn.grids.append(grid)
 
 
-def _with_ends(lines: list[_Line], crossing: list[_Line]) -> list[_Line]:
+def _with_ends(lines: list[DrawnLine], crossing: list[DrawnLine]) -> list[DrawnLine]:
     """Add the sides that a table leaves open: where most crossing lines end beyond the last line, at one place."""
     at = [line.at for line in lines]
     added = list(lines)
@@ -354,11 +367,11 @@ def _with_ends(lines: list[_Line], crossing: list[_Line]) -> list[_Line]:
             continue
         middle = ends[len(ends) // 2]
         if sum(abs(end - middle) <= _NEAR for end in ends) * 4 >= 3 * len(ends) and middle != outer:
-            added.append(_Line(middle, min(line.at for line in crossing), max(line.at for line in crossing)))
+            added.append(DrawnLine(middle, min(line.at for line in crossing), max(line.at for line in crossing)))
     return sorted(added, key=lambda line: line.at)
 
 
-def _barred(lines: Sequence[_Line], across: Sequence[float], along: Sequence[float]) -> list[bytearray]:
+def _barred(lines: Sequence[DrawnLine], across: Sequence[float], along: Sequence[float]) -> list[bytearray]:
     """Tell for each place of a line and each step along it whether the line is drawn there."""
     index = {at: position for position, at in enumerate(across)}
     found = [bytearray(len(along) - 1) for _ in across]

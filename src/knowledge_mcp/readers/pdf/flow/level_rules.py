@@ -7,6 +7,7 @@ one width with figures between them are enough.
 from __future__ import annotations
 
 import itertools
+import statistics
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _FEWEST, _COLUMNS = 3, 3
 """Rows of figures and columns at least."""
 _FIGURES, _FULL = 0.8, 0.6
 """Share of the words behind the first column that are figures, and share of the rows that have some."""
+_SHARED = 0.1
+"""Share of a line by which the shares of several names over it may miss its end: each is in the middle of its own."""
 _HEAD = 4
 """Rows of a head at most."""
 _STRIP = 0.5
@@ -48,7 +51,8 @@ def tables_between_rules(
     Args:
         graphics: of the page.
         items: of the page that are in no table yet.
-        blocks: the engine's; what is one of its tables as a whole is left to it.
+        blocks: the engine's; what is one of its tables as a whole is left to it, but for a head whose lines tell which
+            columns a name stands over.
         page: physical page from 1.
         places: block of each item, by its identity.
 
@@ -75,10 +79,10 @@ def tables_between_rules(
             continue
         head = _between(level, above, top) if above is not None else []
         head = head if len(head) <= _HEAD and not _are_in(found, head) else []
-        if _is_whole([*head, *rows], blocks):
-            continue
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
-        names = _names(head, columns, groups)
+        if not (head and groups) and _is_whole([*head, *rows], blocks):
+            continue
+        names = _names(head, rows, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]
         lines = [line_of(row, page, places) for row in (*head, *rows)]
         taken = {id(item) for row in (*head, *rows) for item in row}
@@ -174,21 +178,47 @@ def _column(x: float, columns: Sequence[float]) -> int:
     return max(bisect_right(columns, x + _OVER) - 1, 0)
 
 
-def _names(head: Sequence[Sequence[TextItem]], columns: Sequence[float], groups: Sequence[_Rule]) -> list[str]:
+def _names(
+    head: Sequence[Sequence[TextItem]],
+    rows: Sequence[Sequence[TextItem]],
+    columns: Sequence[float],
+    groups: Sequence[_Rule],
+) -> list[str]:
     """Name each column by all that stands over it; what has a line of its own below it stands over its width."""
     names = [""] * len(columns)
-    ends = [*columns[1:], 1e9]
+    inside = [[item for row in rows for item in row if _column(item.x, columns) == at] for at in range(len(columns))]
+    middles = [statistics.median(map(_middle, some)) if some else -1.0 for some in inside]
     for row in head:
-        for item in row:
-            foot, middle = item.y + item.height, item.x + item.width / 2
-            below = [rule for rule in groups if 0 <= rule[0] - foot + _OVER < item.height + _OVER]
-            group = next((rule for rule in below if rule[1] <= middle <= rule[2]), None)
-            start, end = (group[1], group[2]) if group is not None else (item.x, item.x + item.width)
-            over = [
-                place
-                for place, (left, right) in enumerate(zip(columns, ends, strict=True))
-                if left < end - _OVER and right > start + _OVER
-            ]
-            for place in over or [_column(item.x, columns)]:
+        for item, (start, end) in zip(row, _reaches(row, groups), strict=True):
+            over = [place for place, middle in enumerate(middles) if start - _OVER <= middle <= end + _OVER]
+            nearest = min(range(len(columns)), key=lambda place: abs(middles[place] - _middle(item)))
+            for place in over or [nearest]:
                 names[place] = f"{names[place]} {item.text.strip()}".strip()
     return names
+
+
+def _middle(item: TextItem) -> float:
+    return item.x + item.width / 2
+
+
+def _reaches(row: Sequence[TextItem], groups: Sequence[_Rule]) -> list[tuple[float, float]]:
+    """Tell from where to where each name of a head stands: over its own width, or its line's.
+
+    Several names over one line are each the middle of their share of it; where they are not, all stand over all of it.
+    """
+    found = {id(item): (item.x, item.x + item.width) for item in row}
+    shared: dict[_Rule, list[TextItem]] = {}
+    for item in row:
+        below = [
+            rule for rule in groups if rule[0] > item.y + item.height - _OVER and rule[1] <= _middle(item) <= rule[2]
+        ]
+        if below:
+            shared.setdefault(min(below), []).append(item)
+    for rule, items in shared.items():
+        ends = [rule[1]]
+        for item in items:
+            ends.append(2 * _middle(item) - ends[-1])
+        exact = abs(ends[-1] - rule[2]) <= _SHARED * (rule[2] - rule[1]) and sorted(ends) == ends
+        for item, reach in zip(items, itertools.pairwise(ends), strict=True):
+            found[id(item)] = reach if exact else rule[1:]
+    return list(found.values())

@@ -1,0 +1,293 @@
+"""Tables whose rows level lines part, with no upright line: lists of requirements, data sheets, Word's lighter styles.
+
+The lines are those of a grid but for its upright ones: these stand in the strips where hardly any row has words. What
+reaches over a strip is one cell there: the name of a group of columns, or a line of text over the whole width.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of, size_of
+from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+_SAME_END = 6.0
+"""Points by which lines of one table begin and end apart at most: pages are set by hand."""
+_SHORTEST = 100.0
+"""Points of a table's line at least: shorter ones underline words or begin footnotes."""
+_FEWEST = 3
+"""Rows between lines that have words in two columns at least: head and foot of a page make one, or two."""
+_MOST_LINES = 15
+"""Lines of a row at most: what is longer is the text of a page between two lines, which may have columns."""
+_MOST_RULES = 200
+"""Level lines of one length up to which they are a table's: ruled paper has fewer, drawings have more."""
+_SEVERAL = 0.4
+"""Rows that no line parts, for each that lines part, at most: lines may part groups of rows, or only the head."""
+_SPACE = 1.5
+"""Times the usual space around a row that a line of text in a table has at most: captions and notes have more."""
+_NAME = 2
+"""Lines of a name over some rows at most."""
+_MOST_HEAD = 4
+"""Lines of a head, or of the last row, that no line closes, at most."""
+_MOST_LEVEL = 2000
+"""Level lines of a page from which on it is a drawing: each text on it would be looked at for hundreds of tables."""
+_OVER = 3.0
+"""Points by which words stand out of the lines of their table at most."""
+_PIECE, _APART = 0.3, 1.0
+"""Times the size of print that may part two cells in one line, more than a blank, and from which on it does: blanks of
+justified lines are narrower."""
+_CROSSED = 0.2
+"""Share of the rows that may have words in a strip: names of groups, and lines of text over the whole width."""
+
+
+_Piece = tuple[float, float, str]
+"""A piece of text in a line: where it begins and ends, and its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """The place between two columns: where it begins, where it is freest, where it ends."""
+
+    start: float
+    middle: float
+    end: float
+
+
+@dataclass(slots=True)
+class _Row:
+    """What stands between two lines.
+
+    Attributes:
+        top, bottom: heights of the two lines.
+        head, foot: heights at which its print begins and ends.
+        tops: heights at which its printed lines begin.
+        lines: pieces of text of each.
+        is_parted: whether pieces stand side by side.
+    """
+
+    top: float
+    bottom: float
+    head: float
+    foot: float
+    tops: list[float]
+    lines: list[list[_Piece]]
+    is_parted: bool
+
+    def is_inside(self, most: float) -> bool:
+        """Tell a row, or a name over some rows, from a caption or a note, which have more space around them."""
+        return self.is_parted or (self.space <= most and len(self.lines) <= _NAME)
+
+    @property
+    def space(self) -> float:
+        """Measure what is free above and below its print."""
+        return self.bottom - self.top - (self.foot - self.head)
+
+    def crosses(self, edge: float) -> bool:
+        """Tell whether words stand over a place."""
+        return any(start + 1 < edge < end - 1 for line in self.lines for start, end, _ in line)
+
+
+def parted_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
+    """Find the tables of a page whose rows are parted by level lines alone, as grids.
+
+    Args:
+        drawn: what the page draws; where its grids stand, nothing is looked for.
+        items: of the page.
+    """
+    found: list[RuledGrid] = []
+    if not _FEWEST < len(drawn.level) <= _MOST_LEVEL or drawn.crowded:
+        return found
+    words = sorted((item for item in items if not is_rotated(item)), key=_middle)
+    size = statistics.median(map(size_of, words)) if words else 0.0
+    for rules in _alike(drawn.level):
+        for rows in _runs(rules, words, drawn):
+            found.extend(_grids(rows, rules[0], drawn.level, words, size))
+    return found
+
+
+def _middle(item: TextItem) -> float:
+    return item.y + item.height / 2
+
+
+def _alike(lines: Sequence[DrawnLine]) -> Iterator[list[DrawnLine]]:
+    """Group long lines that begin and end at the same places; from the top."""
+    groups: list[list[DrawnLine]] = []
+    for line in sorted(lines):
+        if line.end - line.start < _SHORTEST:
+            continue
+        for group in groups:
+            if abs(group[0].start - line.start) <= _SAME_END and abs(group[0].end - line.end) <= _SAME_END:
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    yield from (group for group in groups if _FEWEST < len(group) <= _MOST_RULES)
+
+
+def _runs(rules: Sequence[DrawnLine], items: Sequence[TextItem], drawn: Drawn) -> Iterator[list[_Row]]:
+    """Yield rows that follow one another, where enough of them have words side by side."""
+    read = [
+        None if _is_elsewhere(above, below, drawn) else _between(items, above, above.at, below.at)
+        for above, below in itertools.pairwise(rules)
+    ]
+    spaces = [row.space for row in read if row is not None and row.is_parted]
+    most = _SPACE * statistics.median(spaces) + _OVER if spaces else 0.0
+    for is_row, some in itertools.groupby(read, key=lambda row: row is not None and row.is_inside(most)):
+        run = [row for row in some if row is not None]
+        parted = [place for place, row in enumerate(run) if row.is_parted]
+        if is_row and len(parted) >= _FEWEST:
+            yield run[parted[0] : parted[-1] + 1]
+
+
+def _is_elsewhere(above: DrawnLine, below: DrawnLine, drawn: Drawn) -> bool:
+    """Tell whether two lines bound a grid, or upright lines run between them."""
+    for grid in drawn.grids:
+        left, top, right, bottom = grid.box
+        if top < below.at and bottom > above.at and left < above.end and right > above.start:
+            return True
+    return any(
+        line.start < below.at - _OVER
+        and line.end > above.at + _OVER
+        and above.start - _OVER < line.at < above.end + _OVER
+        for line in drawn.upright
+    )
+
+
+def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: float) -> _Row | None:
+    """Read what stands between two heights; None where it is no row of a table."""
+    between = items[bisect_right(items, top, key=_middle) : bisect_left(items, bottom, key=_middle)]
+    inside = [item for item in between if item.x < rule.end and item.x + item.width > rule.start]
+    if any(item.x < rule.start - _OVER or item.x + item.width > rule.end + _OVER for item in inside):
+        return None
+    lines = rows_of(inside)
+    if not lines or len(lines) > _MOST_LINES:
+        return None
+    pieces = list(map(_pieces, lines))
+    pairs = itertools.chain.from_iterable(map(itertools.pairwise, pieces))
+    return _Row(
+        top,
+        bottom,
+        min(item.y for item in inside),
+        max(item.y + item.height for item in inside),
+        [min(item.y for item in line) for line in lines],
+        pieces,
+        any(right[0] - left[1] >= _APART * size_of(inside[0]) for left, right in pairs),
+    )
+
+
+def _pieces(line: Sequence[TextItem]) -> list[_Piece]:
+    found: list[_Piece] = []
+    for item in line:
+        if found and item.x - found[-1][1] < _PIECE * size_of(item):
+            found[-1] = (found[-1][0], max(found[-1][1], item.x + item.width), f"{found[-1][2]} {item.text}")
+        else:
+            found.append((item.x, item.x + item.width, item.text))
+    return found
+
+
+def _grids(
+    rows: list[_Row], rule: DrawnLine, level: Sequence[DrawnLine], items: Sequence[TextItem], size: float
+) -> list[RuledGrid]:
+    """Make grids of rows: their lines, those within them, and upright ones in the strips between their columns."""
+    strips = _strips(rows, size)
+    edges = [rule.start, *(strip.middle for strip in strips), rule.end]
+    cuts = [list(_cuts(row, edges)) for row in rows]
+    if len(edges) < _FEWEST or sum(map(len, cuts)) > _SEVERAL * len(rows):
+        return []
+    rows = [*_beyond(rows[0], -1, rule, items, edges), *rows, *_beyond(rows[-1], 1, rule, items, edges)]
+    upright = [
+        DrawnLine(edge, row.top, row.bottom)
+        for row in rows
+        for edge in edges
+        if edge in {rule.start, rule.end} or not row.crosses(edge)
+    ]
+    across = [*(row.top for row in rows), rows[-1].bottom, *itertools.chain.from_iterable(cuts[1:])]
+    lines = [DrawnLine(at, rule.start, rule.end) for at in across]
+    lines += _within(
+        rows, level, [_Strip(edges[0], edges[0], edges[0]), *strips, _Strip(edges[-1], edges[-1], edges[-1])]
+    )
+    return grids_of(sorted(lines), sorted(upright))
+
+
+def _beyond(row: _Row, way: int, rule: DrawnLine, items: Sequence[TextItem], edges: Sequence[float]) -> Iterator[_Row]:
+    """Find the head above the first line, or the last row below the last one, where no line closes the table there.
+
+    Args:
+        row: the first or the last one that is known.
+        way: -1 for what is above, 1 for what is below.
+        rule: a line of the table.
+        items: of the page, from the top.
+        edges: of the columns.
+    """
+    near = row.space + (row.foot - row.head) / len(row.lines)
+    at = row.top if way < 0 else row.bottom
+    found: _Row | None = None
+    for _ in range(_MOST_HEAD):
+        reach = (found.head if way < 0 else found.foot) if found is not None else at
+        more = _between(items, rule, min(at, reach + way * near), max(at, reach + way * near))
+        if more is None or (found is not None and len(more.lines) <= len(found.lines)) or any(map(more.crosses, edges)):
+            break
+        found = more
+    if found is not None and found.is_parted:
+        yield found
+
+
+def _within(rows: Sequence[_Row], level: Sequence[DrawnLine], sides: Sequence[_Strip]) -> Iterator[DrawnLine]:
+    """Yield the lines within a table that part some of its columns only, from side to side of these."""
+    for line in level:
+        if rows[0].top + _OVER < line.at < rows[-1].bottom - _OVER:
+            start, end = (
+                next((side.middle for side in sides if side.start - _OVER <= at <= side.end + _OVER), None)
+                for at in (line.start, line.end)
+            )
+            if start is not None and end is not None and start < end and end - start < sides[-1].end - sides[0].start:
+                yield DrawnLine(line.at, start, end)
+
+
+def _strips(rows: Sequence[_Row], size: float) -> list[_Strip]:
+    """Find the strips in which hardly any row has words."""
+    parted = [row for row in rows if row.is_parted]
+    most = int(_CROSSED * len(parted))
+    ends = sorted(end for row in parted for start, stop in _covered(row) for end in ((start, 1), (stop, -1)))
+    strips: list[_Strip] = []
+    free: list[tuple[int, float, float, float]] = []  # by how many rows reach in: widths, where they begin and end
+    depth = 0
+    for (at, step), (following, _) in itertools.pairwise(ends):
+        depth += step
+        if depth <= most:
+            free.append((depth, at - following, at, following))
+        elif free:
+            _, width, start, stop = min(free)
+            if -width >= _PIECE * size:
+                strips.append(_Strip(free[0][2], (start + stop) / 2, at))
+            free = []
+    return strips
+
+
+def _covered(row: _Row) -> Iterator[tuple[float, float]]:
+    """Yield the parts of the width that have words in some line of a row."""
+    pieces = sorted((start, end) for line in row.lines for start, end, _ in line)
+    left, right = pieces[0]
+    for start, end in pieces[1:]:
+        if start > right:
+            yield left, right
+            left, right = start, end
+        right = max(right, end)
+    yield left, right
+
+
+def _cuts(row: _Row, edges: Sequence[float]) -> Iterator[float]:
+    """Find where a row is several: lines with as many pieces as its first one, each with a text of its own."""
+    for place in range(1, len(row.lines)):
+        line = row.lines[place]
+        begins = all(not text.strip()[:1].islower() for _, _, text in line)
+        if begins and line[0][0] < edges[1] and len(line) >= max(2, len(row.lines[0])):
+            yield row.tops[place]

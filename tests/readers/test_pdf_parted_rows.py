@@ -1,0 +1,125 @@
+"""Tables of PDF files whose rows level lines part and nothing parts the columns; heads whose lines group columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.readers.pdf.reader import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+
+Row = Sequence[str | tuple[str, ...]]
+"""Cells of one row; a tuple has the printed lines of one."""
+
+HEAD: Row = ("ID", "Requirement", "Verification")
+NEEDS: list[Row] = [
+    ("SYS-1", ("The system shall stop the pump within 5 s after the level is", "too high."), "Test"),
+    (
+        "SYS-2",
+        ("The system shall close the valve within 6 s after the lid has", "been opened."),
+        ("Analysis and", "test"),
+    ),
+    ("SYS-3", "The system shall show its state.", "Test"),
+    ("SYS-4", ("The system shall keep all values of the last thirty days in its", "own store."), "Inspection"),
+]
+
+
+def read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def tables(document: Document) -> list[list[list[str]]]:
+    found: list[list[list[str]]] = []
+    for block in document.blocks:
+        if block.kind is BlockKind.TABLE:
+            lines = block.span.of(document.text).split("\n")
+            found.append([[cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[0], *lines[2:])])
+    return found
+
+
+def plain(rows: Sequence[Row]) -> list[list[str]]:
+    return [[cell if isinstance(cell, str) else " ".join(cell) for cell in row] for row in rows]
+
+
+def rule(pages: Sheet, y: float, start: float, end: float) -> None:
+    pages.canvas.line(start, HEIGHT - y, end, HEIGHT - y)
+
+
+def parted(pages: Sheet, rows: Sequence[Row], xs: Sequence[float], end: float, *, closed: bool = True) -> None:
+    """Draw rows with a line above each, and one below the last; not closed without the first and the last one."""
+    for number, row in enumerate(rows):
+        if closed or number:
+            rule(pages, pages.y - 10, xs[0] - 4, end)
+        deep = max(1 if isinstance(cell, str) else len(cell) for cell in row)
+        for x, cell in zip(xs, row, strict=True):
+            for step, text in enumerate([cell] if isinstance(cell, str) else cell):
+                pages.at(x, pages.y + 2 + 12 * step, text, 9)
+        pages.y += 6 + 12 * deep
+    if closed:
+        rule(pages, pages.y - 10, xs[0] - 4, end)
+    pages.y += 16
+
+
+def test_rows_that_lines_part_are_rows_however_many_lines_their_cells_have() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    parted(pages, [HEAD, *NEEDS], (LEFT, 130, 376), 450)
+    pages.paragraph(SENTENCE)
+    document = read(pages)
+    assert tables(document) == [plain([HEAD, *NEEDS])]
+    assert document.text.rstrip().endswith(SENTENCE)
+
+
+def test_a_table_without_an_upper_and_a_lower_line_has_its_head_and_its_last_row() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    parted(pages, [HEAD, *NEEDS], (LEFT, 130, 376), 450, closed=False)
+    pages.paragraph(SENTENCE)
+    assert tables(read(pages)) == [plain([HEAD, *NEEDS])]
+
+
+def test_lines_of_a_data_sheet_part_its_groups_and_its_conditions() -> None:
+    rows: list[Row] = [
+        ("PARAMETER", "TEST CONDITIONS", "MIN", "TYP", "MAX", "UNIT"),
+        ("OFFSET VOLTAGE", "", "", "", "", ""),
+        ("Input offset voltage", "VS = 5 V", "", "0.5", "2", "mV"),
+        ("", "TA = -40 °C to 125 °C", "", "", "3", "mV"),
+        ("Supply rejection", "VS = 1.8 V to 5.5 V", "80", "100", "", "dB"),
+        ("INPUT BIAS CURRENT", "", "", "", "", ""),
+        ("Input bias current", "", "", "5", "", "pA"),
+    ]
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    parted(pages, rows, (LEFT, 190, 320, 360, 400, 440), 480)
+    assert tables(read(pages)) == [plain(rows)]
+
+
+def test_text_and_tables_between_the_lines_of_a_page_are_no_rows() -> None:
+    pages = sheet()
+    for number in range(4):
+        rule(pages, pages.y, LEFT, 520)
+        pages.y += 24
+        pages.paragraph(f"{SENTENCE[:-1]} or {number}.", SENTENCE)
+        pages.line(f"Table {number}: Values")
+        pages.y += 10
+    rule(pages, pages.y, LEFT, 520)
+    assert tables(read(pages)) == []
+
+
+def test_lines_below_the_names_of_groups_tell_which_columns_they_name() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    y, xs = pages.y, (LEFT, 180, 250, 320, 390)
+    for at in (y, y + 28, y + 28 + 14 * 6):
+        rule(pages, at, LEFT - 4, 440)
+    for start, name in ((170, "Static load"), (310, "Dynamic load")):
+        pages.at(start + 30, y + 11, name, 9)
+        rule(pages, y + 14, start, start + 125)
+    rows = [["Size", "min.", "max.", "min.", "max."]]
+    rows += [[f"M{2 * row + 6}", f"{row}.1", f"{row + 3}.2", f"{row + 5}.3", f"{row + 8}.4"] for row in range(6)]
+    for number, row in enumerate(rows):
+        for x, text in zip(xs, row, strict=True):
+            pages.at(x, y + 24 + 14 * number, text, 9)
+    head = ["Size", "Static load min.", "Static load max.", "Dynamic load min.", "Dynamic load max."]
+    assert tables(read(pages)) == [[head, *rows[1:]]]
