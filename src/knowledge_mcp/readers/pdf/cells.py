@@ -85,7 +85,31 @@ def ruled_tables(
         found.append(_table(grid, by_cell, page, places))
         taken = set(map(id, inside))
         items = [item for item in items if id(item) not in taken]
+    for grid in drawn.rows:
+        inside = [item for item in items if any(_holds(cell, item) for cell in grid.cells)]
+        if lines := _named_text(grid, inside, page, places):
+            found.append(RuledTable(list(lines), grid.box, lines[0].block))
+            taken = set(map(id, inside))
+            items = [item for item in items if id(item) not in taken]
     return found, items
+
+
+_LABEL = 3
+"""Words of a label beside a text in a frame at most: "WARNING", "Step 2", "Note to users"."""
+
+
+def _named_text(grid: RuledGrid, items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> list[Line]:
+    """Read a frame of two cells, a label and a text: the label leads the text; nothing where it is another frame."""
+    by_cell = [list(_lines([item for item in items if _holds(cell, item)], page, places)) for cell in grid.cells]
+    filled = [lines for lines in by_cell if lines]
+    if len(filled) != 2 or any(
+        item.x + item.width > cell.box[2] + _OVER for cell in grid.cells for item in items if _holds(cell, item)
+    ):
+        return []
+    label, (first, *rest) = " ".join(line.text for line in filled[0]), filled[1]
+    if len(label.split()) > _LABEL or is_figures(label) or not (rest and filled[1][-1].text.endswith((".", "!"))):
+        return []
+    return [replace(first, text=f"{label} {first.text}", bold=False, lead=0), *rest]
 
 
 def _is_column(inside: Sequence[TextItem], items: Sequence[TextItem]) -> bool:

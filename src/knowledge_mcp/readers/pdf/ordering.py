@@ -52,7 +52,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     drawn.grids += parted_rows(drawn, items)
-    tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
+    tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids or drawn.rows else ([], items)
     for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
         tables.append(RuledTable([table], _around(table.lines), table.lines[0].block))
         items = [item for item in items if id(item) not in taken]

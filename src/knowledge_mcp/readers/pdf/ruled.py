@@ -82,6 +82,7 @@ class Drawn:
 
     Attributes:
         grids: of two rows and two columns at least; whether they are tables, their words tell.
+        rows: grids of one row.
         boxes: single boxes, and grids of one row or one column, that lines make.
         areas: the same that filled areas make.
         strokes: boxes around curves and lines that are neither level nor upright.
@@ -93,6 +94,7 @@ class Drawn:
     """
 
     grids: list[RuledGrid] = field(default_factory=list[RuledGrid])
+    rows: list[RuledGrid] = field(default_factory=list[RuledGrid])
     boxes: list[_Box] = field(default_factory=list[_Box])
     strokes: list[_Box] = field(default_factory=list[_Box])
     level: list[DrawnLine] = field(default_factory=list[DrawnLine])
@@ -347,11 +349,12 @@ def _cut(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None
         if filled < _COVERED * _area(box):
             drawn.boxes.extend(cell.box for cell in group)
             continue
-        if len(columns) == 2 or len(rows) == 2:
-            drawn.boxes.append(box)
-            continue
         grid = RuledGrid([_snap_cell(cell, rows, columns) for cell in group], tuple(columns), tuple(rows))
         grid.cells.sort(key=lambda cell: (cell.row, cell.column))
+        if len(columns) == 2 or len(rows) == 2:
+            drawn.boxes.append(box)
+            drawn.rows += [grid] if len(columns) > 2 else []
+            continue
         drawn.grids.append(grid)
 
 

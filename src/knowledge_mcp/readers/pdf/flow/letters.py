@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
-from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, size_of
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -36,6 +36,8 @@ _INSET = 0.17
 _BAND = 20
 """Points of a page's height whose items are looked through for a letter; any figure gives the same."""
 
+_LEVEL = 5.0
+"""Degrees up to which letters run level or upright; as `is_slanted` has it of items."""
 _DIGITS = re.compile(r"[-−]?\d{1,9}")
 _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
@@ -127,7 +129,7 @@ def _ligatures_of(printed: str) -> _Ligatures | None:
 def _add(
     page: Any, text: Any, parsed: ParsedPage, missing: set[str], ligatures: _Ligatures | None, hidden: Sequence[_Box]
 ) -> None:
-    sheet = _Sheet(page, text, [_box_of(item) for item in parsed.text_items], ligatures)
+    sheet = _Sheet(page, text, parsed.text_items, ligatures)
     inside: dict[int, list[_Letter]] = {}
     alone: list[_Letter] = []
     for letter in sheet.letters(missing):
@@ -141,6 +143,8 @@ def _add(
             alone.append(letter)
     for index, letters in inside.items():
         item = parsed.text_items[index]
+        if is_slanted(item):
+            continue  # whole lines of text stand in its box
         if ligatures or Counter(letter.text for letter in letters) - Counter(item.text):
             words = _printed(page, text, item, ligatures)
             if not _letters_only(item.text) - _letters_only(words):
@@ -155,7 +159,7 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
         start, end = next(_raised_in(text, found.start(), found.end(), printed), (0, 0))
         if start == end or printed[end : end + 4].lstrip()[:1] in _FRACTION:
             continue
-        sheet = sheet or _Sheet(page, text, [_box_of(item) for item in parsed.text_items], None)
+        sheet = sheet or _Sheet(page, text, parsed.text_items, None)
         letter = sheet.letter(start)
         run = printed[start:end]
         before, after = _BEFORE.search(printed, max(start - _WORD, 0), start), _AFTER.match(printed, end)
@@ -193,12 +197,14 @@ class _Sheet:
     Args:
         page: of PDFium.
         text: its text.
-        boxes: of the parser's items.
+        items: the parser's.
         ligatures: how it prints them.
     """
 
-    def __init__(self, page: Any, text: Any, boxes: Sequence[_Box], ligatures: _Ligatures | None) -> None:
-        self._page, self._text, self._boxes = page, text, boxes
+    def __init__(self, page: Any, text: Any, items: Sequence[TextItem], ligatures: _Ligatures | None) -> None:
+        self._page, self._text = page, text
+        self._boxes = boxes = [_box_of(item) for item in items]
+        self._slanted = {index for index, item in enumerate(items) if is_slanted(item)}
         self._bands: defaultdict[int, list[int]] = defaultdict(list)
         for index, (_, top, _, bottom) in enumerate(boxes):
             for band in range(round(top) // _BAND, round(bottom) // _BAND + 1):
@@ -223,7 +229,10 @@ class _Sheet:
     def homes(self, letter: _Letter) -> list[int]:
         """Tell in which of the boxes a letter stands."""
         nearby = self._bands.get(round(letter.middle[1]) // _BAND, ())
-        return [index for index in nearby if _is_in(letter, self._boxes[index])]
+        found = [index for index in nearby if _is_in(letter, self._boxes[index])]
+        if self._slanted.isdisjoint(found) or abs((_angle_of(self._text, letter.at) + 45) % 90 - 45) > _LEVEL:
+            return found
+        return [index for index in found if index not in self._slanted]
 
     def items(self, letters: Sequence[_Letter]) -> Iterator[TextItem]:
         """Make an item of each run of letters that follow one another, with the signs that stand close to it."""
@@ -279,8 +288,12 @@ def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
     size = _size_of(text, at)
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text, at, name, ctypes.sizeof(name), flags)
-    turn = math.degrees(max(pdfium.FPDFText_GetCharAngle(text, at), 0.0))
+    turn = _angle_of(text, at)
     return size, name.value.decode("utf-8", "replace"), pdfium.FPDFText_GetFontWeight(text, at), turn
+
+
+def _angle_of(text: Any, at: int) -> float:
+    return math.degrees(max(raw().FPDFText_GetCharAngle(text, at), 0.0))
 
 
 def _size_of(text: Any, at: int) -> float:
