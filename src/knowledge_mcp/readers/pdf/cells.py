@@ -364,9 +364,21 @@ def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
     for cell in filled:
         for row in range(cell.row, cell.row + cell.down):
             beside[row].add(cell.column)
-    if sum(len(columns) > 1 for columns in beside.values()) < 2 or len({cell.row for cell in filled}) < 2:
+    rows = {cell.row for cell in filled}
+    full = sum(len(columns) > 1 for columns in beside.values()) + _begins_with_rest(beside)
+    if full < 2 or len(rows) < 2:
         return False
     return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
+
+
+def _begins_with_rest(beside: Mapping[int, set[int]]) -> bool:
+    """Tell whether the first row is the rest of one that a page before has: words in one column, and not in the first.
+
+    The rows below it have words in the first column, and beside it.
+    """
+    if 0 not in beside or len(beside) < 2 or len(beside[0]) > 1 or 0 in beside[0]:
+        return False
+    return all(0 in columns and beside[0] < columns for row, columns in beside.items() if row)
 
 
 _Texts = tuple[list[str], Reach]

@@ -21,9 +21,10 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
     """Join in place a table that ends a page with the one that begins the next page, where it goes on.
 
     It does where drawn lines give both the same columns, or where the header is repeated; a header that is repeated
-    goes. A table in the print of a header, with other words than the first one's, is another table. Between the two
-    may stand a line that says "continued", which stays behind the table. Within a page tables are joined where the
-    header is repeated; a header that is left alone at the end of a page or a column goes too.
+    goes, and the rest of a row that goes on over the page is put to it. A table in the print of a header, with other
+    words than the first one's, is another table. Between the two may stand a line that says "continued", which stays
+    behind the table. Within a page tables are joined where the header is repeated; a header that is left alone at the
+    end of a page or a column goes too.
     """
     for before, page in zip([None, *pages], pages, strict=False):
         _drop_lone_headers(before, page)
@@ -148,12 +149,23 @@ def _is_headed(table: Table) -> bool:
 def _append(first: Table, second: Table) -> None:
     repeated = _letters(first.rows[0]) == _letters(second.rows[0])
     rows = second.rows[1:] if repeated else second.rows
+    if len(rows) > 1 and _is_rest(first.rows[-1], rows[0]):
+        first.rows[-1] = ["\n".join(filter(None, pair)) for pair in zip(first.rows[-1], rows[0], strict=True)]
+        rows = rows[1:]
     if rows:
+        before = len(second.rows) - len(rows)
         if second.page != first.page:
             first.turns.append((len(first.rows), second.page))
-        first.turns.extend((len(first.rows) + row - repeated, page) for row, page in second.turns)
+        first.turns.extend((len(first.rows) + row - before, page) for row, page in second.turns)
         first.rows.extend(rows)
     first.lines.extend(second.lines)
+
+
+def _is_rest(row: Sequence[str], rest: Sequence[str]) -> bool:
+    """Tell the rest of a row that goes on over the page: without a name of its own, in the middle of a sentence."""
+    filled = [(cell, more) for cell, more in zip(row, rest, strict=True) if more]
+    goes_on = any(more[:1].islower() and not cell.endswith((".", ";", ":", "!", "?")) for cell, more in filled)
+    return not rest[0] and goes_on and all(cell for cell, _ in filled)
 
 
 def _letters(row: Sequence[str]) -> list[str]:
