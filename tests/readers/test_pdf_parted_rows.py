@@ -123,3 +123,25 @@ def test_lines_below_the_names_of_groups_tell_which_columns_they_name() -> None:
             pages.at(x, y + 24 + 14 * number, text, 9)
     head = ["Size", "Static load min.", "Static load max.", "Dynamic load min.", "Dynamic load max."]
     assert tables(read(pages)) == [[head, *rows[1:]]]
+
+
+def test_a_row_that_goes_on_over_the_page_is_one_row() -> None:
+    rows: list[Row] = [("No.", "Requirement", "By"), ("1", "The door opens outwards.", "test")]
+    begun, rest = (
+        "The pump stops within 5 s and is not started before an",
+        "operator has written the reason into the log.",
+    )
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    pages.y = 680
+    pages.grid([*plain(rows), ["2", begun, "sight"]], (40, 300, 60))
+    pages.next_page()
+    pages.grid([["", rest, ""], ["3", "The lamp is green.", "test"]], (40, 300, 60))
+    pages.paragraph(SENTENCE)
+    assert tables(read(pages)) == [
+        [
+            *plain(rows),
+            ["2", f"{begun} {rest}", "sight"],
+            ["3", "The lamp is green.", "test"],
+        ]
+    ]

@@ -23,6 +23,7 @@ from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
 from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
+from knowledge_mcp.readers.pdf.headings.noted import noted_sections
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import (
     listed_headings,
@@ -187,12 +188,13 @@ def _structured(
 ) -> tuple[Sequence[PageLayout], TermsPages]:
     """Find the structure of a document, or of what it says in one language; returns its pages in reading order too.
 
-    Clauses without a title are added, and comments beside clauses stand behind these.
+    Clauses without a title, or with one in the margin, are added, and comments beside clauses stand behind these.
     """
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     named = [each for each in named if id(each.lines[0]) in place]
     found = terms_pages(pages, _headings(pages, body, named, listed))
     commented = any(page.strip for page in pages)
+    found.headings += noted_sections(pages, found.headings)
     found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
     if commented:
         numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}

@@ -19,6 +19,7 @@ from knowledge_mcp.readers.pdf.flow.guessed_tables import gap_of, tables_of
 from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
 from knowledge_mcp.readers.pdf.flow.level_rules import tables_between_rules
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
+from knowledge_mcp.readers.pdf.flow.margin_notes import margin_notes
 from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
@@ -78,7 +79,9 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
     guessed = _guessed(rows_of_lines, blocks if gutter is None else [], drawn, tables, page.number, items, places)
     columns = gutter is not None or _has_columns(rows_of_lines, page.width, blocks)
     page.elements = _in_order(rows_of_lines, tables, guessed, columns)
-    if (not asides and _is_loose(page.lines, columns)) or not all(aside.clear for aside in asides):
+    if (not any(aside.share for aside in asides) and _is_loose(page.lines, columns)) or not all(
+        aside.clear for aside in asides
+    ):
         page.doubt = LAYOUT_UNCERTAIN
     insert_asides(page.elements, asides)
     page.elements += [*rotated, *beside]
@@ -159,7 +162,10 @@ def _asides(
 ) -> list[Aside]:
     """Find the texts beside the running text, with their lines; those that the columns keep apart stay there."""
     tables = {float(index) for index, block in enumerate(blocks) if block.kind == "table"}
-    found = asides_of(items, {id(item) for item in items if places[id(item)] in tables})
+    tabled = {id(item) for item in items if places[id(item)] in tables}
+    notes = margin_notes(items)
+    gone = {id(item) for note in notes for item in note.items}
+    found = [*notes, *asides_of([item for item in items if id(item) not in gone], tabled)]
     if not found:
         return []
     rows = [[line_of(part, page.number, places) for part in row] for row in parts]
@@ -172,9 +178,16 @@ def _asides(
             continue
         asides.append(aside)
         aside.lines = [line_of(row, page.number, places) for row in rows_of(aside.items)]
+        aside.lines = [_as_one(aside.lines)] if aside.is_title else aside.lines
         for line in aside.lines:
-            line.aside = len(asides) if aside.share <= _COLUMN else -len(asides)
-    return asides
+            line.aside = len(asides) if aside.share <= _COLUMN and not aside.is_title else -len(asides)
+    return sorted(asides, key=lambda aside: aside.top)
+
+
+def _as_one(lines: Sequence[Line]) -> Line:
+    """Make one line of the lines of a title beside its text."""
+    left, top, right, bottom = _around(lines)
+    return replace(lines[0], text=" ".join(line.text for line in lines), x0=left, y0=top, x1=right, y1=bottom)
 
 
 def _in_order(

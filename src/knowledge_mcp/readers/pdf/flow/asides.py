@@ -55,7 +55,7 @@ _LARGEST = 1500
 
 
 @dataclass(slots=True)
-class _Segment:
+class Segment:
     """Some words in a row without a wide gap."""
 
     items: list[TextItem]
@@ -80,8 +80,10 @@ class Aside:
         items: what it is set with.
         top: where it begins on the page.
         clear: whether its lines share hardly any baseline with the text beside it, and both run on from line to line.
-        share: of the letters on both sides of the strip, how many are on its side: half in a column of two.
+        share: of the letters on both sides of the strip, how many are on its side: half in a column of two, 0 for a
+            note in the margin of the page.
         lines: its lines, once they are made.
+        is_title: whether it is a title beside the text that it names.
     """
 
     items: list[TextItem]
@@ -89,6 +91,7 @@ class Aside:
     clear: bool
     share: float
     lines: list[Line] = field(default_factory=list[Line])
+    is_title: bool = False
 
 
 def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[Aside]:
@@ -100,7 +103,7 @@ def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[A
     """
     if not _may_have(items):
         return []
-    segments = _segments([item for item in items if not is_rotated(item)])
+    segments = segments_of([item for item in items if not is_rotated(item)])
     found: list[Aside] = []
     while len(found) < _MOST:
         aside = _next_aside(segments, tabled)
@@ -138,10 +141,10 @@ def _may_have(items: Sequence[TextItem]) -> bool:
     return any(len(rows[place]) + len(rows.get(place + 1, ())) > _FEWEST for place in places)
 
 
-def _segments(items: Sequence[TextItem]) -> list[_Segment]:
+def segments_of(items: Sequence[TextItem]) -> list[Segment]:
     """Put words together that stand in one row with no wide gap between them; from the top, then from the left."""
-    found: list[_Segment] = []
-    rows: defaultdict[int, list[_Segment]] = defaultdict(list)
+    found: list[Segment] = []
+    rows: defaultdict[int, list[Segment]] = defaultdict(list)
     unsaid = 1.3 * statistics.median(item.height for item in items) if items else 0.0  # boxes of letters without size
     for item in sorted(items, key=lambda item: item.x):
         x, base, height = item.x, item.y + item.height, item.height
@@ -158,7 +161,7 @@ def _segments(items: Sequence[TextItem]) -> list[_Segment]:
                 break
         else:
             code = is_code_name(item.font_name or "")
-            segment = _Segment([item], x, x + item.width, base, height, size, item.text, code)
+            segment = Segment([item], x, x + item.width, base, height, size, item.text, code)
             found.append(segment)
             rows[row].append(segment)
     return sorted(found, key=lambda each: (each.base, each.x0))
@@ -168,13 +171,13 @@ def _segments(items: Sequence[TextItem]) -> list[_Segment]:
 class _Found:
     """Hold the lines of an aside, `clear` and `share` as of `Aside`, and what stands above and below it likewise."""
 
-    group: list[_Segment]
+    group: list[Segment]
     clear: bool
     share: float
-    more: list[list[_Segment]]
+    more: list[list[Segment]]
 
 
-def _next_aside(segments: Sequence[_Segment], tabled: Collection[int]) -> _Found | None:
+def _next_aside(segments: Sequence[Segment], tabled: Collection[int]) -> _Found | None:
     """Find the aside with the most lines."""
     best: _Found | None = None
     for strip in _strips(segments):
@@ -184,7 +187,7 @@ def _next_aside(segments: Sequence[_Segment], tabled: Collection[int]) -> _Found
             for some, others in ((left, right), (right, left)):
                 if _length(some) > _length(others) and len(others) >= _FEWEST:
                     continue
-                groups = _groups(some)
+                groups = groups_of(some)
                 for group in groups:
                     clear = _is_aside(group, others, strip, tabled) if len(group) >= _FEWEST else None
                     if clear is not None and (best is None or len(group) > len(best.group)):
@@ -194,7 +197,7 @@ def _next_aside(segments: Sequence[_Segment], tabled: Collection[int]) -> _Found
     return best
 
 
-def _is_likewise(group: Sequence[_Segment], aside: Sequence[_Segment], others: Sequence[_Segment]) -> bool:
+def _is_likewise(group: Sequence[Segment], aside: Sequence[Segment], others: Sequence[Segment]) -> bool:
     """Tell whether a group stands in the column of an aside, above or below it, beside the same text."""
     if group is aside or _words(group) < _FEWEST_WORDS:
         return False
@@ -205,7 +208,7 @@ def _is_likewise(group: Sequence[_Segment], aside: Sequence[_Segment], others: S
     return inside and near and not all(_has_near(bases, each.base, _SAME * each.size) for each in group)
 
 
-def _strips(segments: Sequence[_Segment]) -> list[float]:
+def _strips(segments: Sequence[Segment]) -> list[float]:
     """List the places of strips that may part two texts, those beside the most lines first."""
     counted: Counter[int] = Counter()
     for index, segment in enumerate(segments):
@@ -219,9 +222,9 @@ def _strips(segments: Sequence[_Segment]) -> list[float]:
     return [4.0 * place for place, count in counted.most_common(_MOST_STRIPS) if count >= _FEWEST]
 
 
-def _runs(segments: Sequence[_Segment], strip: float) -> list[list[_Segment]]:
+def _runs(segments: Sequence[Segment], strip: float) -> list[list[Segment]]:
     """Cut the page where something crosses a strip."""
-    runs: list[list[_Segment]] = [[]]
+    runs: list[list[Segment]] = [[]]
     for each in segments:
         if each.x0 < strip < each.x1:
             runs.append([])
@@ -230,9 +233,9 @@ def _runs(segments: Sequence[_Segment], strip: float) -> list[list[_Segment]]:
     return [run for run in runs if len(run) >= 2 * _FEWEST]
 
 
-def _groups(segments: Sequence[_Segment]) -> list[list[_Segment]]:
+def groups_of(segments: Sequence[Segment]) -> list[list[Segment]]:
     """Part the lines of one side where more than a line is left free, or the print changes much."""
-    groups: list[list[_Segment]] = []
+    groups: list[list[Segment]] = []
     for each in segments:
         above = groups[-1][-1] if groups else None
         if above is not None and each.base - above.base <= _BELOW * max(each.size, above.size):
@@ -243,7 +246,7 @@ def _groups(segments: Sequence[_Segment]) -> list[list[_Segment]]:
 
 
 def _is_aside(
-    group: Sequence[_Segment], others: Sequence[_Segment], strip: float, tabled: Collection[int]
+    group: Sequence[Segment], others: Sequence[Segment], strip: float, tabled: Collection[int]
 ) -> bool | None:
     """Tell whether a group is a text beside others: None if not, else whether that is clear."""
     first, last = group[0].base - group[0].size, group[-1].base
@@ -270,7 +273,7 @@ def _is_aside(
     return False if steady and running and not _starts_together(group, beside) else None
 
 
-def _starts_together(group: Sequence[_Segment], beside: Sequence[_Segment]) -> bool:
+def _starts_together(group: Sequence[Segment], beside: Sequence[Segment]) -> bool:
     """Tell rows of a table: where a line of one side begins a text, one of the other side does at the same height."""
     starts, others = _starts(group), _starts(beside)
     if len(starts) < _FEWEST or len(others) < _FEWEST:
@@ -279,7 +282,7 @@ def _starts_together(group: Sequence[_Segment], beside: Sequence[_Segment]) -> b
     return met * 2 > min(len(starts), len(others))
 
 
-def _starts(segments: Sequence[_Segment]) -> list[float]:
+def _starts(segments: Sequence[Segment]) -> list[float]:
     ends = (".", ":", ";", "!", "?")
     return [
         each.base
@@ -293,7 +296,7 @@ def _has_near(places: Sequence[float], place: float, within: float) -> bool:
     return index < len(places) and places[index] <= place + within
 
 
-def _running(segments: Sequence[_Segment]) -> int:
+def _running(segments: Sequence[Segment]) -> int:
     """Count the lines that go on with the sentence of the line above, or with its program text."""
     count = 0
     for above, each in itertools.pairwise(segments):
@@ -302,17 +305,17 @@ def _running(segments: Sequence[_Segment]) -> int:
     return count
 
 
-def _words(segments: Sequence[_Segment]) -> float:
+def _words(segments: Sequence[Segment]) -> float:
     """Count the words of a line on average, those without letters not counted."""
     words = sum(any(map(str.isalpha, word)) for each in segments for word in each.text.split())
     return words / max(1, len(segments))
 
 
-def _length(segments: Sequence[_Segment]) -> int:
+def _length(segments: Sequence[Segment]) -> int:
     return sum(len(each.text) for each in segments)
 
 
-def _free(group: Sequence[_Segment], beside: Sequence[_Segment]) -> float:
+def _free(group: Sequence[Segment], beside: Sequence[Segment]) -> float:
     if group[0].x0 < beside[0].x0:
         return min(each.x0 for each in beside) - max(each.x1 for each in group)
     return min(each.x0 for each in group) - max(each.x1 for each in beside)
@@ -329,11 +332,17 @@ def insert_asides(elements: list[Line | Table], asides: Sequence[Aside]) -> None
         place = next((index for index, each in enumerate(elements) if _top(each) >= aside.top), len(elements))
         below = (index for index in range(place, len(elements)) if _is_between(elements, index))
         above = (index for index in range(place - 1, -1, -1) if _is_between(elements, index))
-        best = next(below, None)
+        best = place if aside.share == 0 and _is_marked(elements, place) else next(below, None)
         if best is None:
             ended = not elements or _is_ended(elements[-1])
             best = len(elements) if ended else next(above, 0)
         elements[best:best] = aside.lines
+
+
+def _is_marked(elements: Sequence[object], index: int) -> bool:
+    """Tell whether a line begins with a number, as a section does: a note in the margin that begins there names it."""
+    line = elements[index] if index < len(elements) else None
+    return isinstance(line, Line) and line.text[:1].isdigit()
 
 
 def _top(element: object) -> float:
