@@ -99,7 +99,7 @@ def test_words_across_the_page_hold_no_words_of_the_text_below_them() -> None:
         pages.canvas.rotate(50)
         pages.canvas.drawString(0, 0, "DRAFT")
         pages.canvas.restoreState()
-        pages.at(LEFT, 30, "Licensed to the Example Works. Single user licence only.", 6)
+        pages.at(297, 810, str(pages.page_number), 8)
         for number in range(20):
             pages.paragraph(f"Sample {number} is kept by the recorder until an operator has read its values.")
         pages.next_page()
