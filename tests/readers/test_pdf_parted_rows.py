@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
@@ -145,3 +147,61 @@ def test_a_row_that_goes_on_over_the_page_is_one_row() -> None:
             ["3", "The lamp is green.", "test"],
         ]
     ]
+
+
+def spaced(pages: Sheet, rows: Sequence[Row], xs: Sequence[float], space: float) -> None:
+    """Draw a bold head and rows without any line, with some space between two rows."""
+    for number, row in enumerate(rows):
+        deep = max(1 if isinstance(cell, str) else len(cell) for cell in row)
+        for x, cell in zip(xs, row, strict=True):
+            for step, text in enumerate([cell] if isinstance(cell, str) else cell):
+                pages.at(x, pages.y + 11 * step, text, 9, "Helvetica" if number else "Helvetica-Bold")
+        pages.y += space + 11 * deep
+    pages.y += 16
+
+
+@pytest.mark.parametrize("space", [0.0, 8.0])
+def test_a_bold_head_tells_the_columns_of_a_table_without_lines(space: float) -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    spaced(pages, [HEAD, *NEEDS], (LEFT, 130, 376), space)
+    pages.paragraph(SENTENCE)
+    document = read(pages)
+    assert tables(document) == [plain([HEAD, *NEEDS])]
+    assert document.text.rstrip().endswith(SENTENCE)
+
+
+def test_space_between_rows_parts_them_where_the_first_column_takes_several_lines() -> None:
+    rows: list[Row] = [
+        ("Hazard", "Measure", "Limit"),
+        (("Contact with moving parts of", "the conveyor"), ("Fixed guard, or an interlock", "that stops it"), "850 mm"),
+        ("Noise", "Enclosure of the motor", "75 dB"),
+        (("Hot surfaces of pipes and", "of valves"), "Insulation", "60 °C"),
+        ("Dust", "Extraction where it arises", "1.25 mg"),
+    ]
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    spaced(pages, rows, (LEFT, 220, 400), 8)
+    assert tables(read(pages)) == [plain(rows)]
+
+
+def test_the_last_line_of_a_table_of_figures_ends_it() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    y, xs = pages.y, (LEFT, 175, 255, 345, 430)
+    head, units = ("Grade", "Yield", "Tensile", "Stretch", "Impact"), ("", "MPa", "MPa", "%", "J")
+    rows = [[f"S{200 + 20 * row}", f"{235 + row}", f"{360 + row}", f"{26 - row}", "27"] for row in range(8)]
+    for at in (y, y + 26, y + 26 + 14 * 8):
+        rule(pages, at, LEFT - 4, 478)
+    for number, row in enumerate([head, units]):
+        for x, text in zip(xs, row, strict=True):
+            pages.at(x, y + 11 + 10 * number, text, 8, "Helvetica" if number else "Helvetica-Bold")
+    for number, row in enumerate(rows):
+        for x, text in zip(xs, row, strict=True):
+            pages.at(x + 16 * (x > LEFT), y + 37 + 14 * number, text, 8)
+    pages.y = y + 26 + 14 * 8 + 14
+    after = "The operator keeps what was measured in a place where it cannot be changed by others."
+    pages.paragraph(after)
+    document = read(pages)
+    assert tables(document)[0][-1] == rows[-1]
+    assert document.text.rstrip().endswith(f"\n{after}")

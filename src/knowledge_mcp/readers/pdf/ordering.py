@@ -17,6 +17,7 @@ from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
 from knowledge_mcp.readers.pdf.flow.guessed_tables import gap_of, tables_of
 from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
+from knowledge_mcp.readers.pdf.flow.headed_rows import headed_rows
 from knowledge_mcp.readers.pdf.flow.level_rules import tables_between_rules
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
 from knowledge_mcp.readers.pdf.flow.margin_notes import margin_notes
@@ -53,6 +54,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     drawn.grids += parted_rows(drawn, items)
+    drawn.grids += headed_rows(drawn, items)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids or drawn.rows else ([], items)
     for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
         tables.append(RuledTable([table], _around(table.lines), table.lines[0].block))

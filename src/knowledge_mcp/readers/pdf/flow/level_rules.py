@@ -80,7 +80,9 @@ def tables_between_rules(
         head = _between(level, above, top) if above is not None else []
         head = head if len(head) <= _HEAD and not _are_in(found, head) else []
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
-        if not (head and groups) and _is_whole([*head, *rows], blocks):
+        end = max(rule for rule in long if rule == bottom or _is_alike(rule, bottom))
+        below = [item for item in level if item.y > end[0]] if head else []
+        if not (head and groups) and _is_whole([*head, *rows], blocks, below):
             continue
         names = _names(head, rows, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]
@@ -149,20 +151,22 @@ def _are_figures(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -
     return alone and figures >= _FIGURES * len(words) and rows_of_figures >= max(_FEWEST, _FULL * len(rows))
 
 
-def _is_whole(rows: Sequence[Sequence[TextItem]], blocks: Sequence[LayoutBlock]) -> bool:
-    """Tell whether one table of the engine has all words of some rows."""
+def _is_whole(rows: Sequence[Sequence[TextItem]], blocks: Sequence[LayoutBlock], below: Sequence[TextItem]) -> bool:
+    """Tell whether one table of the engine has all words of some rows, and none of those below their last line."""
     inside = [item for row in rows for item in row]
-    for block in blocks:
-        box = block.bbox
-        if block.kind == "table" and box is not None:
-            held = sum(
-                box.x - _OVER <= item.x + item.width / 2 <= box.x + box.width + _OVER
-                and box.y - _OVER <= item.y + item.height / 2 <= box.y + box.height + _OVER
-                for item in inside
-            )
-            if held == len(inside):
-                return True
-    return False
+    return any(
+        block.kind == "table"
+        and sum(_stands_in(item, block) for item in inside) == len(inside)
+        and not any(_stands_in(item, block) for item in below)
+        for block in blocks
+    )
+
+
+def _stands_in(item: TextItem, block: LayoutBlock) -> bool:
+    box, x, y = block.bbox, _middle(item), item.y + item.height / 2
+    return box is not None and (
+        box.x - _OVER <= x <= box.x + box.width + _OVER and box.y - _OVER <= y <= box.y + box.height + _OVER
+    )
 
 
 def _cells(row: Sequence[TextItem], columns: Sequence[float]) -> list[str]:

@@ -1,0 +1,114 @@
+"""Tables without lines whose bold head tells where the columns begin: every text below begins at one of these places.
+
+The parser guesses such tables from gaps, which are narrow beside a column of texts; where cells take several lines it
+takes each for a row, or the words of all columns run together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of, size_of
+from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
+from knowledge_mcp.readers.shared.layout import is_bold_name
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+_COLUMNS = 3
+"""Columns at least: two are a list of terms, or items with their marks."""
+_FEWEST = 3
+"""Rows below the head at least."""
+_APART = 1.0
+"""Times the size of print that parts the names of two columns at least."""
+_FLUSH = 2.0
+"""Points by which the texts of one column begin apart at most."""
+_STEP = 2.5
+"""Times the height of a line from one line of a table to the next one at most."""
+_WIDER = 1.2
+"""Times the step from line to line within a row that the step to the next row has, where space parts the rows."""
+_BLANK = 0.2
+"""Times the size of print up to which two items are words of one text."""
+
+_Piece = tuple[float, float]
+"""Where a piece of text begins and ends."""
+
+
+def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
+    """Find the tables of a page whose bold heads tell their columns, as grids; none where lines draw one."""
+    found: list[RuledGrid] = []
+    rows = [
+        [item for item in row if item.text.strip()] for row in rows_of([each for each in items if not is_rotated(each)])
+    ]
+    at = 0
+    while at < len(rows):
+        columns = _named(rows[at])
+        below = _below(rows[at:], columns) if columns else 0
+        if below > _FEWEST:
+            found += _grids(drawn, rows[at : at + below], columns)
+        at += max(below, 1)
+    return found
+
+
+def _named(row: Sequence[TextItem]) -> list[float]:
+    """Tell where columns begin if a row is a head: several bold names far apart."""
+    if not all((item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "") for item in row):
+        return []
+    pieces = _pieces(row)
+    apart = all(right[0] - left[1] >= _APART * size_of(row[0]) for left, right in itertools.pairwise(pieces))
+    return [start for start, _ in pieces] if apart and len(pieces) >= _COLUMNS else []
+
+
+def _pieces(row: Sequence[TextItem]) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    for item in row:
+        if pieces and item.x - pieces[-1][1] < _BLANK * size_of(item):
+            pieces[-1] = (pieces[-1][0], max(pieces[-1][1], item.x + item.width))
+        else:
+            pieces.append((item.x, item.x + item.width))
+    return pieces
+
+
+def _below(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> int:
+    """Count the lines, the head among them, whose texts begin where columns do and end before the next one."""
+    ends = [*columns[1:], float("inf")]
+    for count, row in enumerate(rows[1:], 1):
+        above = rows[count - 1]
+        places = [_place(start, columns) for start, _ in _pieces(row)]
+        over = any(place is None or end > ends[place] for place, (_, end) in zip(places, _pieces(row), strict=True))
+        if over or len(set(places)) < len(places) or _top(row) - _top(above) > _STEP * above[0].height:
+            return count
+    return len(rows)
+
+
+def _place(start: float, columns: Sequence[float]) -> int | None:
+    return next((place for place, column in enumerate(columns) if abs(start - column) <= _FLUSH), None)
+
+
+def _top(row: Sequence[TextItem]) -> float:
+    return min(item.y for item in row)
+
+
+def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> list[RuledGrid]:
+    """Make a grid of lines: a row begins below a wider step, or else where the first column has words."""
+    left, right = columns[0], max(item.x + item.width for row in rows for item in row)
+    top, bottom = _top(rows[0]), max(item.y + item.height for item in rows[-1])
+    for grid in drawn.grids:
+        if grid.box[0] < right and grid.box[2] > left and grid.box[1] < bottom and grid.box[3] > top:
+            return []
+    steps = [_top(row) - _top(above) for above, row in itertools.pairwise(rows[1:])]
+    spaced = max(steps) > _WIDER * min(steps)
+    starts = [1]
+    for place, (row, step) in enumerate(zip(rows[2:], steps, strict=True), 2):
+        if step > _WIDER * min(steps) if spaced else abs(row[0].x - left) <= _FLUSH:
+            starts.append(place)
+    named = [abs(rows[place][0].x - left) <= _FLUSH for place in starts]
+    full = max(len(_pieces(rows[place])) for place in starts)
+    if len(starts) < _FEWEST or full < _COLUMNS or 2 * sum(named) < len(named):
+        return []
+    edges = [left - _FLUSH, *(column - _FLUSH for column in columns[1:]), right + _FLUSH]
+    tops = [top, *(_top(rows[place]) for place in starts), bottom]
+    level = [DrawnLine(at, edges[0], edges[-1]) for at in tops]
+    return grids_of(level, [DrawnLine(edge, tops[0], tops[-1]) for edge in edges])
