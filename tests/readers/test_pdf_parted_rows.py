@@ -205,3 +205,45 @@ def test_the_last_line_of_a_table_of_figures_ends_it() -> None:
     document = read(pages)
     assert tables(document)[0][-1] == rows[-1]
     assert document.text.rstrip().endswith(f"\n{after}")
+
+
+def test_text_below_a_guessed_table_is_in_none_of_its_cells() -> None:
+    rows = [["Part", "Lowest", "Highest", "Usual"], ["", "value", "value", "value"]]
+    rows += [[f"Part number {at}", f"{at}.1", f"{at + 10}.25", f"{7 * at}"] for at in range(1, 10)]
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    for number, row in enumerate(rows):
+        font = "Helvetica" if number > 1 else "Helvetica-Bold"
+        for x, text in zip((LEFT, 232, 312, 392), row, strict=True):
+            pages.canvas.setFont(font, 9)
+            (pages.canvas.drawString if x == LEFT else pages.canvas.drawCentredString)(x, HEIGHT - pages.y, text)
+        pages.y += 14 if number else 11
+    pages.y += 3
+    pages.paragraph(
+        "The operator keeps what was measured in a place where it cannot be changed by others before the",
+        "end of the year.",
+    )
+    document = read(pages)
+    assert tables(document)[0][-1] == rows[-1]
+    assert "\nThe operator keeps what was measured in a place" in document.text
+
+
+def test_turned_names_of_columns_are_read_along_their_direction() -> None:
+    names = ("Design review", "Type test", "Routine test", "Site test")
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    top, edges = 130.0, (LEFT, 182.0, 222.0, 262.0, 302.0, 342.0)
+    for number, name in enumerate(names):
+        pages.canvas.saveState()
+        pages.canvas.translate(edges[number + 1] + 24, HEIGHT - top - 76)
+        pages.canvas.rotate(90)
+        pages.canvas.setFont("Helvetica-Bold", 9)
+        pages.canvas.drawString(0, 0, name)
+        pages.canvas.restoreState()
+    pages.at(LEFT + 4, top + 70, "Requirement")
+    heights = [top, *(top + 80 + 16 * row for row in range(4))]
+    for row in range(3):
+        for x, text in zip(edges[:-1], (f"Clause 4.{row}", "X", "-", "X", "-"), strict=True):
+            pages.at(x + 4, heights[row + 1] + 11, text)
+    pages.canvas.grid(edges, [HEIGHT - at for at in heights])
+    assert tables(read(pages))[0][0] == ["Requirement", *names]

@@ -487,5 +487,10 @@ def _is_cut(line: Line, following: Line, cell: RuledCell) -> bool:
 def _lines(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> Iterator[Line]:
     for row in rows_of([item for item in items if not is_rotated(item)]):
         yield line_of(row, page, places)
-    for item in sorted((item for item in items if is_rotated(item)), key=lambda item: (item.x, item.y)):
+    for item in sorted((item for item in items if is_rotated(item)), key=_along):
         yield line_of([item], page, places)
+
+
+def _along(item: TextItem) -> tuple[float, float]:
+    """Order turned words as they are read: up the page, or down."""
+    return round(item.x), -item.y if item.rotation > 180.0 else item.y

@@ -71,6 +71,7 @@ def tables_of(
         return None
     if not shared:
         return _up_to_clause(rows, lines, page)
+    below = _text_below(rows, beside)
     found: list[Line | Table] = []
     modal = Counter(line.size for line in lines).most_common(1)[0][0]
     apart = [_is_heading(row, modal) or _is_text(row, modal, beside) for row in rows]
@@ -78,7 +79,22 @@ def tables_of(
         some = [row for row, _ in group]
         inside = [line for row in some for line in row.lines]
         found.extend(inside if is_text else _whole(some, inside, page) or inside)
-    return found if any(isinstance(element, Table) for element in found) else None
+    return [*found, *below] if any(isinstance(element, Table) for element in found) else None
+
+
+def _text_below(rows: Sequence[_Row], beside: Mapping[int, float]) -> list[Line]:
+    """Take lines of text that run over several columns out of the last row; the engine puts them into a cell."""
+    last, sides = rows[-1], [side for row in rows for side in row.sides]
+    lines = sorted(last.lines, key=lambda line: line.y0)
+    first = next((at for at, line in enumerate(lines) if at and _runs_over(line, sides)), len(lines))
+    below = lines[first:]
+    text = " ".join(line.text for line in below)
+    place = next((place for place, cell in enumerate(last.cells) if cell.endswith(f" {text}")), None)
+    if not below or place is None or any(id(line) in beside for line in below):
+        return []
+    last.cells[place] = last.cells[place].removesuffix(text).rstrip()
+    last.lines = lines[:first]
+    return below
 
 
 _NAME_WORDS, _NAME_COLUMNS = 8, 3
