@@ -238,7 +238,8 @@ def test_turned_names_of_columns_are_read_along_their_direction() -> None:
         pages.canvas.translate(edges[number + 1] + 24, HEIGHT - top - 76)
         pages.canvas.rotate(90)
         pages.canvas.setFont("Helvetica-Bold", 9)
-        pages.canvas.drawString(0, 0, name)
+        for at, word in zip((0, 40), name.split(), strict=True):
+            pages.canvas.drawString(at, 0, word)
         pages.canvas.restoreState()
     pages.at(LEFT + 4, top + 70, "Requirement")
     heights = [top, *(top + 80 + 16 * row for row in range(4))]
