@@ -248,3 +248,20 @@ def test_turned_names_of_columns_are_read_along_their_direction() -> None:
             pages.at(x + 4, heights[row + 1] + 11, text)
     pages.canvas.grid(edges, [HEIGHT - at for at in heights])
     assert tables(read(pages))[0][0] == ["Requirement", *names]
+
+
+def test_a_row_of_units_belongs_to_the_head() -> None:
+    rows = [
+        ["Grade", "Yield", "Stretch", "Class"],
+        ["", "MPa", "%", ""],
+        ["S235", "235", "26", "A"],
+        ["S355", "355", "22", "V"],
+    ]
+    pages = sheet()
+    pages.grid(rows, (90, 90, 90, 90))
+    pages.paragraph(SENTENCE)
+    pages.grid([["Place", "Class", "Class"], ["", "A", "V"], ["Hall", "1", "2"], ["Yard", "3", "4"]], (90, 90, 90))
+    assert tables(read(pages)) == [
+        [["Grade", "Yield / MPa", "Stretch / %", "Class"], *rows[2:]],
+        [["Place", "Class", "Class"], ["", "A", "V"], ["Hall", "1", "2"], ["Yard", "3", "4"]],
+    ]

@@ -269,3 +269,10 @@ def _named(name: str, language: str | None) -> Based | None:
 def is_physical(unit: str) -> bool:
     """Tell whether a base unit measures something, money too, and does not count things."""
     return bool(unit) and all(each in _BASES or each[:-1] in _BASES for each in unit.split("/"))
+
+
+def is_unit(text: str) -> bool:
+    """Tell whether a text is the name of a unit that measures something, and nothing else."""
+    printed = f"1 {text}"
+    unit = unit_behind(printed, 1)
+    return unit.end == len(printed) and is_physical(unit.base)

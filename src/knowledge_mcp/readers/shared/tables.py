@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from knowledge_mcp.language.quantities.units import is_unit
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
 from knowledge_mcp.readers.shared.richtext import RichText, table_text
@@ -13,6 +14,9 @@ from knowledge_mcp.readers.shared.richtext import RichText, table_text
 _NUMBER = re.compile(r"[-+−(]?[$€£¥]?(?=[.,\s]*\d)[\d.,\s]*+[%°$€£¥]?\)?")
 MOST_HEADER_ROWS = 4
 """Rows of a header that no mark says to be one: a group, a name, a symbol and a unit at the most."""
+
+_UNITS, _LONGEST_UNIT = 2, 20
+"""Units of a row of them at least, letters of its longest one at least, and letters of a unit at most."""
 
 LONGEST_REPEATED = 80
 """Characters of a text that is said again in each row it reaches into: longer ones would drown the rows."""
@@ -53,7 +57,7 @@ def header_texts(
     A text that reaches over some columns names each of them, one over all columns the first one. Rows that are not
     marked belong to the header where its spans need them: a text of the first row reaches over some columns, whose
     names stand below it, and a text of the header reaches down beside them or nothing is said there. A row with a
-    number is none.
+    number is none. A row of units belongs to it too, where it names nothing in its first column.
 
     Args:
         rows: a table's rows, or the first of them; cells by column.
@@ -65,8 +69,10 @@ def header_texts(
         all of it.
     """
     depth = min(marked, len(rows) - 1) if marked > 1 else 1
-    while marked < 2 and depth < min(len(rows) - 1, MOST_HEADER_ROWS) and _is_below(rows, reaches, depth):
+    most = min(len(rows) - 1, MOST_HEADER_ROWS)
+    while marked < 2 and depth < most and _is_below(rows, reaches, depth):
         depth += 1
+    depth += marked < 2 and depth < most and _are_units(rows[depth])
     if depth < 2:
         return 1, []
     named: list[list[Place]] = []
@@ -93,6 +99,14 @@ def _is_below(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], index
     ):
         return False
     return bool(own.down) or (_groups(rows[index - 1], above) and said <= {*above.across, *above.across.values()})
+
+
+def _are_units(row: Sequence[str]) -> bool:
+    """Tell a row of units below a header: "", "MPa", "%". Letters alone, as "A" and "V", may be classes."""
+    said = [cell.strip() for cell in row[1:] if cell.strip()]
+    if row[0].strip() or len(said) < _UNITS or max(map(len, said)) < _UNITS:
+        return False
+    return all(len(cell) <= _LONGEST_UNIT and is_unit(cell) for cell in said)
 
 
 def _groups(row: Sequence[str], reach: Reach) -> bool:
