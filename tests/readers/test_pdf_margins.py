@@ -106,3 +106,20 @@ def test_words_across_the_page_hold_no_words_of_the_text_below_them() -> None:
     document = read(pages)
     assert document.text.count("is kept by the recorder") == 40
     assert {each for each in texts(document) if "DRAFT" in each} <= {"DRAFT"}
+
+
+def test_letters_that_are_set_wide_are_words() -> None:
+    pages = sheet()
+    for number, title in ((1, "SCOPE OF THE CODE"), (2, "LIMITS OF LOADS"), (3, "TESTS")):
+        words = pages.canvas.beginText(LEFT, HEIGHT - pages.y)
+        words.setFont("Helvetica-Bold", 12)
+        words.setCharSpace(2.5)
+        words.textOut(f"{number} {title}")
+        words.setCharSpace(0)
+        pages.canvas.drawText(words)
+        pages.y += 20
+        pages.paragraph(SENTENCE)
+    pages.paragraph("The classes are named A B C D E in the order of their loads.")
+    document = read(pages)
+    assert [section.label for section in document.sections] == ["1 SCOPE OF THE CODE", "2 LIMITS OF LOADS", "3 TESTS"]
+    assert "A B C D E in the order" in document.text

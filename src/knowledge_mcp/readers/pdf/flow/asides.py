@@ -55,7 +55,7 @@ _LARGEST = 1500
 
 
 @dataclass(slots=True)
-class Segment:
+class TextSegment:
     """Some words in a row without a wide gap."""
 
     items: list[TextItem]
@@ -141,10 +141,10 @@ def _may_have(items: Sequence[TextItem]) -> bool:
     return any(len(rows[place]) + len(rows.get(place + 1, ())) > _FEWEST for place in places)
 
 
-def segments_of(items: Sequence[TextItem]) -> list[Segment]:
+def segments_of(items: Sequence[TextItem]) -> list[TextSegment]:
     """Put words together that stand in one row with no wide gap between them; from the top, then from the left."""
-    found: list[Segment] = []
-    rows: defaultdict[int, list[Segment]] = defaultdict(list)
+    found: list[TextSegment] = []
+    rows: defaultdict[int, list[TextSegment]] = defaultdict(list)
     unsaid = 1.3 * statistics.median(item.height for item in items) if items else 0.0  # boxes of letters without size
     for item in sorted(items, key=lambda item: item.x):
         x, base, height = item.x, item.y + item.height, item.height
@@ -161,7 +161,7 @@ def segments_of(items: Sequence[TextItem]) -> list[Segment]:
                 break
         else:
             code = is_code_name(item.font_name or "")
-            segment = Segment([item], x, x + item.width, base, height, size, item.text, code)
+            segment = TextSegment([item], x, x + item.width, base, height, size, item.text, code)
             found.append(segment)
             rows[row].append(segment)
     return sorted(found, key=lambda each: (each.base, each.x0))
@@ -171,13 +171,13 @@ def segments_of(items: Sequence[TextItem]) -> list[Segment]:
 class _Found:
     """Hold the lines of an aside, `clear` and `share` as of `Aside`, and what stands above and below it likewise."""
 
-    group: list[Segment]
+    group: list[TextSegment]
     clear: bool
     share: float
-    more: list[list[Segment]]
+    more: list[list[TextSegment]]
 
 
-def _next_aside(segments: Sequence[Segment], tabled: Collection[int]) -> _Found | None:
+def _next_aside(segments: Sequence[TextSegment], tabled: Collection[int]) -> _Found | None:
     """Find the aside with the most lines."""
     best: _Found | None = None
     for strip in _strips(segments):
@@ -197,7 +197,7 @@ def _next_aside(segments: Sequence[Segment], tabled: Collection[int]) -> _Found 
     return best
 
 
-def _is_likewise(group: Sequence[Segment], aside: Sequence[Segment], others: Sequence[Segment]) -> bool:
+def _is_likewise(group: Sequence[TextSegment], aside: Sequence[TextSegment], others: Sequence[TextSegment]) -> bool:
     """Tell whether a group stands in the column of an aside, above or below it, beside the same text."""
     if group is aside or _words(group) < _FEWEST_WORDS:
         return False
@@ -208,7 +208,7 @@ def _is_likewise(group: Sequence[Segment], aside: Sequence[Segment], others: Seq
     return inside and near and not all(_has_near(bases, each.base, _SAME * each.size) for each in group)
 
 
-def _strips(segments: Sequence[Segment]) -> list[float]:
+def _strips(segments: Sequence[TextSegment]) -> list[float]:
     """List the places of strips that may part two texts, those beside the most lines first."""
     counted: Counter[int] = Counter()
     for index, segment in enumerate(segments):
@@ -222,9 +222,9 @@ def _strips(segments: Sequence[Segment]) -> list[float]:
     return [4.0 * place for place, count in counted.most_common(_MOST_STRIPS) if count >= _FEWEST]
 
 
-def _runs(segments: Sequence[Segment], strip: float) -> list[list[Segment]]:
+def _runs(segments: Sequence[TextSegment], strip: float) -> list[list[TextSegment]]:
     """Cut the page where something crosses a strip."""
-    runs: list[list[Segment]] = [[]]
+    runs: list[list[TextSegment]] = [[]]
     for each in segments:
         if each.x0 < strip < each.x1:
             runs.append([])
@@ -233,9 +233,9 @@ def _runs(segments: Sequence[Segment], strip: float) -> list[list[Segment]]:
     return [run for run in runs if len(run) >= 2 * _FEWEST]
 
 
-def groups_of(segments: Sequence[Segment]) -> list[list[Segment]]:
+def groups_of(segments: Sequence[TextSegment]) -> list[list[TextSegment]]:
     """Part the lines of one side where more than a line is left free, or the print changes much."""
-    groups: list[list[Segment]] = []
+    groups: list[list[TextSegment]] = []
     for each in segments:
         above = groups[-1][-1] if groups else None
         if above is not None and each.base - above.base <= _BELOW * max(each.size, above.size):
@@ -246,7 +246,7 @@ def groups_of(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def _is_aside(
-    group: Sequence[Segment], others: Sequence[Segment], strip: float, tabled: Collection[int]
+    group: Sequence[TextSegment], others: Sequence[TextSegment], strip: float, tabled: Collection[int]
 ) -> bool | None:
     """Tell whether a group is a text beside others: None if not, else whether that is clear."""
     first, last = group[0].base - group[0].size, group[-1].base
@@ -273,7 +273,7 @@ def _is_aside(
     return False if steady and running and not _starts_together(group, beside) else None
 
 
-def _starts_together(group: Sequence[Segment], beside: Sequence[Segment]) -> bool:
+def _starts_together(group: Sequence[TextSegment], beside: Sequence[TextSegment]) -> bool:
     """Tell rows of a table: where a line of one side begins a text, one of the other side does at the same height."""
     starts, others = _starts(group), _starts(beside)
     if len(starts) < _FEWEST or len(others) < _FEWEST:
@@ -282,7 +282,7 @@ def _starts_together(group: Sequence[Segment], beside: Sequence[Segment]) -> boo
     return met * 2 > min(len(starts), len(others))
 
 
-def _starts(segments: Sequence[Segment]) -> list[float]:
+def _starts(segments: Sequence[TextSegment]) -> list[float]:
     ends = (".", ":", ";", "!", "?")
     return [
         each.base
@@ -296,7 +296,7 @@ def _has_near(places: Sequence[float], place: float, within: float) -> bool:
     return index < len(places) and places[index] <= place + within
 
 
-def _running(segments: Sequence[Segment]) -> int:
+def _running(segments: Sequence[TextSegment]) -> int:
     """Count the lines that go on with the sentence of the line above, or with its program text."""
     count = 0
     for above, each in itertools.pairwise(segments):
@@ -305,17 +305,17 @@ def _running(segments: Sequence[Segment]) -> int:
     return count
 
 
-def _words(segments: Sequence[Segment]) -> float:
+def _words(segments: Sequence[TextSegment]) -> float:
     """Count the words of a line on average, those without letters not counted."""
     words = sum(any(map(str.isalpha, word)) for each in segments for word in each.text.split())
     return words / max(1, len(segments))
 
 
-def _length(segments: Sequence[Segment]) -> int:
+def _length(segments: Sequence[TextSegment]) -> int:
     return sum(len(each.text) for each in segments)
 
 
-def _free(group: Sequence[Segment], beside: Sequence[Segment]) -> float:
+def _free(group: Sequence[TextSegment], beside: Sequence[TextSegment]) -> float:
     if group[0].x0 < beside[0].x0:
         return min(each.x0 for each in beside) - max(each.x1 for each in group)
     return min(each.x0 for each in group) - max(each.x1 for each in beside)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import math
 import re
+import statistics
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -90,6 +92,7 @@ def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ())
         if missing or ligatures:
             _add(page, text, parsed, missing, ligatures, hidden)
         _raise(page, text, printed, parsed)
+        _close_up(page, text, parsed)
         return _take_struck(page, text, parsed)
 
 
@@ -150,6 +153,44 @@ def _add(
             if not _letters_only(item.text) - _letters_only(words):
                 item.text = words
     parsed.text_items.extend(sheet.items(alone))
+
+
+_SINGLE, _PARTED = 0.6, 2.0
+"""Share of an item's words that are one letter, from which on it may be spaced out, and how many times the usual gap
+between two of its letters is one between two words."""
+
+
+def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
+    """Close up the letters of words that are set wide ("S C O P E  O F"): the parser takes the gaps for blanks.
+
+    The file has no blanks there, and PDFium says so; where it has some, single letters are words.
+    """
+    wide = [item for item in parsed.text_items if not is_rotated(item) and _is_wide(item.text)]
+    if not wide:
+        return
+    sheet = _Sheet(page, text, parsed.text_items, None)
+    rows: defaultdict[int, list[_Letter]] = defaultdict(list)
+    for letter in sheet.printed():
+        rows[round(letter.middle[1]) // _BAND].append(letter)
+    for item in wide:
+        box = _box_of(item)
+        bands = range(round(box[1]) // _BAND, round(box[3]) // _BAND + 1)
+        letters = sorted((each for band in bands for each in rows[band] if _is_in(each, box)), key=lambda each: each.at)
+        signs = [each for each in letters if not each.text.isspace()]
+        gaps = {each.at: each.box[0] - before.box[2] for before, each in itertools.pairwise(signs)}
+        usual = statistics.median(gaps.values()) if gaps else 0.0
+        words = "".join(f" {each.text}" if gaps.get(each.at, 0.0) > _PARTED * usual else each.text for each in letters)
+        if usual > 0 and letters_of(words) == letters_of(item.text):
+            item.text = " ".join(words.split())
+
+
+def _is_wide(text: str) -> bool:
+    """Tell whether a text may be one that is spaced out: words of one letter for the most part, and no formula."""
+    words = re.split(r"[ -]+", text.strip())
+    if len(words) < 3 or any(not word.isalnum() and any(map(str.isalnum, word)) for word in words):
+        return False
+    single = sum(len(word) == 1 and word.isalpha() for word in words)
+    return single > 1 and single >= _SINGLE * len(words)
 
 
 def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
@@ -225,6 +266,13 @@ class _Sheet:
             if not any((letter.text, x + across, y + down) in seen for across in (-1, 0, 1) for down in (-1, 0, 1)):
                 yield letter
             seen.add((letter.text, x, y))
+
+    def printed(self) -> Iterator[_Letter]:
+        """Yield all letters and signs that the file has, in its order, without the blanks that PDFium adds."""
+        for at in range(self._count):
+            letter = self.letter(at) if raw().FPDFText_IsGenerated(self._text, at) == 0 else None
+            if letter is not None:
+                yield letter
 
     def homes(self, letter: _Letter) -> list[int]:
         """Tell in which of the boxes a letter stands."""

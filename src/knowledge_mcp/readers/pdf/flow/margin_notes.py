@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.flow.asides import Aside, Segment, groups_of, segments_of
+from knowledge_mcp.readers.pdf.flow.asides import Aside, TextSegment, groups_of, segments_of
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.readers.shared.layout import is_bold_name, is_figures
 
@@ -66,12 +66,12 @@ def margin_notes(items: Sequence[TextItem]) -> list[Aside]:
     return sorted(found, key=lambda each: each.top)
 
 
-def _is_bold(segment: Segment) -> bool:
+def _is_bold(segment: TextSegment) -> bool:
     item = segment.items[0]
     return (item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "")
 
 
-def _is_note(group: Sequence[Segment], text: Sequence[Segment]) -> bool:
+def _is_note(group: Sequence[TextSegment], text: Sequence[TextSegment]) -> bool:
     """Tell a note from numbers of lines and names of rows: it has words, beside a line of the running text."""
     words = " ".join(each.text for each in group)
     if is_figures(words) or not any(map(str.isalpha, words)) or len({round(each.base) for each in group}) > _LINES:
@@ -80,7 +80,7 @@ def _is_note(group: Sequence[Segment], text: Sequence[Segment]) -> bool:
     return any(top <= each.base <= foot and len(each.text.split()) >= _LINE for each in text)
 
 
-def _aside(group: Sequence[Segment], text: Sequence[Segment], size: float) -> Aside:
+def _aside(group: Sequence[TextSegment], text: Sequence[TextSegment], size: float) -> Aside:
     """Make a note; it begins where the line of the text begins that stands at its first baseline, if one does."""
     near = [each.top for each in text if abs(each.base - group[0].base) <= 0.5 * size]
     items = [item for each in group for item in each.items]
