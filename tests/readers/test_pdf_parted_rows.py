@@ -265,3 +265,27 @@ def test_a_row_of_units_belongs_to_the_head() -> None:
         [["Grade", "Yield / MPa", "Stretch / %", "Class"], *rows[2:]],
         [["Place", "Class", "Class"], ["", "A", "V"], ["Hall", "1", "2"], ["Yard", "3", "4"]],
     ]
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize("terms", [("3", "10", "17"), ("Yearly", "Monthly", "Daily")])
+def test_lines_and_space_may_part_groups_of_rows(drawn: bool, terms: tuple[str, ...]) -> None:
+    groups = (("Owner", "Keeps the records", "Pays the tests"), ("Operator", "Reads the log", "Stops the plant"),
+              ("Maker", "Repairs the pump", "Sends the parts", "Trains the staff"))  # fmt: skip
+    rows = [["Group", "Duty", "Term"]]
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    for at, (group, *duties) in enumerate([("", ""), *groups]):
+        if drawn:
+            rule(pages, pages.y - 10, LEFT - 4, 412)
+        for number, duty in enumerate(duties):
+            rows += [[group if number == 0 else "", duty, terms[number]]] if at else []
+            for x, text in zip((LEFT, 162, 352), rows[-1], strict=True):
+                pages.at(x, pages.y, text, 9, "Helvetica" if at else "Helvetica-Bold")
+            pages.y += 14
+        pages.y += 3 if drawn else 6
+    if drawn:
+        rule(pages, pages.y - 10, LEFT - 4, 412)
+    pages.y += 16
+    pages.paragraph(SENTENCE)
+    assert tables(read(pages)) == [rows]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
-from knowledge_mcp.readers.shared.layout import is_bold_name
+from knowledge_mcp.readers.shared.layout import is_bold_name, is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -87,12 +87,23 @@ def _place(start: float, columns: Sequence[float]) -> int | None:
     return next((place for place, column in enumerate(columns) if abs(start - column) <= _FLUSH), None)
 
 
+def _begins_anew(above: Sequence[TextItem], row: Sequence[TextItem], columns: Sequence[float]) -> bool:
+    """Tell a row of its own from more lines of the row above: figures below figures, or several texts that begin."""
+    over = {_place(item.x, columns) for item in above if is_figures(item.text)}
+    if any(is_figures(item.text) and _place(item.x, columns) in over for item in row):
+        return True
+    return len(_pieces(row)) > 1 and not any(item.text[:1].islower() for item in row)
+
+
 def _top(row: Sequence[TextItem]) -> float:
     return min(item.y for item in row)
 
 
 def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> list[RuledGrid]:
-    """Make a grid of lines: a row begins below a wider step, or else where the first column has words."""
+    """Make a grid of lines: a row begins below a wider step, or else where the first column has words.
+
+    The wider steps may part groups of rows, which then begin by themselves.
+    """
     left, right = columns[0], max(item.x + item.width for row in rows for item in row)
     top, bottom = _top(rows[0]), max(item.y + item.height for item in rows[-1])
     for grid in drawn.grids:
@@ -101,8 +112,9 @@ def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[f
     steps = [_top(row) - _top(above) for above, row in itertools.pairwise(rows[1:])]
     spaced = max(steps) > _WIDER * min(steps)
     starts = [1]
-    for place, (row, step) in enumerate(zip(rows[2:], steps, strict=True), 2):
-        if step > _WIDER * min(steps) if spaced else abs(row[0].x - left) <= _FLUSH:
+    for place, (above, row, step) in enumerate(zip(rows[1:], rows[2:], steps, strict=False), 2):
+        begins = step > _WIDER * min(steps) if spaced else abs(row[0].x - left) <= _FLUSH
+        if begins or _begins_anew(above, row, columns):
             starts.append(place)
     named = [abs(rows[place][0].x - left) <= _FLUSH for place in starts]
     full = max(len(_pieces(rows[place])) for place in starts)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
+from knowledge_mcp.readers.shared.layout import is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -209,8 +210,8 @@ def _grids(
         for edge in edges
         if edge in {rule.start, rule.end} or not row.crosses(edge)
     ]
-    across = [*(row.top for row in rows), rows[-1].bottom, *itertools.chain.from_iterable(cuts[1:])]
-    lines = [DrawnLine(at, rule.start, rule.end) for at in across]
+    lines = [DrawnLine(at, rule.start, rule.end) for at in (*(row.top for row in rows), rows[-1].bottom)]
+    lines += itertools.chain.from_iterable(cuts[1:])
     lines += _within(
         rows, level, [_Strip(edges[0], edges[0], edges[0]), *strips, _Strip(edges[-1], edges[-1], edges[-1])]
     )
@@ -284,10 +285,16 @@ def _covered(row: _Row) -> Iterator[tuple[float, float]]:
     yield left, right
 
 
-def _cuts(row: _Row, edges: Sequence[float]) -> Iterator[float]:
-    """Find where a row is several: lines with as many pieces as its first one, each with a text of its own."""
-    for place in range(1, len(row.lines)):
-        line = row.lines[place]
-        begins = all(not text.strip()[:1].islower() for _, _, text in line)
-        if begins and line[0][0] < edges[1] and len(line) >= max(2, len(row.lines[0])):
-            yield row.tops[place]
+def _cuts(row: _Row, edges: Sequence[float]) -> Iterator[DrawnLine]:
+    """Find where a row is several, each with texts of its own; the first column may name all of them once."""
+    lines = [{bisect_right(edges, start): text.strip() for start, _, text in line} for line in row.lines]
+    above = lines[0]
+    for top, line in zip(row.tops[1:], lines[1:], strict=True):
+        figures = any(is_figures(text) and is_figures(above.get(at, "")) for at, text in line.items())
+        begins = figures or len(line) > 1
+        goes_on = any(
+            text[:1].islower() and (not figures or len(above.get(at, "").split()) > 2) for at, text in line.items()
+        )
+        if begins and not goes_on and line.keys() | {1} >= lines[0].keys():
+            yield DrawnLine(top, edges[0 if 1 in line else 1], edges[-1])
+            above = line
