@@ -32,6 +32,11 @@ def is_slanted(item: TextItem) -> bool:
     return abs((item.rotation + 45.0) % 90.0 - 45.0) > 5.0
 
 
+def is_heavy(item: TextItem) -> bool:
+    """Tell whether an item is set bold."""
+    return (item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "")
+
+
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     """Group items that share a baseline, top to bottom; each row left to right."""
     rows: list[list[TextItem]] = []
@@ -97,7 +102,7 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         previous = item
         count = len(words)
         name = item.font_name or ""
-        heavy = (item.font_weight or 400) >= 600 or is_bold_name(name)
+        heavy = is_heavy(item)
         faces.append((len(text), heavy or is_italic_name(name)))
         bold += count if heavy else 0
         code += count if is_code_name(name) else 0

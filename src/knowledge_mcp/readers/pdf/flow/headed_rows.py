@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
-from knowledge_mcp.readers.shared.layout import is_bold_name, is_figures
+from knowledge_mcp.readers.shared.layout import is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -39,6 +39,9 @@ _Piece = tuple[float, float]
 def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
     """Find the tables of a page whose bold heads tell their columns, as grids; none where lines draw one."""
     found: list[RuledGrid] = []
+    bold = sorted(item.y for item in items if is_heavy(item))
+    if not any(last - first <= _FLUSH for first, last in zip(bold, bold[_COLUMNS - 1 :], strict=False)):
+        return found
     rows = [
         [item for item in row if item.text.strip()] for row in rows_of([each for each in items if not is_rotated(each)])
     ]
@@ -54,7 +57,7 @@ def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
 
 def _named(row: Sequence[TextItem]) -> list[float]:
     """Tell where columns begin if a row is a head: several bold names far apart."""
-    if not all((item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "") for item in row):
+    if not all(map(is_heavy, row)):
         return []
     pieces = _pieces(row)
     apart = all(right[0] - left[1] >= _APART * size_of(row[0]) for left, right in itertools.pairwise(pieces))

@@ -186,6 +186,8 @@ def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
 
 def _is_wide(text: str) -> bool:
     """Tell whether a text may be one that is spaced out: words of one letter for the most part, and no formula."""
+    if len(text) > 3 * text.count(" "):
+        return False  # cheap, and most texts end here
     words = re.split(r"[ -]+", text.strip())
     if len(words) < 3 or any(not word.isalnum() and any(map(str.isalnum, word)) for word in words):
         return False

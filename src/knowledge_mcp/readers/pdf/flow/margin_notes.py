@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.flow.asides import Aside, TextSegment, groups_of, segments_of
-from knowledge_mcp.readers.pdf.lines import is_rotated
-from knowledge_mcp.readers.shared.layout import is_bold_name, is_figures
+from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, size_of
+from knowledge_mcp.readers.shared.layout import is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -38,14 +38,16 @@ _LINE = 6
 
 def margin_notes(items: Sequence[TextItem]) -> list[Aside]:
     """Find the notes and titles in the margins of a page, from the top; `items` stand outside of what lines draw."""
+    if not _may_have(items):
+        return []
     segments = segments_of([item for item in items if not is_rotated(item)])
     sizes = Counter[tuple[float, bool]]()
     for segment in segments:
-        sizes[segment.size, _is_bold(segment)] += len(segment.text)
+        sizes[segment.size, is_heavy(segment.items[0])] += len(segment.text)
     if not sizes:
         return []
     size, bold = sizes.most_common(1)[0][0]
-    apart = [each for each in segments if each.size <= _SMALLER * size or (_is_bold(each) and not bold)]
+    apart = [each for each in segments if each.size <= _SMALLER * size or (is_heavy(each.items[0]) and not bold)]
     own = set(map(id, apart))
     text = [each for each in segments if id(each) not in own and len(each.text.split()) >= _WORDS]
     if not text:
@@ -66,9 +68,17 @@ def margin_notes(items: Sequence[TextItem]) -> list[Aside]:
     return sorted(found, key=lambda each: each.top)
 
 
-def _is_bold(segment: TextSegment) -> bool:
-    item = segment.items[0]
-    return (item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "")
+def _may_have(items: Sequence[TextItem]) -> bool:
+    """Tell cheaply whether something stands beside the lines of the most frequent print."""
+    sizes = Counter[float]()
+    for item in items:
+        sizes[size_of(item)] += len(item.text)
+    size = sizes.most_common(1)[0][0] if sizes else 0.0
+    lines = [item for item in items if size_of(item) == size and item.text.count(" ") >= _WORDS]
+    if not lines:
+        return bool(items)
+    left, right = min(item.x for item in lines), max(item.x + item.width for item in lines)
+    return any(item.x + item.width <= left - _FREE or item.x >= right + _FREE for item in items)
 
 
 def _is_note(group: Sequence[TextSegment], text: Sequence[TextSegment]) -> bool:
@@ -84,4 +94,4 @@ def _aside(group: Sequence[TextSegment], text: Sequence[TextSegment], size: floa
     """Make a note; it begins where the line of the text begins that stands at its first baseline, if one does."""
     near = [each.top for each in text if abs(each.base - group[0].base) <= 0.5 * size]
     items = [item for each in group for item in each.items]
-    return Aside(items, min([each.top for each in group] + near), True, 0.0, is_title=_is_bold(group[0]))
+    return Aside(items, min([each.top for each in group] + near), True, 0.0, is_title=is_heavy(group[0].items[0]))
