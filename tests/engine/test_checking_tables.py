@@ -87,6 +87,17 @@ def test_each_column_has_its_own_numbers(tmp_path: Path) -> None:
     assert rows["Table 1#2"].obligation.tabled.bound is Bound.EXACT, "half of what is given is another limit"
 
 
+def test_evidence_has_all_figures_of_a_row_and_one_of_its_words(tmp_path: Path) -> None:
+    table = (
+        "| Pipe | Weight, kg |\n|---|---|\n| DN 50 PN 16 | 5 |\n| DN 50 PN 40 | 9 |\n| Steel pipe of the basement | 7 |"
+    )
+    text = f"Weights of pipes shall not exceed the values of Table 1.\n\nTable 1 — Weights\n\n{table}"
+    rows = checked(tmp_path, text, "The weight of a pipe DN 50 PN 16 is 6 kg.\n\nThe weight of the steel pipe is 8 kg.")
+    assert told(rows["Table 1#1"]) == ["not met at most 5 kg / 6 kg"]
+    assert rows["Table 1#2"].evidence == (), "PN 16 is not PN 40"
+    assert told(rows["Table 1#3"]) == ["not met at most 7 kg / 8 kg"]
+
+
 def test_a_number_of_another_column_is_not_compared_and_a_condition_sets_no_limit(tmp_path: Path) -> None:
     table = (
         "| Quantity | Range | Error | Step |\n|---|---|---|---|\n| Temperature | -40 °C to 50 °C | 0.2 °C | 0.1 °C |\n"
@@ -104,6 +115,14 @@ def test_a_number_of_another_column_is_not_compared_and_a_condition_sets_no_limi
         "not stated 0.1 °C / ",
     ]
     assert [each.asked for each in rows["Table 2#2"].checks] == ["0.1 mm"]
+
+
+def test_rows_may_be_named_by_one_letter(tmp_path: Path) -> None:
+    table = "| Zone | Level dB(A) |\n|---|---|\n| A | 45 |\n| B | 65 |"
+    text = f"Levels of sound shall not exceed those of Table 1.\n\nTable 1 — Levels\n\n{table}"
+    rows = checked(tmp_path, text, "The level of sound in zone B is 70 dB(A).")
+    assert told(rows["Table 1#2"]) == ["not met at most 65 dB(A) / 70 dB(A)"]
+    assert rows["Table 1#1"].evidence == ()
 
 
 def test_the_caption_tells_what_numbers_are(tmp_path: Path) -> None:

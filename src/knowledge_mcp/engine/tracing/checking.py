@@ -180,12 +180,12 @@ def check(
     rows: list[CheckRow] = []
     for each, ranked in zip(obligations, best, strict=True):
         chance = ranked[0][1] if ranked else 0.0
-        about = frozenset(terms(each.tabled.about)) if each.tabled is not None else None
+        about = each.tabled.about if each.tabled is not None else ""
         found = [
             (quote, sentences[place][2])
             for place, odds in ranked
             if odds >= PARTIAL
-            and (about is None or not about.isdisjoint(terms(sentences[place][2])))
+            and (not about or _is_about(about, sentences[place][2], terms))
             and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
         quoted = [quote for quote, _ in found]
@@ -203,6 +203,18 @@ def check(
     has_evidence = any(row.verdict is not EvidenceVerdict.NONE for row in rows)
     outdated = _outdated_references(sentences, parts, editions)
     return CheckReport(tuple(rows), outdated, has_evidence or len(rows) < _FEWEST_ROWS)
+
+
+def _is_about(about: str, said: str, terms: Terms) -> bool:
+    """Tell whether a sentence is about a row: it has all figures and letters of the row's name, and a word of it."""
+    letters = [each.upper() for each in about.split() if len(each) == 1 and each.isalpha()]
+    if not all(re.search(rf"(?<![\w(]){each}(?!\w)", said) for each in letters):
+        return False
+    there = frozenset(terms(said))
+    named = frozenset(terms(" ".join(each for each in about.split() if len(each) > 1 or each.isdigit())))
+    figures = {each for each in named if any(map(str.isdigit, each))}
+    words = named - figures
+    return figures <= there and (not words or not words.isdisjoint(there))
 
 
 def marked(report: CheckReport, marks: Sequence[RowMark]) -> CheckReport:

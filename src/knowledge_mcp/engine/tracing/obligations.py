@@ -43,7 +43,7 @@ class InTable:
     """Hold what makes an obligation of a row of a table.
 
     Attributes:
-        about: words that other rows have not; evidence has at least one of them.
+        about: words that other rows have not; evidence has at least one of them, and all that are figures.
         bound: what its numbers are that say nothing of it themselves.
         stated_by: the words of the obligation that refers to the table.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -100,9 +101,14 @@ def rows_tabled(text: str, table: str, language: str) -> Iterator[TabledRow]:
 
 
 def _words_about(cells: Sequence[str]) -> list[str]:
-    """List the words of a row that say what its numbers are of, without units and "maximum"."""
-    named = (re.split(r",\s|\s[(\[]|\sin\s", cell)[0] for cell in cells if not is_figure(cell) and not is_unit(cell))
-    return [word.lower() for cell in named if not cell[:1].isdigit() for word in _WORD.findall(NAMED.sub(" ", cell))]
+    """List the words of a row that say what its numbers are of, without units and "maximum": those before the first."""
+    told = itertools.takewhile(lambda cell: not is_figure(cell) and not _is_measured(cell), cells)
+    named = (re.split(r",\s|\s[(\[]|\sin\s", cell)[0] for cell in told if len(cell) == 1 or not is_unit(cell))
+    return [word.lower() for cell in named for word in _WORD.findall(NAMED.sub(" ", cell))]
+
+
+def _is_measured(cell: str) -> bool:
+    return any(is_physical(each.unit) for each in limits_in(cell))
 
 
 def row_limits(said: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, str]]:
