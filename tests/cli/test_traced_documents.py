@@ -112,6 +112,16 @@ def test_a_design_or_report_is_traced_by_its_clauses_though_one_of_them_demands(
     assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "report.md")) == report
 
 
+def test_references_and_a_history_of_changes_meet_nothing(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    history = "## Revision history\n\n| Issue | Change |\n|---|---|\n| 2 | SYS-3 added |\n\n"
+    (tmp_path / "design.md").write_text(
+        f"# Design\n\n{history}## 1 Applicable documents\n\nSYS-1 to SYS-8: issue 2.\n\n"
+        "## 2 Pump\n\nIt stops (SYS-1).\n\n## Änderungsverzeichnis\n\nSYS-4 geändert.\n"
+    )
+    assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "design.md")) == {("SYS-1", "2")}
+
+
 def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
     knowledge: Command, tmp_path: Path
 ) -> None:

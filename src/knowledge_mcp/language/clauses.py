@@ -103,6 +103,9 @@ _FRONT_MATTER = re.compile(
     r"(?:(?:european |national )?foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?"
     r"|(?:table of )?contents|list of (?:figures|tables)|revision history|document history|change (?:log|history)"
     r"|copyright.*"
+    r"|(?:revision|change|amendment|issue) record|record of (?:changes|revisions|amendments)|document control"
+    r"|änderungs(?:historie|verzeichnis|stand|übersicht)|historique(?: des (?:révisions|versions|modifications))?"
+    r"|historial de (?:cambios|versiones|revisiones)"
     r"|note to readers|status of this (?:memo|document)|(?:nationales |europäisches )?vorwort|inhalt(?:sverzeichnis)?"
     r"|avant-propos(?: européen| national)?|sommaire|prólogo|índice)\Z"
 )
@@ -170,6 +173,12 @@ class SectionFacts:
 def role_of_title(title: str) -> SectionRole:
     """Tell what a section is for by its title alone."""
     return _role(_plain(title), annex=False)
+
+
+def speaks_of_document(title: str) -> bool:
+    """Tell a section that speaks of its document alone, as references, contents and a history of changes do."""
+    roles = {SectionRole.REFERENCES, SectionRole.INDEX, SectionRole.ABBREVIATIONS}
+    return role_of_title(title) in roles or _FRONT_MATTER.match(_plain(title)) is not None
 
 
 def _plain(title: str) -> str:

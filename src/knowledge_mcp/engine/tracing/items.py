@@ -13,6 +13,7 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
+from knowledge_mcp.language.clauses import speaks_of_document
 from knowledge_mcp.language.identifiers import PUBLIC_NAMES, heading_identifier, identifier_key, is_identifier
 from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
@@ -85,13 +86,16 @@ def _cited(reading: ReadDocument, span: Span, identifier: str) -> str:
 
 
 def _clauses(reading: ReadDocument) -> list[tuple[OutlineEntry, Span]]:
-    """List the sections that have words of their own, with these: up to the first section inside."""
+    """List the sections that have words of their own, with these: up to the first section inside.
+
+    What names requirements in a list of references or a history of changes meets none of them.
+    """
     sections = reading.structure.sections
     found: list[tuple[OutlineEntry, Span]] = []
     for place, each in enumerate(sections):
         stop = min(sections[place + 1].span.start, each.span.end) if place + 1 < len(sections) else each.span.end
         begin = heading_end(reading.text, each) if each.title else each.span.start
-        if reading.text[begin:stop].strip():
+        if reading.text[begin:stop].strip() and not speaks_of_document(each.title):
             found.append((each, Span(each.span.start, stop)))
     return found
 
