@@ -28,6 +28,7 @@ from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_o
 from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import force_words, limits
 from knowledge_mcp.language.force import Convention
+from knowledge_mcp.language.multilingual.force import DENIES_BEHIND
 from knowledge_mcp.language.printed import PrintedMark, places_in, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
@@ -413,7 +414,14 @@ def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | 
     """List the words of a sentence; for words of force, numbers and references, what they are."""
     named = [PrintedMark(found[0], found[0], *found.span()) for found in places.finditer(sentence)] if places else []
     marks = [("<place>", mark) for mark in (*named, *places_in(sentence))]
-    marks += [(_FORCE_KEY, mark) for mark in force_words(sentence, convention)]
+    for mark in force_words(sentence, convention):
+        denial = DENIES_BEHIND.search(sentence, mark.end) if mark.key.endswith(" not") else None
+        if denial is None or not convention.language_in(sentence):
+            marks.append((_FORCE_KEY, mark))
+        else:  # "darf … nicht" is one
+            between = "" if denial.start() <= mark.end + 1 else " …"
+            marks.append((_FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
+            marks.append(("<not>", PrintedMark("not", denial[0], *denial.span())))
     marks += [(_NUMBER_KEY, mark) for mark in limits(sentence)]
     found: list[_Marked] = []
     end = 0

@@ -19,6 +19,7 @@ from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
+from knowledge_mcp.language.multilingual.force import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.dates import DATE, day_of
@@ -66,10 +67,7 @@ _CODE = re.compile(
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
 )
 """What is a name and no word: none of it may differ."""
-_DENIES_BEFORE = re.compile(r"\b(?:ne\s|n['’]|no\s|non\s|não\s)\s{0,3}\Z")
-_DENIES_BEHIND = re.compile(r"\b(?:nicht|keinesfalls|niemals|pas|jamais)\b")
-"""What denies a word of force in other languages; English words of force hold it."""
-_DENIAL = re.compile(rf"{_DENIES_BEHIND.pattern}|\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
+_DENIAL = re.compile(rf"{DENIES_BEHIND.pattern}|\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
 _FIGURES = re.compile(r"(?<=\s)\w*\d[\w:/.-]*\w|(?<=\s)\d(?!\w)")
 _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
 """What leads to a value behind another one under which that holds: "60 l/s at a head of 25 m"."""
@@ -318,7 +316,7 @@ def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequenc
         signs[each.start : each.end] = " " * (each.end - each.start)
     for each in forces:
         if each.negated:
-            around = (_DENIES_BEFORE.search(text, 0, each.start), _DENIES_BEHIND.search(text, each.end))
+            around = (DENIES_BEFORE.search(text, 0, each.start), DENIES_BEHIND.search(text, each.end))
             for found in filter(None, around):
                 signs[found.start() : found.end()] = " " * len(found[0])
     left = without_limits("".join(signs))
