@@ -164,7 +164,8 @@ def _told(
     is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A height says
     nothing of a width.
     """
-    alike = [(each, measured_in(quote, each)) for each in numbers if each.unit == limit.unit]
+    comparable = ((each, _in_unit_of(limit, each)) for each in numbers)
+    alike = [(same, measured_in(quote, each)) for each, same in comparable if same is not None]
     of_this = [each for each, of in alike if measured and of == measured]
     others = [each for each, of in alike if not {of, measured} <= DIMENSIONS]
     same = [(_satisfies(limit, each), each) for each in of_this or others]
@@ -175,6 +176,23 @@ def _told(
                 told = RowResult.DIFFERS if is_open and not is_kept else result
                 return RowCheck(CheckType.LIMIT, told, str(limit), words, where)
     return None
+
+
+_MONTH = 30.4375 * 86400
+"""Seconds of a month, on average."""
+_ABOUT_A_MONTH = 0.04
+"""Share by which a month may be longer or shorter than another: 30 days and a month are neither more nor less."""
+
+
+def _in_unit_of(limit: Quantity, stated: Quantity) -> Quantity | None:
+    """Say a number in the unit of a limit, weeks in months too; None for other units, and for what is about as long."""
+    if stated.unit == limit.unit:
+        return stated
+    if {stated.unit, limit.unit} != {"s", "month"}:
+        return None
+    value = stated.value / _MONTH if limit.unit == "month" else stated.value * _MONTH
+    is_about = math.isclose(value, limit.value, rel_tol=_ABOUT_A_MONTH)
+    return None if is_about else replace(stated, value=value, unit=limit.unit, also=None)
 
 
 _PERIODS = frozenset({"s", "month", "working day"})
