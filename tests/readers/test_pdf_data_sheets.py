@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from knowledge_mcp.model.document import Document
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
+from tests.readers.pdf_tables import read, tables
 
 NAMES = ("Alder", "Birch", "Cedar", "Douglas fir", "Elm", "Fir", "Ginkgo")
 RIGHT_COLUMN = 320.0
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
-def tables(document: Document) -> list[list[list[str]]]:
-    found: list[list[list[str]]] = []
-    for block in document.blocks:
-        if block.kind is BlockKind.TABLE:
-            lines = block.span.of(document.text).split("\n")
-            found.append([[cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[0], *lines[2:])])
-    return found
 
 
 def titles(document: Document) -> list[str]:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
+from tests.readers.pdf_tables import read, tables
 
 Row = Sequence[str | tuple[str, ...]]
 """Cells of one row; a tuple has the printed lines of one."""
@@ -25,19 +23,6 @@ NEEDS: list[Row] = [
     ("SYS-3", "The system shall show its state.", "Test"),
     ("SYS-4", ("The system shall keep all values of the last thirty days in its", "own store."), "Inspection"),
 ]
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
-def tables(document: Document) -> list[list[list[str]]]:
-    found: list[list[list[str]]] = []
-    for block in document.blocks:
-        if block.kind is BlockKind.TABLE:
-            lines = block.span.of(document.text).split("\n")
-            found.append([[cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[0], *lines[2:])])
-    return found
 
 
 def plain(rows: Sequence[Row]) -> list[list[str]]:

@@ -10,25 +10,10 @@ import pytest
 
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.ruled import drawn_of
-from tests.readers.in_process import InProcessSandbox
 from tests.readers.page_words import turned
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, changed, item_of, sheet
-
-
-def read(pages: Sheet | bytes) -> Document:
-    data = pages if isinstance(pages, bytes) else pages.done()
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
-
-
-def tables(document: Document) -> list[list[list[str]]]:
-    found: list[list[list[str]]] = []
-    for block in document.blocks:
-        if block.kind is BlockKind.TABLE:
-            lines = block.span.of(document.text).split("\n")
-            found.append([[cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[0], *lines[2:])])
-    return found
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, changed, sheet
+from tests.readers.pdf_tables import read, tables
 
 
 def lines(pages: Sheet, *ends: tuple[float, float, float, float]) -> None:

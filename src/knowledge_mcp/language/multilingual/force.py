@@ -123,11 +123,6 @@ _COPULA = {
     "pt": re.compile(r"\b(?:é|são|será|serão|seja|sejam|está|estão|fica|ficam)\b", re.IGNORECASE),
 }
 _DUTY = re.compile(r"\b(?:ist|sind|hat|haben)\b", re.IGNORECASE)
-_BANNED = re.compile(r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b|vietat|vedad|proibi", re.IGNORECASE)
-_ALLOWED = re.compile(
-    r"zulässig|erlaubt|gestattet|statthaft|autoris|autoriz|permi|perme|admis|ammes|consenti|facult", re.IGNORECASE
-)
-_ADVISED = re.compile(r"empf|recom|raccom|consigl", re.IGNORECASE)
 _NOT = {
     "de": re.compile(
         r"\b(?:nicht(?!\s+nur\b)|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"
@@ -270,8 +265,8 @@ def _german(match: re.Match[str], before: str, after: str, mark: str) -> tuple[M
     if kind == "state":
         if _COPULA["de"].search(clause) is None:
             return None
-        restricts = _ONLY.search(before) is not None and _ALLOWED.search(match.group()) is not None
-        return (Modality.REQUIREMENT, denied) if restricts else _state(match.group(), denied)
+        restricts = _ONLY.search(before) is not None and further.ALLOWED.search(match.group()) is not None
+        return (Modality.REQUIREMENT, denied) if restricts else further.judge_state(match.group(), denied)
     if kind in {"requirement", "no_duty"}:
         free = kind == "no_duty" or _NO_DUTY.search(clause) is not None
         return (Modality.PERMISSION, True) if free else (Modality.REQUIREMENT, False)
@@ -291,7 +286,7 @@ def _french(match: re.Match[str], before: str, after: str, mark: str) -> tuple[M
             return None
         return Modality.RECOMMENDATION, denied or _ADVISED_NOT.match(after) is not None
     if kind == "state":
-        return _state(match.group(), denied) if _COPULA["fr"].search(before) else None
+        return further.judge_state(match.group(), denied) if _COPULA["fr"].search(before) else None
     return Modality.REQUIREMENT, denied
 
 
@@ -312,9 +307,9 @@ def _southern(code: str) -> _Judge:
         if kind == "recommendation":
             return Modality.RECOMMENDATION, denied
         if kind == "state":
-            return _state(match.group(), denied) if _COPULA[code].search(before) else None
+            return further.judge_state(match.group(), denied) if _COPULA[code].search(before) else None
         if kind == "impersonal":
-            return _state(match.group(), denied)
+            return further.judge_state(match.group(), denied)
         return Modality.REQUIREMENT, denied
 
     return judge
@@ -346,14 +341,3 @@ _JUDGES: dict[str, _Judge] = {
     "ru": _russian,
     "zh": _chinese,
 }
-
-
-def _state(word: str, denied: bool) -> tuple[Modality, bool]:
-    """Judge what something is said to be: required, allowed, forbidden, recommended."""
-    if _BANNED.search(word):
-        return (Modality.PERMISSION, False) if denied else (Modality.REQUIREMENT, True)
-    if _ALLOWED.search(word):
-        return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
-    if _ADVISED.search(word):
-        return Modality.RECOMMENDATION, denied
-    return (Modality.PERMISSION, True) if denied else (Modality.REQUIREMENT, False)

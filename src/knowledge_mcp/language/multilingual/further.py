@@ -86,8 +86,27 @@ CONDITION = {
     "ru": re.compile(r"\W{0,20}(?:если|когда|пока|хотя|прежде\sчем|в\sслучае,?\sесли)\b", _I),
     "zh": re.compile(r"(?!)"),
 }
-_BANNED = re.compile(r"verboden|förbjud|forbudt", _I)
-_ALLOWED = re.compile(r"toege|tillåt|tillatt|tilladt", _I)
+_BANNED = re.compile(
+    r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b|vietat|vedad|proibi|verboden|förbjud|forbudt", _I
+)
+ALLOWED = re.compile(
+    r"zulässig|erlaubt|gestattet|statthaft|autoris|autoriz|permi|perme|admis|ammes|consenti|facult|toege|tillåt|tillatt"
+    r"|tilladt",
+    _I,
+)
+"""Words by which something is said to be allowed, in any of the languages."""
+_ADVISED = re.compile(r"empf|recom|raccom|consigl|aanbev", _I)
+
+
+def judge_state(word: str, denied: bool) -> tuple[Modality, bool]:
+    """Judge what something is said to be: required, allowed, forbidden, recommended; in any of the languages."""
+    if _BANNED.search(word):
+        return (Modality.PERMISSION, False) if denied else (Modality.REQUIREMENT, True)
+    if ALLOWED.search(word):
+        return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
+    if _ADVISED.search(word):
+        return Modality.RECOMMENDATION, denied
+    return (Modality.PERMISSION, True) if denied else (Modality.REQUIREMENT, False)
 
 
 def judge_northern(code: str, match: re.Match[str], clause: str) -> tuple[Modality, bool] | None:
@@ -99,13 +118,7 @@ def judge_northern(code: str, match: re.Match[str], clause: str) -> tuple[Modali
     if kind == "no_duty":
         return Modality.PERMISSION, True
     if kind == "state":
-        if _BANNED.search(match.group()):
-            return (Modality.PERMISSION, False) if denied else (Modality.REQUIREMENT, True)
-        if _ALLOWED.search(match.group()):
-            return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
-        if match.group().lower() == "aanbevolen":
-            return Modality.RECOMMENDATION, denied
-        return (Modality.PERMISSION, True) if denied else (Modality.REQUIREMENT, False)
+        return judge_state(match.group(), denied)
     return Modality(kind), denied
 
 
@@ -115,7 +128,7 @@ def judge_russian(match: re.Match[str], clause: str) -> tuple[Modality, bool] | 
     if kind == "ban":
         return Modality.REQUIREMENT, True
     if kind == "state":
-        return (Modality.PERMISSION, True) if denied else (Modality.REQUIREMENT, False)
+        return judge_state(match.group(), denied)
     if kind == "permission":
         limits = denied or _ONLY.search(clause) is not None
         return (Modality.REQUIREMENT, denied) if limits else (Modality.PERMISSION, False)

@@ -49,6 +49,21 @@ def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     return [sorted(row, key=lambda item: item.x) for row in rows]
 
 
+Piece = tuple[float, float, str]
+"""A piece of text in a line: where it begins and ends, and its words."""
+
+
+def pieces_of(line: Sequence[TextItem], apart: float) -> list[Piece]:
+    """Put the items of a line together that stand close; `apart` is the gap that parts two, in sizes of the print."""
+    found: list[Piece] = []
+    for item in line:
+        if found and item.x - found[-1][1] < apart * size_of(item):
+            found[-1] = (found[-1][0], max(found[-1][1], item.x + item.width), f"{found[-1][2]} {item.text}")
+        else:
+            found.append((item.x, item.x + item.width, item.text))
+    return found
+
+
 def _share_baseline(one: TextItem, other: TextItem) -> bool:
     top = max(one.y, other.y)
     bottom = min(one.y + one.height, other.y + other.height)

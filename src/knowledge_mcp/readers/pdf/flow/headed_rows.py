@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, pieces_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
@@ -31,9 +31,6 @@ _WIDER = 1.2
 """Times the step from line to line within a row that the step to the next row has, where space parts the rows."""
 _BLANK = 0.2
 """Times the size of print up to which two items are words of one text."""
-
-_Piece = tuple[float, float]
-"""Where a piece of text begins and ends."""
 
 
 def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
@@ -59,19 +56,9 @@ def _named(row: Sequence[TextItem]) -> list[float]:
     """Tell where columns begin if a row is a head: several bold names far apart."""
     if not all(map(is_heavy, row)):
         return []
-    pieces = _pieces(row)
+    pieces = pieces_of(row, _BLANK)
     apart = all(right[0] - left[1] >= _APART * size_of(row[0]) for left, right in itertools.pairwise(pieces))
-    return [start for start, _ in pieces] if apart and len(pieces) >= _COLUMNS else []
-
-
-def _pieces(row: Sequence[TextItem]) -> list[_Piece]:
-    pieces: list[_Piece] = []
-    for item in row:
-        if pieces and item.x - pieces[-1][1] < _BLANK * size_of(item):
-            pieces[-1] = (pieces[-1][0], max(pieces[-1][1], item.x + item.width))
-        else:
-            pieces.append((item.x, item.x + item.width))
-    return pieces
+    return [start for start, _, _ in pieces] if apart and len(pieces) >= _COLUMNS else []
 
 
 def _below(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> int:
@@ -79,8 +66,9 @@ def _below(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> int:
     ends = [*columns[1:], float("inf")]
     for count, row in enumerate(rows[1:], 1):
         above = rows[count - 1]
-        places = [_place(start, columns) for start, _ in _pieces(row)]
-        over = any(place is None or end > ends[place] for place, (_, end) in zip(places, _pieces(row), strict=True))
+        pieces = pieces_of(row, _BLANK)
+        places = [_place(start, columns) for start, _, _ in pieces]
+        over = any(place is None or end > ends[place] for place, (_, end, _) in zip(places, pieces, strict=True))
         if over or len(set(places)) < len(places) or _top(row) - _top(above) > _STEP * above[0].height:
             return count
     return len(rows)
@@ -95,7 +83,7 @@ def _begins_anew(above: Sequence[TextItem], row: Sequence[TextItem], columns: Se
     over = {_place(item.x, columns) for item in above if is_figures(item.text)}
     if any(is_figures(item.text) and _place(item.x, columns) in over for item in row):
         return True
-    return len(_pieces(row)) > 1 and not any(item.text[:1].islower() for item in row)
+    return len(pieces_of(row, _BLANK)) > 1 and not any(item.text[:1].islower() for item in row)
 
 
 def _top(row: Sequence[TextItem]) -> float:
@@ -120,7 +108,7 @@ def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[f
         if begins or _begins_anew(above, row, columns):
             starts.append(place)
     named = [abs(rows[place][0].x - left) <= _FLUSH for place in starts]
-    full = max(len(_pieces(rows[place])) for place in starts)
+    full = max(len(pieces_of(rows[place], _BLANK)) for place in starts)
     if len(starts) < _FEWEST or full < _COLUMNS or 2 * sum(named) < len(named):
         return []
     edges = [left - _FLUSH, *(column - _FLUSH for column in columns[1:]), right + _FLUSH]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import Piece, is_rotated, pieces_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
@@ -49,10 +49,6 @@ _CROSSED = 0.2
 """Share of the rows that may have words in a strip: names of groups, and lines of text over the whole width."""
 
 
-_Piece = tuple[float, float, str]
-"""A piece of text in a line: where it begins and ends, and its words."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Strip:
     """The place between two columns: where it begins, where it is freest, where it ends."""
@@ -79,7 +75,7 @@ class _Row:
     head: float
     foot: float
     tops: list[float]
-    lines: list[list[_Piece]]
+    lines: list[list[Piece]]
     is_parted: bool
 
     def is_inside(self, most: float) -> bool:
@@ -171,7 +167,7 @@ def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: flo
     lines = rows_of(inside)
     if not lines or len(lines) > _MOST_LINES:
         return None
-    pieces = list(map(_pieces, lines))
+    pieces = [pieces_of(line, _PIECE) for line in lines]
     pairs = itertools.chain.from_iterable(map(itertools.pairwise, pieces))
     return _Row(
         top,
@@ -182,16 +178,6 @@ def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: flo
         pieces,
         any(right[0] - left[1] >= _APART * size_of(inside[0]) for left, right in pairs),
     )
-
-
-def _pieces(line: Sequence[TextItem]) -> list[_Piece]:
-    found: list[_Piece] = []
-    for item in line:
-        if found and item.x - found[-1][1] < _PIECE * size_of(item):
-            found[-1] = (found[-1][0], max(found[-1][1], item.x + item.width), f"{found[-1][2]} {item.text}")
-        else:
-            found.append((item.x, item.x + item.width, item.text))
-    return found
 
 
 def _grids(
