@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import math
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ocr.tesseract import TesseractEngine
+from knowledge_mcp.readers.pdf.reader import PdfReader
 
 __all__ = ["STAMP", "mixed_set", "noisy", "page_set", "pdf_of", "printed"]
 
@@ -130,6 +137,32 @@ def pdf_of(images: Sequence[Any], dpi: int = 300) -> bytes:
 
 
 STAMP = "RECEIVED 14 MARCH 2026 PLANNING OFFICE"
+
+
+def scan_of(data: bytes, dpi: int = 300, degrees: float = 0.3) -> bytes:
+    """Print a PDF and scan it: grain, soft edges, and each page a little askew, to the one side and the other."""
+    import numpy as np
+    import pypdfium2
+    from PIL import Image, ImageFilter
+
+    chance = np.random.default_rng(1)
+    images: list[Any] = []
+    document: Any = pypdfium2.PdfDocument(data)  # its annotations are partial
+    for number, page in enumerate(document):
+        sheet = page.render(scale=dpi / 72).to_pil()
+        sheet = sheet.convert("L").rotate(degrees * (-1) ** number, Image.Resampling.BICUBIC, fillcolor=255)
+        shades = np.asarray(sheet.filter(ImageFilter.GaussianBlur(0.6)), dtype=np.float32)
+        shades = shades * 0.9 + 16 + chance.normal(0, 12, shades.shape).astype(np.float32)
+        images.append(Image.fromarray(np.clip(shades, 0, 255).astype(np.uint8)))
+    return pdf_of(images, dpi)
+
+
+def read_scan(data: bytes, name: str) -> Document:
+    """Read a PDF file with text recognition."""
+    digest = hashlib.sha256(data).hexdigest()
+    item = SourceItem(f"memory:{name}", name, "application/pdf", len(data), digest, lambda: io.BytesIO(data))
+    with contextlib.closing(PdfReader(ocr=TesseractEngine())) as reader:
+        return reader.read(item)
 
 
 def mixed_set() -> tuple[bytes, list[tuple[str, str, str]]]:

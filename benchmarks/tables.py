@@ -1,8 +1,9 @@
 """Measure tables of PDF files: cells and rows that come out whole, tables that are none, pages a second.
 
-Usage: `python -m benchmarks.tables [made] [real] [speed] [--seeds N] [--only NAME] [--data FOLDER] [--show]`
+Usage: `python -m benchmarks.tables [made] [scanned] [real] [speed] [--seeds N] [--only NAME] [--data FOLDER] [--show]`
 
-`made` draws pages whose cells are known (`table_pages`), and drawings that hold no table (`table_drawings`). `real`
+`made` draws pages whose cells are known (`table_pages`), and drawings that hold no table (`table_drawings`); `scanned`
+reads scans of the same pages by text recognition. `real`
 takes the files in `docs/pdf` below `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`: their truth is the cells that lines
 enclose, found here by crossings of lines, another way than the product's. `speed` reads those files in this process.
 
@@ -29,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.ocr_pages import read_scan, scan_of
 from benchmarks.reading import read_document
 from benchmarks.table_drawings import DRAWINGS
 from benchmarks.table_pages import TABLES, Page
@@ -150,8 +152,8 @@ def score(truths: Sequence[Truth], found: Sequence[Rows], *, judge: bool = True)
 # ---- made pages -----------------------------------------------------------------------------------------------------
 
 
-def made_pages(seeds: int, only: str, *, show: bool) -> None:
-    """Score what is drawn here."""
+def made_pages(seeds: int, only: str, *, show: bool, scanned: bool = False) -> None:
+    """Score what is drawn here, or scans of it."""
     totals: defaultdict[str, Score] = defaultdict(Score)
     with tempfile.TemporaryDirectory() as folder:
         for kind, cases in (("tables", TABLES), ("drawings", DRAWINGS)):
@@ -165,7 +167,8 @@ def made_pages(seeds: int, only: str, *, show: bool) -> None:
                     path = Path(folder) / f"{case.name}.pdf"
                     path.write_bytes(turned(case.data) if name == "turned" else case.data)
                     truths = [Truth(*pair) for pair in zip(case.tables, case.spanned, strict=True)]
-                    totals[name].add(score(truths, tables_in(read_document(path))))
+                    document = read_scan(scan_of(path.read_bytes()), path.name) if scanned else read_document(path)
+                    totals[name].add(score(truths, tables_in(document)))
                 totals[kind].add(totals[name])
                 print(f"{name:14} {totals[name]}", flush=True)
                 if show:
@@ -383,6 +386,8 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(options.data) / "docs" / "pdf"
     if "made" in parts:
         made_pages(options.seeds, options.only, show=options.show)
+    if "scanned" in parts:
+        made_pages(options.seeds, options.only, show=options.show, scanned=True)
     if not folder.is_dir():
         folder = Path(options.data)
     for part, run in (("real", lambda: real_files(folder, options.only, options.drawings, show=options.show)),

@@ -17,7 +17,7 @@ from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.tesseract import turn as turned_image
 from knowledge_mcp.readers.pdf.job import read as read_job
 from knowledge_mcp.readers.pdf.reader import PdfReader
-from knowledge_mcp.readers.scans.layout import load_recognised
+from knowledge_mcp.readers.pdf.recognised.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import packed, unpacked
 from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
@@ -154,7 +154,7 @@ def test_words_of_a_page_that_was_turned_are_found_where_the_page_shows_them(
         image = Image.open(io.BytesIO(png))
     box = ImageOps.invert(image).point([0] * 128 + [255] * 128).getbbox()
     assert box is not None
-    word = ["bridge", 95.0, *box, 0, 0]
+    word = ["bridge", 95.0, *box, 0, 0, 0.0]
     record = {"page": 1, "reason": "no text layer", "scale": 0.5, "size": image.size, "words": [word]}
     (tmp_path / "words").write_text(json.dumps({**record, "turned": [quarter, skew]}) + "\n")
     (line,) = load_recognised(str(tmp_path / "words"))[1].layout.lines

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.readers.scans.layout import order_by_column
+from knowledge_mcp.readers.pdf.recognised.layout import order_by_column
 from tests.ocr.pages import LETTER
 
 BESIDE = (

@@ -34,6 +34,7 @@ class OcrWord:
         line: number of its line on the page, in reading order.
         block: number of its block (column, caption, box) on the page, in reading order.
         paragraph: number of its paragraph on the page, in reading order.
+        stroke: how wide its strokes are on average, in pixels; 0 where that was not measured.
     """
 
     text: str
@@ -42,6 +43,7 @@ class OcrWord:
     line: int
     block: int = 0
     paragraph: int = 0
+    stroke: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class OcrPage:
         skew: degrees clockwise by which it was turned beyond that to lie straight.
         width, height: pixels of the upright page.
         unread: share 0..1 of its print that is in no word: stamps, writing, pictures, words too poor to read.
+        rules: left, top, right, bottom of the ends of each level or upright rule, in pixels of the upright page.
     """
 
     words: tuple[OcrWord, ...]
@@ -66,6 +69,7 @@ class OcrPage:
     width: int = 0
     height: int = 0
     unread: float = 0.0
+    rules: tuple[tuple[int, int, int, int], ...] = ()
 
     @property
     def doubtful(self) -> float:

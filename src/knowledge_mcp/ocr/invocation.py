@@ -7,6 +7,7 @@ whoever put it there is trusted, and it has the limits only.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError, TimedOutError
@@ -184,6 +186,35 @@ def words_of(tsv: str) -> tuple[OcrWord, ...]:
             )
         )
     return tuple(words)
+
+
+def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
+    """Add lines of another reading of the page where it has words, of which it is sure, and this one has none.
+
+    They stand before the first line that is below them.
+    """
+    missing = [
+        word for word in others if word.confidence >= _SURE_SIGN and not any(_meet(word.box, own.box) for own in words)
+    ]
+    found = list(words)
+    number = max((word.line for word in words), default=-1) + 1
+    for _, line in itertools.groupby(missing, key=lambda word: word.line):
+        added = [replace(word, line=number) for word in line]
+        low = max(word.box[3] for word in added)
+        place = next((at for at, word in enumerate(found) if word.box[1] > low and _begins_line(found, at)), len(found))
+        block = found[min(place, len(found) - 1)] if found else added[0]
+        found[place:place] = [replace(word, block=block.block, paragraph=block.paragraph) for word in added]
+        number += 1
+    return tuple(found)
+
+
+def _begins_line(words: Sequence[OcrWord], at: int) -> bool:
+    return at == 0 or words[at - 1].line != words[at].line
+
+
+def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> bool:
+    across, along = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+    return across > 0 and along > 0
 
 
 def text_of(words: Sequence[OcrWord]) -> str:

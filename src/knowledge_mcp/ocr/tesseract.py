@@ -32,7 +32,20 @@ from knowledge_mcp.ocr.invocation import (
     skew_of,
     text_of,
     weight_of,
+    with_missing,
     words_of,
+)
+from knowledge_mcp.ocr.rules import (
+    Box,
+    Straightening,
+    fall_of,
+    flattened,
+    ink_of,
+    is_shaded,
+    is_within,
+    mark_runs,
+    rules_of,
+    strokes_of,
 )
 from knowledge_mcp.support.lanes import usable_cores
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
@@ -49,10 +62,17 @@ _MEMORY = 512 * 1024 * 1024
 _GOOD, _WEAK = 80.0, 60.0
 _SKEWED = 1.5
 """Degrees from which on a page is straightened and read again; below them Tesseract loses nothing."""
+_LEAST_SKEW, _SURE_SKEW = 0.05, 0.3
+"""Degrees below which a page counts as straight by its rules, which over its width then rise by half a point, and by
+its lines, whose first and last words may be of letters of other heights."""
 _SURE_TURN = 2.0
 _CLEARLY = 1.5
 """A page that lies as it came is believed to lie right unless another way reads so many times as much."""
 _BLANK = 0.0004
+_LEAST_UNREAD = 0.005
+"""Share of a page's print in no word from which on it is read again, flat: on a full page about a word."""
+_OVER_RULES = 2
+"""Words that lie over upright rules from which on it is."""
 _REMEMBERED = 16
 """Pages whose reading is kept: a document is judged by a sample of its pages, which are then read with the others."""
 _PAGE, _SCATTERED = "3", "11"
@@ -120,7 +140,7 @@ class TesseractEngine:
             find_program(self._program)
         except KnowledgeError:
             return ""
-        return "tesseract-3"
+        return "tesseract-4"
 
     def languages(self) -> tuple[str, ...]:
         """List the languages whose data is installed, `osd` (orientation) among them.
@@ -175,9 +195,7 @@ class TesseractEngine:
         if cached is not None:
             return cached
         with self._slots:
-            best = _Attempts(self, language, time.monotonic() + self.seconds).best(png)
-            boxes = [word.box for word in best.words]
-            page = _page(best, self.picture("measure_unread", best.png, boxes=boxes))
+            page = _page(*_Attempts(self, language, time.monotonic() + self.seconds).measured(png))
         with self._lock:
             self._recent[key] = page
             while len(self._recent) > _REMEMBERED:
@@ -260,6 +278,30 @@ class _Attempts:
             ) from self._late
         return best
 
+    def measured(self, png: bytes) -> tuple[_Reading, dict[str, Any]]:
+        """Return the best reading with what was measured of it (see `measure`).
+
+        Where print was left unread beside rules or on shaded ground, or words lie over rules, a flat picture is read as
+        well: the reading that has more counts, and the words of the other one where it has none.
+        """
+        best = self.best(png)
+        seen = self._measure(best)
+        rules = [tuple(rule) for rule in seen["rules"]]
+        over = sum(any(is_within(rule, word.box) for rule in rules) for word in best.words)
+        lost = seen["unread"] >= _LEAST_UNREAD and (bool(rules) or seen["shaded"])
+        if best.words and (lost or over >= _OVER_RULES):
+            flat: bytes = self._engine.picture("flatten", best.png, rules=rules)
+            again = self._attempt(replace(best, png=flat))
+            more, less = (again, best) if again.weight > best.weight else (best, again)
+            best = replace(best, words=with_missing(more.words, less.words))
+            seen = self._measure(best)
+        return best, seen
+
+    def _measure(self, reading: _Reading) -> dict[str, Any]:
+        boxes = [word.box for word in reading.words]
+        found: dict[str, Any] = self._engine.picture("measure", reading.png, boxes=boxes)
+        return found
+
     def _best(self, png: bytes) -> _Reading:
         first = self._attempt(_Reading(png, ()))
         sideways = is_sideways(first.words)
@@ -334,10 +376,22 @@ class _Attempts:
         return replace(reading, png=turned, words=(), rotation=degrees)
 
 
-def _page(reading: _Reading, unread: float) -> OcrPage:
+def _page(reading: _Reading, measured: dict[str, Any]) -> OcrPage:
+    """Make the page of its best reading; one that lies a little askew is told as if it lay straight."""
     width, height = _size(reading.png)
-    words, skew = reading.words, round(reading.skew, 1)
-    return OcrPage(words, text_of(words), mean_confidence(words), reading.rotation, skew, width, height, unread)
+    words = tuple(replace(word, stroke=stroke) for word, stroke in zip(reading.words, measured["strokes"], strict=True))
+    skew = reading.skew
+    rules: list[Box] = [(left, top, right, bottom) for left, top, right, bottom in measured["rules"]]
+    known = fall_of(rules)
+    askew = (skew_of(words) if known is None else known) if not skew else 0.0
+    if abs(askew) >= (_SURE_SKEW if known is None else _LEAST_SKEW):
+        turn = Straightening(-askew, width, height)
+        words = tuple(replace(word, box=turn.word(word.box)) for word in words)
+        rules, skew, (width, height) = [turn.rule(each) for each in rules], -askew, turn.size
+    return OcrPage(
+        words, text_of(words), mean_confidence(words), reading.rotation, round(skew, 2), width, height,
+        measured["unread"], tuple(rules),
+    )  # fmt: skip
 
 
 def _check(png: bytes) -> None:
@@ -420,33 +474,39 @@ _RUN = 3
 """Squares side by side from which on they are a word, not a speck, and strokes from which on a line is a rule."""
 
 
-def measure_unread(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[float]:
-    """Yield the share 0..1 of a page's print that is in no word's box: stamps, writing, pictures, lost words.
+def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
+    """Yield what else a page shows.
 
-    Rules are no print. Print is counted in squares as high as the words are.
+    `rules` are their ends, `strokes` how wide those of each word are, `unread` is the share 0..1 of print that is in no
+    word's box, and `shaded` tells whether there is any ground but paper.
     """
-    np: Any = importlib.import_module("numpy")
     with _open(path) as image:
-        shades = np.asarray(image.reduce(_REDUCED), dtype=np.int16)
-    ink = np.abs(shades - np.median(shades)) > _INKED
+        yield {
+            "rules": rules_of(image, boxes),
+            "strokes": strokes_of(image, boxes),
+            "unread": _unread(image, boxes),
+            "shaded": is_shaded(image),
+        }
+
+
+def _unread(image: Image, boxes: Sequence[Sequence[int]]) -> float:
+    """Measure the share 0..1 of a page's print that is in no word's box: stamps, writing, pictures, lost words.
+
+    Rules are no print. Print is counted in squares as high as the words are, on shaded ground too.
+    """
+    ink = ink_of(image.reduce(_REDUCED), _INKED)
     size = max(round(statistics.median(bottom - top for _, top, _, bottom in boxes) / _REDUCED) if boxes else 10, 6)
     ink &= ~(_strokes(ink, _RUN * size) | _strokes(ink.T, _RUN * size).T)
     squares = _squares(ink, size)
     for left, top, right, bottom in ([edge // _REDUCED for edge in box] for box in boxes):
         ink[max(top - size // 3, 0) : bottom + size // 3, max(left - size // 3, 0) : right + size // 3] = False
     remaining, printed = int(_squares(ink, size).sum()), int(squares.sum())
-    yield min(remaining / printed, 1.0) if printed else 0.0
+    return min(remaining / printed, 1.0) if printed else 0.0
 
 
 def _strokes(ink: Any, length: int) -> Any:
     """Mark the runs of ink along rows that are so long, with the pixels above and below them."""
-    np: Any = importlib.import_module("numpy")
-    if ink.shape[1] <= length:
-        return np.zeros_like(ink)
-    before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
-    solid = before[:, length:] - before[:, :-length] >= 0.95 * length  # a scanner breaks a rule here and there
-    reach = np.cumsum(np.pad(solid, ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
-    marked = reach[:, length:] - reach[:, :-length] > 0
+    marked = mark_runs(ink, length, 0.95)  # a scanner breaks a rule here and there
     marked[1:] |= marked[:-1].copy()
     marked[:-1] |= marked[1:].copy()
     return marked
@@ -460,6 +520,20 @@ def _squares(ink: Any, size: int) -> Any:
     full = np.pad((shares > _PRINT[0]) & (shares < _PRINT[1]), ((0, 0), (_RUN - 1, _RUN - 1)))
     runs = full[:, :-2] & full[:, 1:-1] & full[:, 2:]
     return runs[:, :-2] | runs[:, 1:-1] | runs[:, 2:]
+
+
+def flatten(path: str, *, rules: Sequence[Sequence[int]]) -> Iterator[bytes]:
+    """Yield the image as PNG with dark print on white paper everywhere, and without rules.
+
+    Shaded areas are lightened, dark areas with light print inverted: the program takes either for pictures, and rules
+    that touch letters for letters.
+    """
+    with _open(path) as image:
+        dpi = image.info.get("dpi", (300, 300))
+        flat = flattened(image, rules)
+    printed = io.BytesIO()
+    flat.save(printed, "PNG", compress_level=1, dpi=dpi)
+    yield printed.getvalue()
 
 
 def clean(path: str) -> Iterator[bytes]:

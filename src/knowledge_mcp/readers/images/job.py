@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.job import compose
+from knowledge_mcp.readers.pdf.recognised.layout import load_recognised
 from knowledge_mcp.readers.pdf.rendering import MOST_PIXELS, as_png, is_blank
-from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
 

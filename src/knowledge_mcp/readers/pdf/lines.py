@@ -147,6 +147,14 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
     )
 
 
+def around(lines: Sequence[Line]) -> tuple[float, float, float, float]:
+    """Return the box around some lines: left, top, right, bottom."""
+    return (
+        min(line.x0 for line in lines), min(line.y0 for line in lines),
+        max(line.x1 for line in lines), max(line.y1 for line in lines),
+    )  # fmt: skip
+
+
 _UNDER = 0.35
 """Share of its size below a line's foot within which a rule underlines it."""
 _SAME_END = 3.0

@@ -23,7 +23,7 @@ from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
 from knowledge_mcp.readers.pdf.flow.margin_notes import margin_notes
 from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
-from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
+from knowledge_mcp.readers.pdf.lines import around, is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, lines_of
 
@@ -57,7 +57,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
     drawn.grids += headed_rows(drawn, items)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids or drawn.rows else ([], items)
     for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
-        tables.append(RuledTable([table], _around(table.lines), table.lines[0].block))
+        tables.append(RuledTable([table], around(table.lines), table.lines[0].block))
         items = [item for item in items if id(item) not in taken]
     gutter = gutter_of(items, page.width, strip or between)
     if gutter is not None and not all(_is_drawn(block, tables) for block in blocks):
@@ -117,7 +117,7 @@ def _set_apart(
     for elements in _guessed(rows, blocks, drawn, tables, page, items, places).values():
         lines = [line for each in elements for line in lines_of(each)]
         if elements:
-            found.append(RuledTable(elements, _around(lines), 0.0))
+            found.append(RuledTable(elements, around(lines), 0.0))
             taken.update(id(item) for line in lines for item in within[id(line)])
     return found, [item for item in items if id(item) not in taken]
 
@@ -188,7 +188,7 @@ def _asides(
 
 def _as_one(lines: Sequence[Line]) -> Line:
     """Make one line of the lines of a title beside its text."""
-    left, top, right, bottom = _around(lines)
+    left, top, right, bottom = around(lines)
     return replace(lines[0], text=" ".join(line.text for line in lines), x0=left, y0=top, x1=right, y1=bottom)
 
 
@@ -239,7 +239,7 @@ def _guessed(
     replaced: dict[int, list[Line | Table]] = {}
     for index in guesses:
         taken = inside[float(index)]
-        if not taken or any(table.overlaps(taken) for table in tables) or drawn.is_drawing(_around(taken), taken):
+        if not taken or any(table.overlaps(taken) for table in tables) or drawn.is_drawing(around(taken), taken):
             continue
         names = _left_of(taken, rows, guesses)
         found = tables_of(blocks[index], taken, page, [item for item in items if places[id(item)] == index], names)
@@ -261,13 +261,6 @@ def _left_of(lines: Sequence[Line], rows: Sequence[Sequence[Line]], tables: Sequ
         for line in row
         if line.x1 < left and line.block not in tables
     ]
-
-
-def _around(lines: Sequence[Line]) -> tuple[float, float, float, float]:
-    return (
-        min(line.x0 for line in lines), min(line.y0 for line in lines),
-        max(line.x1 for line in lines), max(line.y1 for line in lines),
-    )  # fmt: skip
 
 
 # ---- order ----------------------------------------------------------------------------------------------------------

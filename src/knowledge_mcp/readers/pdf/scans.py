@@ -16,7 +16,7 @@ from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
-from knowledge_mcp.readers.scans.layout import load_recognised
+from knowledge_mcp.readers.pdf.recognised.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
 _DEPTH = 8

@@ -70,8 +70,9 @@ def recognise(
             with the reason where it cannot be rendered), and after it, unless it is one of these, the PNG.
         engine: who reads.
         options: in which language.
-        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`, and
-            `turned` (degrees clockwise: quarter turns, and what was needed beyond them) where it was not upright.
+        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`, `rules` where
+            there are any, and `turned` (degrees clockwise: quarter turns, and what was needed beyond them) where it was
+            not upright.
         on_page: told after each page how many are done.
 
     Nothing is raised for a page that fails: its reason is kept, and the other pages are read.
@@ -196,9 +197,11 @@ def _unread(page: OcrPage) -> str:
 
 
 def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, Any]:
-    words = [[word.text, word.confidence, *word.box, word.line, word.block] for word in page.words]
+    words = [[word.text, word.confidence, *word.box, word.line, word.block, word.stroke] for word in page.words]
     size = [page.width, page.height]
     record: dict[str, Any] = {"page": number, "reason": reason, "scale": 72.0 / dpi, "size": size, "words": words}
+    if page.rules:
+        record["rules"] = page.rules
     if page.rotation or page.skew:
         record["turned"] = [page.rotation, page.skew]
     return record

@@ -1,0 +1,269 @@
+"""What a page's picture shows of its print: straight rules, the strokes of words, and boxes as on a straight page.
+
+Rules are measured at half of the page's size. A rule may be broken here and there, and the page may lie askew by
+a degree or two: a rule then is a stair of runs, and each run is one with those of the next row that it touches.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = [
+    "Box",
+    "Straightening",
+    "fall_of",
+    "flattened",
+    "ink_of",
+    "is_shaded",
+    "is_within",
+    "mark_runs",
+    "rules_of",
+    "strokes_of",
+]
+
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom in pixels; of a rule its ends, so that the bottom of one that rises is above its top."""
+
+_HALF = 2
+"""Times by which a page is made smaller: of a hairline at 300 dots per inch half of the ink is left."""
+_PAPER = 4
+"""Pixels, of the smaller page, whose average counts as one where the ground of print is looked for, the lightest of
+nine: strokes of letters are narrower than that, shaded rows are higher."""
+_COARSE = 16
+"""Pixels, three times as many in both directions, over which dark ground with light letters is darker than half of the
+paper: no word on light ground is."""
+_SHADE, _SHADED = 24, 0.001
+"""Steps of 255 by which shaded ground is darker than the paper, and the share of a page that it takes: half a line."""
+_WIDE = 5
+"""Pixels that are painted over a rule: half a point and its soft edges. More would cut digits that touch it."""
+_INK = 56
+"""Steps of 255 from the paper to the ink of a rule, half of which may be paper at the edge of a pixel."""
+_LEVEL, _UPRIGHT = 45, 30
+"""Pixels of the smaller page, 7.6 and 5 mm at 300 dots per inch, that a rule is long at least: longer than the strokes
+of letters, and as short as a row is high."""
+_LONG = 600
+"""Pixels of the page, 5 cm at 300 dots per inch, of a level rule that tells how the page lies: its ends are right to
+one."""
+_THICK = 8.0
+"""Pixels of the smaller page that a rule is thick at most, with one beside it on either side: 3 points."""
+_BROKEN = 0.05
+"""Share of a run that may be paper: a scanner breaks a rule here and there."""
+_FOOT = 0.1
+"""Share of a word's height at its foot where a rule may underline it."""
+_IN_WORD = 0.5
+"""Share of an upright stroke's length within a word from which on it is one of its letters."""
+
+
+def rules_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[Box]:
+    """Return the ends of the rules of a page, in its pixels: the level ones, then the upright ones.
+
+    Args:
+        image: the page, grey.
+        boxes: of its words: a stroke within one is a letter's.
+    """
+    ink = ink_of(image.reduce(_HALF), _INK)
+    level = [rule for rule in _rules(ink, _LEVEL) if not any(_is_serif(rule, box) for box in boxes)]
+    upright = [(left, top, right, bottom) for top, left, bottom, right in _rules(ink.T, _UPRIGHT)]
+    return [*level, *(rule for rule in upright if not any(_is_stroke(rule, box) for box in boxes))]
+
+
+def ink_of(image: Image, steps: int) -> Any:
+    """Mark what is darker by so many steps of 255 than the paper around it, on shaded ground too."""
+    np: Any = importlib.import_module("numpy")
+    return np.asarray(_paper(image, _PAPER), dtype=np.int16) - np.asarray(image, dtype=np.int16) > steps
+
+
+def _paper(image: Image, pixels: int) -> Image:
+    """Return the ground that print stands on: the lightest of the nine squares of so many pixels around each place."""
+    from PIL import Image as Pillow
+    from PIL import ImageFilter
+
+    return image.reduce(pixels).filter(ImageFilter.MaxFilter(3)).resize(image.size, Pillow.Resampling.BILINEAR)
+
+
+def is_shaded(image: Image) -> bool:
+    """Tell whether some of a page's ground is clearly darker than its paper: shaded rows, dark bands, pictures."""
+    coarse = image.reduce(_COARSE)
+    ground = _paper(coarse, 1).tobytes()
+    darker = sorted(coarse.tobytes())[coarse.width * coarse.height // 2] - _SHADE
+    return sum(shade < darker for shade in ground) > _SHADED * len(ground)
+
+
+def flattened(image: Image, rules: Sequence[Sequence[int]]) -> Image:
+    """Return a page with dark print on white paper everywhere, and without some rules."""
+    from PIL import Image as Pillow
+    from PIL import ImageChops, ImageDraw, ImageFilter
+
+    coarse = image.reduce(_COARSE)
+    light = sorted(coarse.tobytes())[coarse.width * coarse.height // 2]
+    dark = coarse.point([255 if 2 * shade < light else 0 for shade in range(256)])
+    dark = dark.filter(ImageFilter.MinFilter(3)).filter(ImageFilter.MaxFilter(3)).resize(image.size)
+    flat = Pillow.composite(ImageChops.invert(image), image, dark)
+    flat = ImageChops.invert(ImageChops.subtract(_paper(flat, _HALF * _PAPER), flat, 0.8))
+    paint = ImageDraw.Draw(flat)
+    for left, top, right, bottom in rules:
+        paint.line((left, top, right, bottom), fill=255, width=_WIDE)
+    return flat
+
+
+def is_within(rule: Sequence[int], box: Sequence[int]) -> bool:
+    """Tell whether an upright rule goes through a word."""
+    left, top, right, bottom = box
+    upright = abs(rule[3] - rule[1]) > abs(rule[2] - rule[0])
+    return upright and left < (rule[0] + rule[2]) / 2 < right and rule[1] < (top + bottom) / 2 < rule[3]
+
+
+def _rules(ink: Any, length: int) -> list[Box]:
+    """Find the rules along rows, in pixels of the page."""
+    np: Any = importlib.import_module("numpy")
+    wide = ink.copy()
+    wide[1:] |= ink[:-1]
+    wide[:-1] |= ink[1:]
+    edges = np.diff(np.pad(mark_runs(wide, length, 1 - _BROKEN), ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    rows, starts = np.nonzero(edges == 1)
+    ends = np.nonzero(edges == -1)[1]
+    found: list[Box] = []
+    for group in _touching(list(zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True))):
+        first, last = min(start for _, start, _ in group), max(end for _, _, end in group)
+        if sum(end - start for _, start, end in group) > _THICK * (last - first):
+            continue
+        near = max((last - first) // 8, 1)
+        top = _middle([each for each in group if each[1] < first + near])
+        bottom = _middle([each for each in group if each[2] > last - near])
+        found.append((_HALF * first, round(_HALF * top), _HALF * last, round(_HALF * bottom)))
+    return found
+
+
+def mark_runs(ink: Any, length: int, full: float) -> Any:
+    """Mark the runs along rows that are so long, in each part of that length a share of ink."""
+    np: Any = importlib.import_module("numpy")
+    if ink.shape[1] <= length:
+        return np.zeros_like(ink)
+    before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
+    solid = before[:, length:] - before[:, :-length] >= full * length
+    reach = np.cumsum(np.pad(solid, ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
+    return reach[:, length:] - reach[:, :-length] > 0
+
+
+_Run = tuple[int, int, int]
+"""A row, and from where to where ink runs in it."""
+
+
+def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
+    """Group runs that touch others in the next row."""
+    home = list(range(len(runs)))
+
+    def root(index: int) -> int:
+        while home[index] != index:
+            home[index] = home[home[index]]
+            index = home[index]
+        return index
+
+    above: list[int] = []
+    own: list[int] = []
+    row = -1
+    for index, (at, start, end) in enumerate(runs):
+        if at != row:
+            above, own, row = (own if at == row + 1 else []), [], at
+        for other in above:
+            if runs[other][1] <= end and runs[other][2] >= start:
+                home[root(index)] = root(other)
+        own.append(index)
+    groups: defaultdict[int, list[_Run]] = defaultdict(list)
+    for index, run in enumerate(runs):
+        groups[root(index)].append(run)
+    return list(groups.values())
+
+
+def _middle(runs: Sequence[_Run]) -> float:
+    """Return the row in the middle of the ink."""
+    return sum(row * (end - start) for row, start, end in runs) / sum(end - start for _, start, end in runs)
+
+
+def _is_stroke(rule: Box, box: Sequence[int]) -> bool:
+    left, top, right, bottom = box
+    across = left < (rule[0] + rule[2]) / 2 < right
+    return across and min(rule[3], bottom) - max(rule[1], top) > _IN_WORD * (rule[3] - rule[1])
+
+
+def _is_serif(rule: Box, box: Sequence[int]) -> bool:
+    """Tell whether a level stroke is print that ran together within one word, above the foot of its letters."""
+    left, top, right, bottom = box
+    along = left - _HALF <= rule[0] and rule[2] <= right + _HALF
+    return along and top < (rule[1] + rule[3]) / 2 < bottom - _FOOT * (bottom - top)
+
+
+def strokes_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[float]:
+    """Measure how wide the strokes of words are on average, across the page, in pixels; 0 where nothing is printed.
+
+    Ink is what is darker than half way from the lightest to the darkest of a word: pale print has no thinner strokes.
+    """
+    np: Any = importlib.import_module("numpy")
+    shades = np.asarray(image, dtype=np.int16)
+    found: list[float] = []
+    for left, top, right, bottom in boxes:
+        word = shades[max(top, 0) : bottom, max(left, 0) : right]
+        ink = 2 * word < int(word.max()) + int(word.min()) if word.size else word > 0
+        begun = ink.copy()
+        begun[:, 1:] &= ~ink[:, :-1]
+        count = int(begun.sum())
+        found.append(round(float(ink.sum()) / count, 2) if count else 0.0)
+    return found
+
+
+def fall_of(rules: Sequence[Box]) -> float | None:
+    """Measure how many degrees the long level rules fall to the right, by their median; None where there are none."""
+    falls = [
+        math.degrees(math.atan2(bottom - top, right - left))
+        for left, top, right, bottom in rules
+        if right - left > _LONG
+    ]
+    return statistics.median(falls) if falls else None
+
+
+@dataclass(frozen=True, slots=True)
+class Straightening:
+    """A page turned by a few degrees on a sheet that holds all of it, in numbers alone: its picture stays as it is.
+
+    Attributes:
+        degrees: clockwise.
+        width, height: of the page before, in pixels.
+    """
+
+    degrees: float
+    width: int
+    height: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Return width and height of the sheet, in pixels."""
+        sine, cosine = abs(math.sin(math.radians(self.degrees))), math.cos(math.radians(self.degrees))
+        return round(self.width * cosine + self.height * sine), round(self.height * cosine + self.width * sine)
+
+    def rule(self, ends: Box) -> Box:
+        """Return where the ends of a rule lie."""
+        one, other = self._point(*ends[:2]), self._point(*ends[2:])
+        return round(one[0]), round(one[1]), round(other[0]), round(other[1])
+
+    def word(self, box: Box) -> Box:
+        """Return where the box of a word lies, without what its line rose along it."""
+        left, top, right, bottom = box
+        x, y = self._point((left + right) / 2, (top + bottom) / 2)
+        rise = (right - left) * abs(math.sin(math.radians(self.degrees)))
+        wide, high = (right - left) / 2, max(bottom - top - rise, 1) / 2
+        return round(x - wide), round(y - high), round(x + wide), round(y + high)
+
+    def _point(self, x: float, y: float) -> tuple[float, float]:
+        sine, cosine = math.sin(math.radians(self.degrees)), math.cos(math.radians(self.degrees))
+        across, along = self.size
+        x, y = x - self.width / 2, y - self.height / 2
+        return across / 2 + x * cosine - y * sine, along / 2 + x * sine + y * cosine
