@@ -136,11 +136,25 @@ def _rules(ink: Any, length: int) -> list[Box]:
         first, last = min(start for _, start, _ in group), max(end for _, _, end in group)
         if sum(end - start for _, start, end in group) > _THICK * (last - first):
             continue
-        near = max((last - first) // 8, 1)
-        top = _middle([each for each in group if each[1] < first + near])
-        bottom = _middle([each for each in group if each[2] > last - near])
-        found.append((_HALF * first, round(_HALF * top), _HALF * last, round(_HALF * bottom)))
+        low, high = group[0][0], group[-1][0] + 1
+        top, bottom = _ends(ink[low:high, first:last])
+        found.append((_HALF * first, round(_HALF * (low + top)), _HALF * last, round(_HALF * (low + bottom))))
     return found
+
+
+def _ends(band: Any) -> tuple[float, float]:
+    """Return the rows in which the rule along a band begins and ends, by the middle of its ink in both halves."""
+    np: Any = importlib.import_module("numpy")
+    counts = band.sum(axis=0)
+    columns = np.nonzero((counts > 0) & (counts <= 2 * np.median(counts[counts > 0])))[0]  # no rule that crosses it
+    middles = (band[:, columns] * np.arange(len(band))[:, None]).sum(axis=0) / counts[columns]
+    half = len(columns) // 2
+    (x, y), (other_x, other_y) = (
+        (float(np.median(columns[part])), float(np.median(middles[part])))
+        for part in (slice(0, half), slice(half, None))
+    )
+    slope = (other_y - y) / (other_x - x)
+    return y - slope * x, y + slope * (band.shape[1] - 1 - x)
 
 
 def mark_runs(ink: Any, length: int, full: float) -> Any:
@@ -182,11 +196,6 @@ def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
     for index, run in enumerate(runs):
         groups[root(index)].append(run)
     return list(groups.values())
-
-
-def _middle(runs: Sequence[_Run]) -> float:
-    """Return the row in the middle of the ink."""
-    return sum(row * (end - start) for row, start, end in runs) / sum(end - start for _, start, end in runs)
 
 
 def _is_stroke(rule: Box, box: Sequence[int]) -> bool:

@@ -27,6 +27,8 @@ _ABOVE, _BELOW = 0.95, 0.25
 """Shares of the type size that a line takes above and below the foot of its letters, as the parser measures lines."""
 _OVER = 0.3
 """Times the size of type by which the boxes of two words of one text lie over each other at most."""
+_OFF = 0.5
+"""Times the size of type by which words may seem to stand off their line: a rule below them may be in their box."""
 _SLACK = 4
 """Pixels by which a word may reach over a rule beside it."""
 _SIGNS = "|[]{}_-—–=!'‘’.,:;"
@@ -123,7 +125,7 @@ def _item(run: Sequence[Word], foot: float, size: float, scale: float, usual: fl
 
     left, right = min(word[2] for word in run), max(word[4] for word in run)
     own = foot_of(run, size)
-    top, points = (foot if abs(foot - own) < _OVER * size else own) - _ABOVE * size, round(size * scale, 1)
+    top, points = (foot if abs(foot - own) < _OFF * size else own) - _ABOVE * size, round(size * scale, 1)
     return TextItem(
         text=" ".join(word[0] for word in run),
         x=left * scale,
