@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -185,7 +186,29 @@ def words_of(tsv: str) -> tuple[OcrWord, ...]:
                 paragraphs.setdefault((block, paragraph), len(paragraphs)),
             )
         )
-    return tuple(words)
+    return _with_single_letters(words)
+
+
+_SINGLE = re.compile(r"[CcOoPpSsVvWwXxZz]{2}")
+_NARROW = 1.15
+"""Times its height that one letter is wide at most; two are wider."""
+_CAPITAL = 0.87
+"""Share of the height of capitals from which on a letter is one: small ones have .72 of it."""
+
+
+def _with_single_letters(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
+    """Make one letter of those that the program reads twice, where one stands alone: "Vv" for "V", "Xx" for "x"."""
+    tall = [word.box[3] - word.box[1] for word in words if word.text.isupper() or word.text.isdigit()]
+    capital = statistics.median(tall) if tall else 0.0
+    found: list[OcrWord] = []
+    for word in words:
+        left, top, right, bottom = word.box
+        text = word.text
+        twice = _SINGLE.fullmatch(text) is not None and text[0] != text[1] and text[0].lower() == text[1].lower()
+        if twice and right - left <= _NARROW * (bottom - top):
+            text = text[0].upper() if bottom - top >= _CAPITAL * capital else text[0].lower()
+        found.append(replace(word, text=text) if text != word.text else word)
+    return tuple(found)
 
 
 def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[OcrWord, ...]:

@@ -43,6 +43,8 @@ _COARSE = 16
 paper: no word on light ground is."""
 _SHADE, _SHADED = 24, 0.001
 """Steps of 255 by which shaded ground is darker than the paper, and the share of a page that it takes: half a line."""
+_GRAIN = 60
+"""Steps of 255 that are taken off the print of a flat page, whose contrast was raised: grain and specks of paper."""
 _WIDE = 5
 """Pixels that are painted over a rule: half a point and its soft edges. More would cut digits that touch it."""
 _INK = 56
@@ -98,8 +100,8 @@ def is_shaded(image: Image) -> bool:
     return sum(shade < darker for shade in ground) > _SHADED * len(ground)
 
 
-def flattened(image: Image, rules: Sequence[Sequence[int]]) -> Image:
-    """Return a page with dark print on white paper everywhere, and without some rules."""
+def flattened(image: Image, rules: Sequence[Sequence[int]], read: Sequence[Sequence[int]] = ()) -> Image:
+    """Return a page with dark print on white paper everywhere, without some rules and boxes of words."""
     from PIL import Image as Pillow
     from PIL import ImageChops, ImageDraw, ImageFilter
 
@@ -108,10 +110,12 @@ def flattened(image: Image, rules: Sequence[Sequence[int]]) -> Image:
     dark = coarse.point([255 if 2 * shade < light else 0 for shade in range(256)])
     dark = dark.filter(ImageFilter.MinFilter(3)).filter(ImageFilter.MaxFilter(3)).resize(image.size)
     flat = Pillow.composite(ImageChops.invert(image), image, dark)
-    flat = ImageChops.invert(ImageChops.subtract(_paper(flat, _HALF * _PAPER), flat, 0.8))
+    flat = ImageChops.invert(ImageChops.subtract(_paper(flat, _HALF * _PAPER), flat, 0.8, -_GRAIN))
     paint = ImageDraw.Draw(flat)
     for left, top, right, bottom in rules:
         paint.line((left, top, right, bottom), fill=255, width=_WIDE)
+    for box in read:
+        paint.rectangle(tuple(box), fill=255)
     return flat
 
 

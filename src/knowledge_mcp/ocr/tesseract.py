@@ -69,8 +69,8 @@ _SURE_TURN = 2.0
 _CLEARLY = 1.5
 """A page that lies as it came is believed to lie right unless another way reads so many times as much."""
 _BLANK = 0.0004
-_LEAST_UNREAD = 0.005
-"""Share of a page's print in no word from which on it is read again, flat: on a full page about a word."""
+_LEAST_UNREAD = 0.001
+"""Share of a page's print in no word from which on it is looked for once more: on a full page a fifth of a word."""
 _OVER_RULES = 2
 """Words that lie over upright rules from which on it is."""
 _REMEMBERED = 16
@@ -281,21 +281,32 @@ class _Attempts:
     def measured(self, png: bytes) -> tuple[_Reading, dict[str, Any]]:
         """Return the best reading with what was measured of it (see `measure`).
 
-        Where print was left unread beside rules or on shaded ground, or words lie over rules, a flat picture is read as
-        well: the reading that has more counts, and the words of the other one where it has none.
+        Where words lie over rules, a flat picture is read as well: the reading that has more counts. Print that was
+        left unread on a page with rules or shaded ground is read by itself.
         """
         best = self.best(png)
         seen = self._measure(best)
-        rules = [tuple(rule) for rule in seen["rules"]]
-        over = sum(any(is_within(rule, word.box) for rule in rules) for word in best.words)
-        lost = seen["unread"] >= _LEAST_UNREAD and (bool(rules) or seen["shaded"])
-        if best.words and (lost or over >= _OVER_RULES):
-            flat: bytes = self._engine.picture("flatten", best.png, rules=rules)
-            again = self._attempt(replace(best, png=flat))
-            more, less = (again, best) if again.weight > best.weight else (best, again)
-            best = replace(best, words=with_missing(more.words, less.words))
-            seen = self._measure(best)
+        rules = seen["rules"]
+        if sum(any(is_within(rule, word.box) for rule in rules) for word in best.words) >= _OVER_RULES:
+            again = self._attempt(self._flat(best, rules))
+            best, seen = self._joined(best, again, seen)
+        if best.words and seen["unread"] >= _LEAST_UNREAD and (rules or seen["shaded"]):
+            again = self._attempt(self._flat(best, rules, [word.box for word in best.words]), _SCATTERED)
+            best, seen = self._joined(best, again, seen)
         return best, seen
+
+    def _flat(self, reading: _Reading, rules: Sequence[Box], read: Sequence[Box] = ()) -> _Reading:
+        flat: bytes = self._engine.picture("flatten", reading.png, rules=rules, read=read)
+        return replace(reading, png=flat, words=())
+
+    def _joined(self, one: _Reading, other: _Reading, seen: dict[str, Any]) -> tuple[_Reading, dict[str, Any]]:
+        """Return the better of two readings of one page with what only the other one has, and what is seen then."""
+        more, less = (other, one) if other.weight > one.weight else (one, other)
+        words = with_missing(more.words, less.words)
+        if words == one.words:
+            return one, seen
+        joined = replace(one, words=words)
+        return joined, self._measure(joined)
 
     def _measure(self, reading: _Reading) -> dict[str, Any]:
         boxes = [word.box for word in reading.words]
@@ -522,15 +533,15 @@ def _squares(ink: Any, size: int) -> Any:
     return runs[:, :-2] | runs[:, 1:-1] | runs[:, 2:]
 
 
-def flatten(path: str, *, rules: Sequence[Sequence[int]]) -> Iterator[bytes]:
-    """Yield the image as PNG with dark print on white paper everywhere, and without rules.
+def flatten(path: str, *, rules: Sequence[Box], read: Sequence[Box]) -> Iterator[bytes]:
+    """Yield the image as PNG with dark print on white paper everywhere, without rules and words that were read.
 
     Shaded areas are lightened, dark areas with light print inverted: the program takes either for pictures, and rules
     that touch letters for letters.
     """
     with _open(path) as image:
         dpi = image.info.get("dpi", (300, 300))
-        flat = flattened(image, rules)
+        flat = flattened(image, rules, read)
     printed = io.BytesIO()
     flat.save(printed, "PNG", compress_level=1, dpi=dpi)
     yield printed.getvalue()

@@ -15,12 +15,15 @@ from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.lines import around
 from knowledge_mcp.readers.pdf.recognised.words import FONT, Word, foot_of, is_heavy, size_of
 from knowledge_mcp.readers.pdf.ruled import drawn_of
+from knowledge_mcp.readers.shared.layout import is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem, VectorGraphics
 
 _BLANK = 0.6
 """Times the size of type up to which two words of a line are one text: blanks of justified lines may be wider."""
+_BLANK_OF_FIGURES = 0.4
+"""The same for two figures: columns of figures stand as close as a wide blank."""
 _SAME_SIZE = 0.15
 """Share by which the type of a cell, as measured by its letters, may be off that of the page."""
 _ABOVE, _BELOW = 0.95, 0.25
@@ -91,7 +94,8 @@ def _items(
         foot = foot_of(line, size)
         run: list[Word] = []
         for word in line:
-            beside = run and -_OVER * size <= word[2] - run[-1][4] <= _BLANK * size
+            blank = _BLANK if not (run and is_figures(run[-1][0]) and is_figures(word[0])) else _BLANK_OF_FIGURES
+            beside = run and -_OVER * size <= word[2] - run[-1][4] <= blank * size
             if run and not (beside and not _is_crossed(run[-1][4], word[2], word, upright)):
                 yield _item(run, foot, size, scale, usual), run
                 run = []
@@ -105,9 +109,9 @@ def _without_rules(word: Word, upright: Sequence[_Upright]) -> Word:
     text, edge = word[0], (word[5] - word[3]) / 2
     if not text.strip(_SIGNS):
         return ["" if _is_crossed(word[2], word[4], word, upright) else text, *word[1:]]
-    if text[0] == "|" and _is_crossed(word[2], word[2] + edge, word, upright):
+    if text[0] == "|" and _is_crossed(word[2] - edge, word[2] + edge, word, upright):
         text = text[1:]
-    if text[-1] == "|" and _is_crossed(word[4] - edge, word[4], word, upright):
+    if text[-1] == "|" and _is_crossed(word[4] - edge, word[4] + edge, word, upright):
         text = text[:-1]
     return [text, *word[1:]]
 
