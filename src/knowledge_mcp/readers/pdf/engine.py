@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
+from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on
 from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
+from knowledge_mcp.readers.pdf.flow.struck import take_struck
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
@@ -72,11 +74,12 @@ class TaggedHeading:
 
 @dataclass(frozen=True, slots=True)
 class ParsedBatch:
-    """Some pages one after the other, with the headings that tags name on them, and what nobody sees on them."""
+    """Some pages one after the other: the headings that tags name, what nobody sees, and comments on them."""
 
     pages: list[PageLayout]
     tagged: list[TaggedHeading]
     hidden: Counter[str]
+    comments: list[PageComment]
 
 
 def inspect(path: str, *, thorough: bool = True) -> Facts:
@@ -202,58 +205,76 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
-            hidden, layers = _as_printed(path, found, parser)
+            printed = _as_printed(path, found, parser)
             take_line_numbers(found)
             comments = strips.of(found)
             layouts = [lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page)) for page in found]
             for layout in layouts:
-                if layout.number in layers:
+                if layout.number in printed.layers:
                     layout.doubt = "; ".join(filter(None, (LAYER_UNCHECKED, layout.doubt)))
             tagged: list[TaggedHeading] = []
             for page in found:
                 for root in page.structure_tree.roots if page.structure_tree else []:
                     tagged.extend(_tagged(root, page.page_num))
-            yield ParsedBatch(layouts, tagged, hidden)
+            yield ParsedBatch(layouts, tagged, +printed.hidden, printed.comments)
     except ParseError as error:
         raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
 
 
-def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> tuple[Counter[str], set[int]]:
-    """Write pages as they are printed, and parse those again that hold text which nobody sees.
+@dataclass(slots=True)
+class _Printed:
+    """What is told of pages beside their text.
 
-    Returns:
-        How many characters nobody sees, by reason, and the pages whose text lies below the picture of a scan.
+    Attributes:
+        hidden: how many characters nobody sees, by reason.
+        layers: the pages whose text lies below the picture of a scan.
+        comments: what people put on the pages.
+        pictures: by the place of a page.
     """
+
+    hidden: Counter[str] = field(default_factory=Counter[str])
+    layers: set[int] = field(default_factory=set[int])
+    comments: list[PageComment] = field(default_factory=list[PageComment])
+    pictures: dict[int, list[Picture]] = field(default_factory=dict[int, list[Picture]])
+
+    def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
+        """Write a parsed page as it is printed, without what is struck out."""
+        comments, struck = comments_on(page, parsed.page_num)
+        self.comments += comments
+        with contextlib.closing(page.get_textpage()) as text:
+            write_as_printed(page, text, parsed, [each.box for each in hidden])
+            self.hidden[HiddenReason.STRUCK] += take_struck(page, text, parsed, struck)
+
+
+def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Printed:
+    """Write pages as they are printed, and parse those again that hold text which nobody sees."""
     import pypdfium2
 
-    counted: Counter[str] = Counter()
-    layers: set[int] = set()
-    pictures: dict[int, list[Picture]] = {}
+    printed = _Printed()
     document: Any
     with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
         _parse_again([index for index, parsed in enumerate(pages) if _is_tall(parsed)], pages, document, parser)
         again: dict[int, list[HiddenText]] = {}
         for index, parsed in enumerate(pages):
             with contextlib.closing(document[parsed.page_num - 1]) as page:
-                hidden, is_layer, pictures[index] = hidden_text(page, parsed)
-                layers.update({parsed.page_num} if is_layer else ())
+                hidden, is_layer, printed.pictures[index] = hidden_text(page, parsed)
+                printed.layers.update({parsed.page_num} if is_layer else ())
                 for each in hidden:
-                    counted[each.reason] += len("".join(each.text.split()))
+                    printed.hidden[each.reason] += len("".join(each.text.split()))
                 if any(is_parsed(each, parsed) for each in hidden):
                     take_out(page, hidden)
                     again[index] = hidden
                 else:
-                    counted[HiddenReason.STRUCK] += write_as_printed(page, parsed, [each.box for each in hidden])
+                    printed.write(page, parsed, hidden)
         _parse_again(list(again), pages, document, parser)
         for index, hidden in again.items():
             leave_out(pages[index], hidden)
             with contextlib.closing(document[pages[index].page_num - 1]) as shown:
-                boxes = [each.box for each in hidden]
-                counted[HiddenReason.STRUCK] += write_as_printed(shown, pages[index], boxes)
-        for index, signs in PictureSigns(pages, pictures).found():
+                printed.write(shown, pages[index], hidden)
+        for index, signs in PictureSigns(pages, printed.pictures).found():
             with contextlib.closing(document[pages[index].page_num - 1]) as shown:
                 put_signs(shown, pages[index], signs)
-    return +counted, layers
+    return printed
 
 
 def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any, parser: LiteParse) -> None:

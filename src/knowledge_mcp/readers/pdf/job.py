@@ -14,6 +14,7 @@ from typing import Any
 
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf import engine
+from knowledge_mcp.readers.pdf.annotations import PageComment, comment_warnings
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
@@ -34,6 +35,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
 from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
+from knowledge_mcp.readers.shared.hidden import listed_comments
 from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, unread_pictures
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -87,20 +89,24 @@ def read(
     pages: list[PageLayout] = []
     tagged: list[engine.TaggedHeading] = []
     hidden: Counter[str] = Counter()
+    comments: list[PageComment] = []
     yield {"progress": [0, facts.pages]}
     for batch in engine.pages(path, count=facts.pages):
         pages.extend(batch.pages)
         tagged.extend(batch.tagged)
         hidden += batch.hidden
+        comments += batch.comments
         yield {"progress": [len(pages), facts.pages]}
     if scans and (needed := pages_to_recognise(path, pages, force=scans == "all")):
         yield {"scans": [[number, reason] for number, reason in needed.items()]}
         return
     if hidden:
         yield {"hidden": dict(hidden)}
+    for warning in comment_warnings(comments):
+        yield {"warning": warning}
     taken = take_recognised(pages, recognised) if recognised else set[int]()
     outline, marked = (facts.outline, tagged) if use_outline else ([], [])
-    described = {"facts": facts.metadata, "labels": facts.labels}
+    described = {"facts": facts.metadata | listed_comments(map(str, comments)), "labels": facts.labels}
     yield from compose(path, pages, described, outline=outline, tagged=marked, taken=taken, unread=unread)
 
 

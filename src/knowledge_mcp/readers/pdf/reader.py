@@ -15,6 +15,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.scans.reader import SeeingReader
 from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
+from knowledge_mcp.readers.shared.hidden import COMMENTS
 from knowledge_mcp.readers.shared.isolation import inaccessible, refused, run_isolated, unreadable
 from knowledge_mcp.readers.shared.passwords import Passwords
 from knowledge_mcp.support.sandbox import Limits
@@ -25,7 +26,7 @@ _MARK = "knowledge_mcp.readers.pdf.rendering:mark"
 _DRAWING = Limits(seconds=120.0)
 """For one page: a drawing with a million strokes takes some seconds."""
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
-_KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords", COMMENTS: COMMENTS}
 
 
 class PdfReader(SeeingReader):
@@ -37,7 +38,7 @@ class PdfReader(SeeingReader):
         given: arguments of `SeeingReader`.
     """
 
-    label = "pdf-22"
+    label = "pdf-23"
     job = "knowledge_mcp.readers.pdf.job"
     renders = "knowledge_mcp.readers.pdf.rendering:render"
 

@@ -1,19 +1,28 @@
 """What every format shares in judging hidden text: invisible characters, colours that look alike, and counting.
 
+And how is told what is no text: changes that nobody has accepted, and comments.
+
 Of invisible characters, joiners stay where a script or an emoji needs them, one variation selector stays after a
 character that has variants, and the tags of the three flags that have them. All other characters of these kinds go.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 WHITE = "FFFFFF"
+COMMENTS = "comments"
+"""The name of what comments say, among the metadata of a document."""
+_LONGEST_COMMENTS, _LONGEST_COMMENT = 4000, 300
+"""Characters of all comments and of one that are kept: they are facts of the document, no text; a page of print each,
+and a sentence or two."""
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _NEAR = 8
 """Steps of 255 by which two colours may differ in each channel and still look the same."""
@@ -97,3 +106,11 @@ def unaccepted_changes(*, insertions: int = 0, deletions: int = 0, moves: int = 
     counts = ((insertions, "insertion"), (deletions, "deletion"), (moves, "move"))
     changes_in_words = ", ".join(how_many(count, what) for count, what in counts if count)
     return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."
+
+
+def listed_comments(lines: Iterable[str]) -> dict[str, str]:
+    """Give what comments say as metadata of a document, as much of it as is kept; empty without comments."""
+    said = [line if len(line) <= _LONGEST_COMMENT else f"{line[:_LONGEST_COMMENT]}…" for line in lines]
+    lengths = itertools.accumulate(len(line) + 3 for line in said)
+    kept = sum(length <= _LONGEST_COMMENTS for length in lengths)
+    return {COMMENTS: list_first(said, max(kept, 1), " | ")} if said else {}

@@ -13,7 +13,6 @@ import itertools
 import math
 import re
 import statistics
-from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +51,7 @@ _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class _Letter:
+class PrintedLetter:
     """One letter: its position in PDFium's text, and where it stands on the page, from the top left, in points."""
 
     at: int
@@ -64,36 +63,33 @@ class _Letter:
         return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
 
 
-def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ()) -> int:
+def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ()) -> None:
     """Write the items of a parsed page as they are printed, in place, and add those that are missing.
-
-    What is struck out is taken out; returns how many of its characters.
 
     Args:
         page: the same page, open, of PDFium.
+        text: its text.
         parsed: as the parser has it.
         hidden: places of what nobody sees, from the top left.
     """
-    with contextlib.closing(page.get_textpage()) as text:
-        printed = str(text.get_text_range())
-        ligatures = _ligatures_of(printed)
-        for item in parsed.text_items:
-            item.text = ligatures.spell(item.text) if ligatures else item.text
-            if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
-                item.text = _printed(page, text, item, ligatures) or item.text
-            elif is_rotated(item):
-                words = _printed(page, text, item, ligatures)  # the parser sets blanks into words that run down
-                item.text = words if letters_of(words) == letters_of(item.text) else item.text
-            elif _NAMELESS.fullmatch(item.text):
-                item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
-        counts = Counter(printed)
-        counts.subtract(Counter("".join(item.text for item in parsed.text_items)))
-        missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
-        if missing or ligatures:
-            _add(page, text, parsed, missing, ligatures, hidden)
-        _raise(page, text, printed, parsed)
-        _close_up(page, text, parsed)
-        return _take_struck(page, text, parsed)
+    printed = str(text.get_text_range())
+    ligatures = ligatures_of(printed)
+    for item in parsed.text_items:
+        item.text = ligatures.spell(item.text) if ligatures else item.text
+        if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
+            item.text = _printed(page, text, item, ligatures) or item.text
+        elif is_rotated(item):
+            words = _printed(page, text, item, ligatures)  # the parser sets blanks into words that run down
+            item.text = words if letters_of(words) == letters_of(item.text) else item.text
+        elif _NAMELESS.fullmatch(item.text):
+            item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
+    counts = Counter(printed)
+    counts.subtract(Counter("".join(item.text for item in parsed.text_items)))
+    missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
+    if missing or ligatures:
+        _add(page, text, parsed, missing, ligatures, hidden)
+    _raise(page, text, printed, parsed)
+    _close_up(page, text, parsed)
 
 
 class _Ligatures:
@@ -119,7 +115,7 @@ _TEX, _DVIPS = _Ligatures(0x0B), _Ligatures(0xAE)
 """By TeX's own encoding, and as dvips moves them out of the way of programs that take codes below 32 for blanks."""
 
 
-def _ligatures_of(printed: str) -> _Ligatures | None:
+def ligatures_of(printed: str) -> _Ligatures | None:
     """Find out by which codes a page prints ligatures; None where it prints none.
 
     Codes that other signs have too must give two words with "fi", by far the most frequent of the five.
@@ -132,9 +128,9 @@ def _ligatures_of(printed: str) -> _Ligatures | None:
 def _add(
     page: Any, text: Any, parsed: ParsedPage, missing: set[str], ligatures: _Ligatures | None, hidden: Sequence[_Box]
 ) -> None:
-    sheet = _Sheet(page, text, parsed.text_items, ligatures)
-    inside: dict[int, list[_Letter]] = {}
-    alone: list[_Letter] = []
+    sheet = LetterSheet(page, text, parsed.text_items, ligatures)
+    inside: dict[int, list[PrintedLetter]] = {}
+    alone: list[PrintedLetter] = []
     for letter in sheet.letters(missing):
         x, y = letter.middle
         if not (0 < x < parsed.width and 0 < y < parsed.height) or any(_is_in(letter, box) for box in hidden):
@@ -168,8 +164,8 @@ def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
     wide = [item for item in parsed.text_items if not is_rotated(item) and _is_wide(item.text)]
     if not wide:
         return
-    sheet = _Sheet(page, text, parsed.text_items, None)
-    rows: defaultdict[int, list[_Letter]] = defaultdict(list)
+    sheet = LetterSheet(page, text, parsed.text_items, None)
+    rows: defaultdict[int, list[PrintedLetter]] = defaultdict(list)
     for letter in sheet.printed():
         rows[round(letter.middle[1]) // _BAND].append(letter)
     for item in wide:
@@ -197,12 +193,12 @@ def _is_wide(text: str) -> bool:
 
 def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
     """Write digits that are set small and raised as such: 10³ must not read 103, nor "stop.¹ The" one sentence."""
-    sheet: _Sheet | None = None
+    sheet: LetterSheet | None = None
     for found in _DIGITS.finditer(printed):
         start, end = next(_raised_in(text, found.start(), found.end(), printed), (0, 0))
         if start == end or printed[end : end + 4].lstrip()[:1] in _FRACTION:
             continue
-        sheet = sheet or _Sheet(page, text, parsed.text_items, None)
+        sheet = sheet or LetterSheet(page, text, parsed.text_items, None)
         letter = sheet.letter(start)
         run = printed[start:end]
         before, after = _BEFORE.search(printed, max(start - _WORD, 0), start), _AFTER.match(printed, end)
@@ -222,7 +218,7 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
         beside = at - 1 if at and not printed[at - 1].isspace() else end
         if beside >= len(printed) or printed[beside].isspace():
             continue
-        size, usual = _size_of(text, at), _size_of(text, beside)
+        size, usual = size_of_letter(text, at), size_of_letter(text, beside)
         if size < _SMALL * usual and _base_of(text, at) > _base_of(text, beside) + _HIGH * usual:
             yield at, end
             return
@@ -234,7 +230,7 @@ def _base_of(text: Any, at: int) -> float:
     return y.value
 
 
-class _Sheet:
+class LetterSheet:
     """Know where the letters of a page are.
 
     Args:
@@ -257,7 +253,7 @@ class _Sheet:
         self._edges = [ctypes.c_double() for _ in range(4)]
         self._ligatures = ligatures.find("".join(map(self._sign, range(self._count)))) if ligatures else {}
 
-    def letters(self, names: set[str]) -> Iterator[_Letter]:
+    def letters(self, names: set[str]) -> Iterator[PrintedLetter]:
         """Find these letters and ligatures on the page, one that is printed twice at one place once."""
         seen: set[tuple[str, int, int]] = set()
         for at in range(self._count):
@@ -269,14 +265,14 @@ class _Sheet:
                 yield letter
             seen.add((letter.text, x, y))
 
-    def printed(self) -> Iterator[_Letter]:
+    def printed(self) -> Iterator[PrintedLetter]:
         """Yield all letters and signs that the file has, in its order, without the blanks that PDFium adds."""
         for at in range(self._count):
             letter = self.letter(at) if raw().FPDFText_IsGenerated(self._text, at) == 0 else None
             if letter is not None:
                 yield letter
 
-    def homes(self, letter: _Letter) -> list[int]:
+    def homes(self, letter: PrintedLetter) -> list[int]:
         """Tell in which of the boxes a letter stands."""
         nearby = self._bands.get(round(letter.middle[1]) // _BAND, ())
         found = [index for index in nearby if _is_in(letter, self._boxes[index])]
@@ -284,11 +280,11 @@ class _Sheet:
             return found
         return [index for index in found if index not in self._slanted]
 
-    def items(self, letters: Sequence[_Letter]) -> Iterator[TextItem]:
+    def items(self, letters: Sequence[PrintedLetter]) -> Iterator[TextItem]:
         """Make an item of each run of letters that follow one another, with the signs that stand close to it."""
         from liteparse.types import TextItem
 
-        runs: list[list[_Letter]] = []
+        runs: list[list[PrintedLetter]] = []
         for letter in letters:
             if runs and letter.at == runs[-1][-1].at + 1:
                 runs[-1].append(letter)
@@ -311,14 +307,14 @@ class _Sheet:
                 rotation=turn,
             )
 
-    def _signs(self, at: int, step: int) -> Iterator[_Letter]:
+    def _signs(self, at: int, step: int) -> Iterator[PrintedLetter]:
         """Find the signs beside a letter that are no letters, and that the parser has not either: "(", "−", "%"."""
         while letter := self.letter(at := at + step):
             if letter.text.isalnum() or letter.text.isspace() or not letter.text.isprintable() or self.homes(letter):
                 return
             yield letter
 
-    def letter(self, at: int) -> _Letter | None:
+    def letter(self, at: int) -> PrintedLetter | None:
         """Find one letter by its position in the page's text; None where it has no place."""
         pdfium = raw()
         if not 0 <= at < self._count or not pdfium.FPDFText_GetCharBox(self._text, at, *self._edges):
@@ -326,7 +322,7 @@ class _Sheet:
         left, right, bottom, top = (edge.value for edge in self._edges)
         corners = [from_page(self._page, self._size, x, y) for x, y in ((left, top), (right, bottom))]
         (x0, x1), (y0, y1) = (sorted(pair) for pair in zip(*corners, strict=True))
-        return _Letter(at, self._ligatures.get(at) or self._sign(at), (x0, y0, x1, y1))
+        return PrintedLetter(at, self._ligatures.get(at) or self._sign(at), (x0, y0, x1, y1))
 
     def _sign(self, at: int) -> str:
         return chr(raw().FPDFText_GetUnicode(self._text, at))
@@ -335,7 +331,7 @@ class _Sheet:
 def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
     """Return what a letter is set in: size in points, font, weight, and by how many degrees it is turned."""
     pdfium = raw()
-    size = _size_of(text, at)
+    size = size_of_letter(text, at)
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text, at, name, ctypes.sizeof(name), flags)
     turn = _angle_of(text, at)
@@ -346,7 +342,7 @@ def _angle_of(text: Any, at: int) -> float:
     return math.degrees(max(raw().FPDFText_GetCharAngle(text, at), 0.0))
 
 
-def _size_of(text: Any, at: int) -> float:
+def size_of_letter(text: Any, at: int) -> float:
     pdfium = raw()
     matrix = pdfium.FS_MATRIX()
     pdfium.FPDFText_GetMatrix(text, at, matrix)
@@ -361,7 +357,7 @@ def _box_of(item: TextItem) -> _Box:
     return item.x, item.y, item.x + item.width, item.y + item.height
 
 
-def _is_in(letter: _Letter, box: _Box) -> bool:
+def _is_in(letter: PrintedLetter, box: _Box) -> bool:
     x, y = letter.middle
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
@@ -373,63 +369,3 @@ def _printed(page: Any, text: Any, item: TextItem, ligatures: _Ligatures | None)
     right, bottom = item.x + item.width - along, item.y + item.height - across
     words = text_in(page, text, item.x + along, item.y + across, right, bottom)
     return " ".join((ligatures.spell(words) if ligatures else words).split())
-
-
-# ---- words that a line strikes out: whoever reads the page takes them for deleted ---------------------------------
-
-_MIDDLE = (0.35, 0.72)
-"""Shares of an item's height between which a line strikes its letters out; below it underlines them."""
-_THIN = 1.5
-"""Points up to which a filled area is a line."""
-_OVER = 2.0
-"""Points by which a line may reach beyond the words: rules of tables and axes reach further."""
-_CROSSED = 0.1
-"""Share of the height within which letters are crossed: those above and below a fraction's line are not."""
-_ONE_LINE = 1.7
-"""Times its size that an item of one line is high at most; a fraction is higher."""
-_MOST_LINES = 400
-"""Level lines of a page from which on it is a drawing."""
-
-
-def _take_struck(page: Any, text: Any, parsed: ParsedPage) -> int:
-    """Take struck words out of the items of a parsed page; returns how many characters that are not blank went.
-
-    Args:
-        page: the same page, open, of PDFium.
-        text: its text.
-        parsed: as the parser has it.
-    """
-    lines = sorted(_level_lines(parsed))
-    heights = [height for height, *_ in lines]
-    count = 0
-    for item in parsed.text_items if 0 < len(lines) <= _MOST_LINES else ():
-        top, bottom = (item.y + share * item.height for share in _MIDDLE)
-        for height, start, end in lines[bisect_right(heights, top) : bisect_left(heights, bottom)]:
-            within = item.x - _OVER <= start and end <= item.x + item.width + _OVER
-            if within and not is_rotated(item) and item.height < _ONE_LINE * size_of(item):
-                band = _CROSSED * item.height
-                words = " ".join(text_in(page, text, start + 0.5, height - band, end - 0.5, height + band).split())
-                if words in item.text and any(map(str.isalnum, words)):
-                    item.text = " ".join(_without_struck(item, words, start).split())
-                    count += len("".join(words.split()))
-    parsed.text_items = [item for item in parsed.text_items if item.text.strip()] if count else parsed.text_items
-    return count
-
-
-def _level_lines(parsed: ParsedPage) -> Iterator[tuple[float, float, float]]:
-    graphics = parsed.vector_graphics
-    for line in graphics.lines if graphics is not None else ():
-        if abs(line.y1 - line.y2) < 1:
-            yield (line.y1 + line.y2) / 2, min(line.x1, line.x2), max(line.x1, line.x2)
-    for shape in graphics.shapes if graphics is not None else ():
-        x, y, width, height = shape.bbox
-        if shape.fill and not shape.has_curve and height <= _THIN < width:
-            yield y + height / 2, x, x + width
-
-
-def _without_struck(item: TextItem, words: str, start: float) -> str:
-    """Cut the words out where they stand nearest to where the line begins."""
-    near = (start - item.x) / max(item.width, 1.0) * len(item.text)
-    places = [at for at in range(len(item.text)) if item.text.startswith(words, at)]
-    at = min(places, key=lambda place: abs(place - near))
-    return f"{item.text[:at]} {item.text[at + len(words) :]}"

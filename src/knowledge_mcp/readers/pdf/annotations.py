@@ -1,0 +1,148 @@
+"""Comments that people put on the pages of a PDF: notes, marks, strike-outs, stamps. They are no text of the document.
+
+What a comment strikes out is deleted for whoever sees the page, and what it adds stands nowhere in the text; so all of
+them are told, with their words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
+from knowledge_mcp.support.wording import how_many, list_first
+
+_DRAWN = (4, 5, 6, 7, 8, 15)
+_STRIKE_OUT, _STAMP = 12, 13
+_KINDS = {
+    1: "note",
+    3: "text box",
+    **dict.fromkeys(_DRAWN, "drawing"),
+    9: "highlight",
+    10: "underline",
+    11: "underline",
+    _STRIKE_OUT: "strike-out",
+    _STAMP: "stamp",
+    14: "insertion",
+    17: "attached file",
+    28: "mark for redaction",
+}
+"""Annotations that people make, by PDFium's numbers; links, fields of forms, films and the like are none."""
+_UNSEEN = 2 | 32
+"""Flags of an annotation that nobody sees: hidden, and without a view."""
+_REFUSED = ("Rejected", "Cancelled")
+"""What a reviewer sets a comment to that does not hold."""
+_MOST = 5000
+"""Annotations of a page that are looked at: an index page has some hundred links."""
+_MARKED, _STAMPED = 60, 100
+"""Characters of marked words that are told with a comment, enough to find them, and of what a stamp says."""
+_MOST_PAGES, _MOST_STAMPS = 10, 3
+"""Pages that are named in a warning, and stamps that have one of their own: most stamp each page alike."""
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PageComment:
+    """One comment on a page.
+
+    Attributes:
+        page: counted from 1.
+        kind: what it is called.
+        author: who made it, empty where the file does not say.
+        marked: the words that it marks, empty for one that marks none.
+        words: what it says.
+    """
+
+    page: int
+    kind: str
+    author: str
+    marked: str
+    words: str
+
+    def __str__(self) -> str:
+        """Tell it in a line: "page 3, J. Doe, strike-out of “24 V”: not any more"."""
+        what = f"{self.kind} of “{self.marked}”" if self.marked else self.kind
+        line = ", ".join(filter(None, (f"page {self.page}", self.author, what)))
+        return f"{line}: {self.words}" if self.words else line
+
+
+def comments_on(page: Any, number: int) -> tuple[list[PageComment], list[Box]]:
+    """List the comments on an open page of PDFium, and the places that they strike out, in points from the top left."""
+    pdfium = raw()
+    found: list[PageComment] = []
+    struck: dict[int, list[Box]] = {}
+    refused: set[int] = set()
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MOST)):
+        one = pdfium.FPDFPage_GetAnnot(page.raw, index)
+        kind = pdfium.FPDFAnnot_GetSubtype(one) if one else 0
+        if kind in _KINDS and not pdfium.FPDFAnnot_GetFlags(one) & _UNSEEN:
+            if state := _value(one, "State"):  # said of another comment
+                refused.update({_answered(page, one)} if state in _REFUSED else ())
+            else:
+                places = [*_places(page, one)]
+                words = _value(one, "Contents") or (_value(one, "Name") if kind == _STAMP else "")
+                found.append(PageComment(number, _KINDS[kind], _value(one, "T"), _marked(page, places), words))
+                struck[index] = places if kind == _STRIKE_OUT else []
+        if one:
+            pdfium.FPDFPage_CloseAnnot(one)
+    return found, [place for index, places in struck.items() if index not in refused for place in places]
+
+
+def comment_warnings(comments: Sequence[PageComment]) -> Iterator[str]:
+    """Say which comments there are, and what stamps say."""
+    if not comments:
+        return
+    counts = Counter(each.kind for each in comments)
+    what = ", ".join(how_many(count, kind, "marks for redaction" if " for " in kind else "") for kind, count in counts.items())
+    pages = list_first([str(number) for number in sorted({each.page for each in comments})], _MOST_PAGES)
+    yield f"Comments on pages are no part of the text ({what}; page {pages}): they are in its metadata."
+    stamps = [each for each in comments if each.kind == _KINDS[_STAMP] and each.words]
+    for stamp in stamps[:_MOST_STAMPS]:
+        yield f"A stamp on page {stamp.page} says: {stamp.words[:_STAMPED]}"
+
+
+def _value(one: Any, key: str) -> str:
+    """Return a text of an annotation on one line, empty where it has none."""
+    pdfium, name = raw(), key.encode()
+    length = pdfium.FPDFAnnot_GetStringValue(one, name, None, 0)
+    buffer = (ctypes.c_ushort * max(length // 2, 1))()
+    pdfium.FPDFAnnot_GetStringValue(one, name, buffer, length)
+    return " ".join(bytes(buffer).decode("utf-16-le", errors="ignore").partition("\0")[0].split())
+
+
+def _answered(page: Any, one: Any) -> int:
+    """Return which annotation of a page another one answers, -1 for none."""
+    pdfium = raw()
+    other = pdfium.FPDFAnnot_GetLinkedAnnot(one, b"IRT")
+    if not other:
+        return -1
+    index = int(pdfium.FPDFPage_GetAnnotIndex(page.raw, other))
+    pdfium.FPDFPage_CloseAnnot(other)
+    return index
+
+
+def _places(page: Any, one: Any) -> Iterator[Box]:
+    """Yield where an annotation marks words, a box for each line of them."""
+    pdfium, size = raw(), page.get_size()
+    points = pdfium.FS_QUADPOINTSF()
+    for index in range(pdfium.FPDFAnnot_CountAttachmentPoints(one)):
+        if pdfium.FPDFAnnot_GetAttachmentPoints(one, index, points):
+            corners = [
+                from_page(page, size, getattr(points, f"x{corner}"), getattr(points, f"y{corner}"))
+                for corner in (1, 2, 3, 4)
+            ]
+            (left, *_, right), (top, *_, bottom) = (sorted(values) for values in zip(*corners, strict=True))
+            yield left, top, right, bottom
+
+
+def _marked(page: Any, places: Sequence[Box]) -> str:
+    if not places:
+        return ""
+    with contextlib.closing(page.get_textpage()) as text:
+        words = " ".join(" ".join(text_in(page, text, *place).split()) for place in places)
+    return words if len(words) <= _MARKED else f"{words[:_MARKED]}…"

@@ -1,0 +1,162 @@
+"""Words of a page that a line or a comment strikes out: whoever reads the page takes them for deleted.
+
+A redline of a standard prints what went with a line through it, beside what came. Each letter is judged by where the
+line passes it: a line below is an underline, one above and below letters is that of a fraction.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of, size_of_letter
+from knowledge_mcp.readers.pdf.geometry import from_page, raw
+from knowledge_mcp.readers.pdf.lines import is_rotated
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage, TextItem
+
+_CROSSED = (0.1, 0.5)
+"""Shares of the size of print above the line that letters stand on, between which a line strikes them out: word
+processors draw it at 0.22 to 0.36, and a small letter is 0.5 high."""
+_REACH = (-0.3, 0.95)
+"""Shares of the size between which letters and signs reach below and above the line that they stand on."""
+_HOME = 0.25
+"""Share of the size by which the middle of a line of text is above the line that it stands on; a comma's is not."""
+_OVER = 0.6
+"""Share of the size by which a line may reach beyond its words, for a blank: rules of tables and axes reach further."""
+_THICK, _THIN = 0.2, 3.0
+"""Share of the size that a line may be thick, and points of a filled area that is one: more is a marker's band."""
+_MOST_LINES = 2000
+"""Level lines of a page from which on it is a drawing; a page on which each word is struck out has some hundred."""
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom, in points from the top left of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    height: float
+    start: float
+    end: float
+    thick: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """A letter as it is set: its sign, the middle of its width and its edges, what it stands on, and its size."""
+
+    text: str
+    middle: float
+    left: float
+    right: float
+    foot: float
+    size: float
+
+
+def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] = ()) -> int:
+    """Take struck words out of the items of a parsed page; returns how many characters that are not blank went.
+
+    Args:
+        page: the same page, open, of PDFium.
+        text: its text.
+        parsed: as the parser has it.
+        marked: places that comments strike out.
+    """
+    rules = sorted(_rules(parsed), key=lambda rule: rule.height)
+    crossing = [*_crossing(rules, parsed.text_items)] if len(rules) <= _MOST_LINES else []
+    if not crossing and not marked:
+        return 0
+    letters = [*_letters(page, text)]
+    struck = [letter for letter in letters if any(_is_home(letter, box) for box in marked)]
+    for rule in crossing:
+        struck += _struck_by(rule, letters)
+    gone = set(map(id, struck))
+    count = 0
+    for item in parsed.text_items if gone else ():
+        box = (item.x, item.y, item.x + item.width, item.y + item.height)
+        inside = [letter for letter in letters if _is_home(letter, box)]
+        if not is_rotated(item) and any(id(letter) in gone for letter in inside):
+            count += _cut(item, inside, gone)
+    parsed.text_items = [item for item in parsed.text_items if item.text.strip()] if count else parsed.text_items
+    return count
+
+
+def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
+    graphics = parsed.vector_graphics
+    for line in graphics.lines if graphics is not None else ():
+        if abs(line.y1 - line.y2) < 1:
+            left, right = sorted((line.x1, line.x2))
+            yield _Rule((line.y1 + line.y2) / 2, left, right, line.stroke_width or 0.0)
+    for shape in graphics.shapes if graphics is not None else ():
+        x, y, width, height = shape.bbox
+        if shape.fill and not shape.has_curve and height <= _THIN < width:
+            yield _Rule(y + height / 2, x, x + width, height)
+
+
+def _crossing(rules: Sequence[_Rule], items: Sequence[TextItem]) -> Iterator[_Rule]:
+    """Give the rules that pass through the box of an item: few pages have any, and letters are not looked at before."""
+    heights = [rule.height for rule in rules]
+    found: set[int] = set()
+    for item in items:
+        places = range(bisect_right(heights, item.y), bisect_left(heights, item.y + item.height))
+        found.update(at for at in places if rules[at].start < item.x + item.width and rules[at].end > item.x)
+    return (rules[at] for at in sorted(found))
+
+
+def _letters(page: Any, text: Any) -> Iterator[_Set]:
+    """Give the letters and signs of a page, but blanks, in the order of its file."""
+    sheet = LetterSheet(page, text, (), ligatures_of(str(text.get_text_range())))
+    size, across, up = page.get_size(), ctypes.c_double(), ctypes.c_double()
+    for letter in sheet.printed():
+        measured = size_of_letter(text, letter.at)
+        if letter.text.isspace() or not measured or not raw().FPDFText_GetCharOrigin(text, letter.at, across, up):
+            continue
+        _, foot = from_page(page, size, across.value, up.value)
+        left, _, right, _ = letter.box
+        yield _Set(letter.text, letter.middle[0], left, right, foot, measured)
+
+
+def _is_home(letter: _Set, box: Box) -> bool:
+    return box[0] <= letter.middle <= box[2] and box[1] <= letter.foot - _HOME * letter.size <= box[3]
+
+
+def _struck_by(rule: _Rule, letters: Sequence[_Set]) -> list[_Set]:
+    """List the letters that a rule strikes out, all that stand in its way; none where it is another rule."""
+    way = [each for each in letters if rule.start <= each.middle <= rule.end and _is_between(each, rule, _REACH)]
+    crossed = [each for each in way if _is_between(each, rule, _CROSSED) and rule.thick <= _THICK * each.size]
+    if 2 * len(crossed) <= len(way):
+        return []
+    left, right = min(each.left for each in way), max(each.right for each in way)
+    over = _OVER * max(each.size for each in way)
+    return way if left - over <= rule.start and rule.end <= right + over else []
+
+
+def _is_between(letter: _Set, rule: _Rule, shares: tuple[float, float]) -> bool:
+    low, high = shares
+    return low * letter.size <= letter.foot - rule.height <= high * letter.size
+
+
+def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
+    """Cut struck letters out of an item, whose place is then that of the others; returns how many went."""
+    signs = [at for at, sign in enumerate(item.text) if not sign.isspace()]
+    printed = [(sign, letter) for letter in letters for sign in unicodedata.normalize("NFKC", letter.text)]
+    written = [unicodedata.normalize("NFKC", item.text[at]) for at in signs]
+    matcher = SequenceMatcher(None, written, [sign for sign, _ in printed], autojunk=False)
+    cut = {
+        signs[match.a + step]
+        for match in matcher.get_matching_blocks()
+        for step in range(match.size)
+        if id(printed[match.b + step][1]) in gone
+    }
+    item.text = " ".join("".join(sign for at, sign in enumerate(item.text) if at not in cut).split())
+    left = [letter for letter in letters if id(letter) not in gone]
+    if left:
+        start, end = min(letter.left for letter in left), max(letter.right for letter in left)
+        item.x, item.width = start, end - start
+    return len(cut)
