@@ -113,6 +113,7 @@ class Geometry:
     def __init__(self, pages: Sequence[PageLayout]) -> None:
         steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
         self._right: dict[tuple[int, int], float] = {}
+        self._struck = {page.number: page.struck for page in pages if page.struck}
         for page in pages:
             lines = [line for line in page.lines if not line.rotated]
             for line in lines:
@@ -145,7 +146,8 @@ class Geometry:
             return _sentence_goes_on(text, line) and abs(line.size - previous.size) < 0.6
         if abs(line.y0 - previous.y0) < 0.4 * line.size:
             return line.x0 > previous.x0
-        if line.y0 - previous.y0 > 1.28 * self._pitch_of(previous) or line.x0 > previous.x1:
+        step = line.y0 - previous.y0 - self._struck_between(previous, line)
+        if step > 1.28 * self._pitch_of(previous) or line.x0 > previous.x1:
             return False
         if abs(line.size - previous.size) > 1.2 or (line.bold != previous.bold and self._is_short(previous)):
             return False
@@ -153,6 +155,16 @@ class Geometry:
 
     def _pitch_of(self, line: Line) -> float:
         return self._pitch.get(line.size, 1.25 * line.size)
+
+    def _struck_between(self, previous: Line, line: Line) -> float:
+        """Measure the lines that were struck out between two others of one column."""
+        left, right = min(previous.x0, line.x0), max(previous.x1, line.x1)
+        rows = {
+            round(box[1] / line.size)
+            for box in self._struck.get(line.page, ())
+            if previous.y0 < box[1] < line.y0 and box[0] < right and box[2] > left
+        }
+        return len(rows) * self._pitch_of(previous)
 
     def _paragraph_ends(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
         ended = _ends(text)

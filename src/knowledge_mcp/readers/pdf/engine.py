@@ -18,9 +18,9 @@ from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on
 from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
-from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
+from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
-from knowledge_mcp.readers.pdf.flow.struck import take_struck
+from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
@@ -206,10 +206,12 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
             printed = _as_printed(path, found, parser)
+            take_change_bars(found)
             take_line_numbers(found)
             comments = strips.of(found)
             layouts = [lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page)) for page in found]
             for layout in layouts:
+                layout.struck = tuple(printed.struck.get(layout.number, ()))
                 if layout.number in printed.layers:
                     layout.doubt = "; ".join(filter(None, (LAYER_UNCHECKED, layout.doubt)))
             tagged: list[TaggedHeading] = []
@@ -230,20 +232,23 @@ class _Printed:
         layers: the pages whose text lies below the picture of a scan.
         comments: what people put on the pages.
         pictures: by the place of a page.
+        struck: by page, where whole lines were struck out.
     """
 
     hidden: Counter[str] = field(default_factory=Counter[str])
     layers: set[int] = field(default_factory=set[int])
     comments: list[PageComment] = field(default_factory=list[PageComment])
     pictures: dict[int, list[Picture]] = field(default_factory=dict[int, list[Picture]])
+    struck: dict[int, list[Box]] = field(default_factory=dict[int, list[Box]])
 
     def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
         """Write a parsed page as it is printed, without what is struck out."""
-        comments, struck = comments_on(page, parsed.page_num)
+        comments, places = comments_on(page, parsed.page_num)
         self.comments += comments
         with contextlib.closing(page.get_textpage()) as text:
             write_as_printed(page, text, parsed, [each.box for each in hidden])
-            self.hidden[HiddenReason.STRUCK] += take_struck(page, text, parsed, struck)
+            count, self.struck[parsed.page_num] = take_struck(page, text, parsed, places)
+            self.hidden[HiddenReason.STRUCK] += count
 
 
 def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Printed:

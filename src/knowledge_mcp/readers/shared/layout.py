@@ -159,7 +159,7 @@ class PageLayout:
 
     `heads` are the upper edges of the running lines at its top that were taken out. `strip` is the place, in points
     from the left, of the free strip between clauses and the comments to their right, `between` that of the one between
-    two languages; 0 where there is none.
+    two languages; 0 where there is none. `struck` are the boxes of lines that were struck out and are left out.
     """
 
     number: int
@@ -170,6 +170,7 @@ class PageLayout:
     heads: tuple[float, ...] = ()
     strip: float = 0.0
     between: float = 0.0
+    struck: tuple[tuple[float, float, float, float], ...] = ()
 
     @property
     def lines(self) -> list[Line]:

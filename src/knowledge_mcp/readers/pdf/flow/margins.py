@@ -1,4 +1,4 @@
-"""Numbers of lines that drafts print in the margin: they are no words of the text beside them."""
+"""What stands in the margin and is no word of the text beside it: numbers of lines, and bars that mark changes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _SPARSE = (5, 10)
 _NUMBER = re.compile(r"\s*(?P<number>\d{1,6})(?:\s+(?P<rest>\S.*)|\s*)", re.DOTALL)
 """A number alone, or with the words of its line, which the parser joins to it where they stand close."""
 
+_BAR = re.compile(r"[|¦│┃❘❙❚▌▍▎▏ ]{1,200}")
+"""A bar, or several that the parser joined."""
+
 _Numbers = list[tuple["TextItem", re.Match[str]]]
 
 
@@ -42,6 +45,19 @@ def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
             if match["rest"]:
                 before = item.width * match.start("rest") / len(item.text)
                 item.x, item.width, item.text = item.x + before, item.width - before, match["rest"]
+
+
+def take_change_bars(pages: Sequence[ParsedPage]) -> None:
+    """Take bars that are set as signs to the left or right of all text out of pages; a table of signs has some inside."""
+    for page in pages:
+        bars = [item for item in page.text_items if _BAR.fullmatch(item.text)]
+        rest = [item for item in page.text_items if item.text.strip() and not _BAR.fullmatch(item.text)]
+        if not bars or not rest:
+            continue
+        left, right = min(item.x for item in rest), max(item.x + item.width for item in rest)
+        if all(item.x + item.width <= left or item.x >= right for item in bars):
+            gone = set(map(id, bars))
+            page.text_items = [item for item in page.text_items if id(item) not in gone]
 
 
 def _line_numbers(items: Sequence[TextItem], fewest: int = _FEWEST) -> _Numbers:

@@ -32,6 +32,9 @@ _OVER = 0.6
 """Share of the size by which a line may reach beyond its words, for a blank: rules of tables and axes reach further."""
 _THICK, _THIN = 0.2, 3.0
 """Share of the size that a line may be thick, and points of a filled area that is one: more is a marker's band."""
+_BLANK, _LEVEL = 0.5, 0.3
+"""Shares of the height of an item by which another one is apart from it at most, to the side and in height, that goes
+on with its words: more than a blank; cells of tables are further apart."""
 _MOST_LINES = 2000
 """Level lines of a page from which on it is a drawing; a page on which each word is struck out has some hundred."""
 
@@ -59,8 +62,13 @@ class _Set:
     size: float
 
 
-def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] = ()) -> int:
-    """Take struck words out of the items of a parsed page; returns how many characters that are not blank went.
+def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] = ()) -> tuple[int, list[Box]]:
+    """Take struck words out of the items of a parsed page.
+
+    An item that is left of a line reaches as far as the line did: words beside struck ones begin no paragraph.
+
+    Returns:
+        How many characters that are not blank went, and where whole lines did.
 
     Args:
         page: the same page, open, of PDFium.
@@ -71,20 +79,23 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
     rules = sorted(_rules(parsed), key=lambda rule: rule.height)
     crossing = [*_crossing(rules, parsed.text_items)] if len(rules) <= _MOST_LINES else []
     if not crossing and not marked:
-        return 0
+        return 0, []
     letters = [*_letters(page, text)]
     struck = [letter for letter in letters if any(_is_home(letter, box) for box in marked)]
     for rule in crossing:
         struck += _struck_by(rule, letters)
     gone = set(map(id, struck))
     count = 0
+    empty: list[TextItem] = []
     for item in parsed.text_items if gone else ():
-        box = (item.x, item.y, item.x + item.width, item.y + item.height)
-        inside = [letter for letter in letters if _is_home(letter, box)]
+        inside = [letter for letter in letters if _is_home(letter, _box_of(item))]
         if not is_rotated(item) and any(id(letter) in gone for letter in inside):
             count += _cut(item, inside, gone)
-    parsed.text_items = [item for item in parsed.text_items if item.text.strip()] if count else parsed.text_items
-    return count
+            empty += [] if item.text else [item]
+    if not empty:
+        return count, []
+    parsed.text_items = [item for item in parsed.text_items if item.text]
+    return count, [_box_of(item) for item in empty if not _taken_over(item, parsed.text_items)]
 
 
 def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
@@ -143,7 +154,7 @@ def _is_between(letter: _Set, rule: _Rule, shares: tuple[float, float]) -> bool:
 
 
 def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
-    """Cut struck letters out of an item, whose place is then that of the others; returns how many went."""
+    """Cut struck letters out of an item; returns how many went."""
     signs = [at for at, sign in enumerate(item.text) if not sign.isspace()]
     printed = [(sign, letter) for letter in letters for sign in unicodedata.normalize("NFKC", letter.text)]
     written = [unicodedata.normalize("NFKC", item.text[at]) for at in signs]
@@ -155,8 +166,20 @@ def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
         if id(printed[match.b + step][1]) in gone
     }
     item.text = " ".join("".join(sign for at, sign in enumerate(item.text) if at not in cut).split())
-    left = [letter for letter in letters if id(letter) not in gone]
-    if left:
-        start, end = min(letter.left for letter in left), max(letter.right for letter in left)
-        item.x, item.width = start, end - start
     return len(cut)
+
+
+def _taken_over(item: TextItem, items: Sequence[TextItem]) -> bool:
+    """Let the item beside one that is empty reach over its place; False where there is none on its line."""
+    near = _BLANK * item.height
+    for other in items:
+        level = abs(other.y + other.height / 2 - item.y - item.height / 2) < _LEVEL * item.height
+        start, end = min(other.x, item.x), max(other.x + other.width, item.x + item.width)
+        if level and end - start < other.width + item.width + near:
+            other.x, other.width = start, end - start
+            return True
+    return False
+
+
+def _box_of(item: TextItem) -> Box:
+    return item.x, item.y, item.x + item.width, item.y + item.height
