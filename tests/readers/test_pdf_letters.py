@@ -32,8 +32,8 @@ def texts(document: Document) -> list[str]:
 
 
 @pytest.fixture
-def page() -> Iterator[tuple[Any, ParsedPage]]:
-    """A page of three lines, open, and as the parser has it."""
+def page() -> Iterator[tuple[Any, Any, ParsedPage]]:
+    """A page of three lines, open, its text, and as the parser has it."""
     pages = sheet()
     pages.line("It is subject to additional constraints.", size=_SIZE)
     pages.line("The format must match that of the base.", size=_SIZE)
@@ -41,8 +41,12 @@ def page() -> Iterator[tuple[Any, ParsedPage]]:
     written = pages.done()
     parsed = LiteParse(ocr_enabled=False, extract_text_metadata=True, quiet=True).parse(written).pages[0]
     document: Any = pypdfium2.PdfDocument(written)
-    with contextlib.closing(document), contextlib.closing(document[0]) as opened:
-        yield opened, parsed
+    with (
+        contextlib.closing(document),
+        contextlib.closing(document[0]) as opened,
+        contextlib.closing(opened.get_textpage()) as text,
+    ):
+        yield opened, text, parsed
 
 
 def test_a_lone_number_at_the_foot_of_a_page_is_kept() -> None:
@@ -73,19 +77,19 @@ def test_page_numbers_are_still_no_text() -> None:
     assert not [text for text in texts(read(pages)) if text.isdigit()]
 
 
-def test_letters_that_the_parser_took_out_of_a_word_come_back(page: tuple[Any, ParsedPage]) -> None:
-    opened, parsed = page
+def test_letters_that_the_parser_took_out_of_a_word_come_back(page: tuple[Any, Any, ParsedPage]) -> None:
+    opened, text, parsed = page
     parsed.text_items[0].text = "It is subject to addi ional constraints."
-    write_as_printed(opened, parsed)
+    write_as_printed(opened, text, parsed)
     assert [item.text for item in parsed.text_items] == [
         "It is subject to additional constraints.", "The format must match that of the base.", SENTENCE,
     ]  # fmt: skip
 
 
-def test_words_that_the_parser_left_out_come_back_where_they_stand(page: tuple[Any, ParsedPage]) -> None:
-    opened, parsed = page
+def test_words_that_the_parser_left_out_come_back_where_they_stand(page: tuple[Any, Any, ParsedPage]) -> None:
+    opened, text, parsed = page
     gone = parsed.text_items.pop(1)
-    write_as_printed(opened, parsed)
+    write_as_printed(opened, text, parsed)
     back = sorted(parsed.text_items[2:], key=lambda item: item.x)
     assert [item.text for item in back] == gone.text.split()
     assert all(gone.y - 2 < item.y and item.y + item.height < gone.y + gone.height + 2 for item in back)
@@ -94,18 +98,18 @@ def test_words_that_the_parser_left_out_come_back_where_they_stand(page: tuple[A
     assert back[0].font_height == pytest.approx(_SIZE)
 
 
-def test_what_nobody_sees_does_not_come_back(page: tuple[Any, ParsedPage]) -> None:
-    opened, parsed = page
+def test_what_nobody_sees_does_not_come_back(page: tuple[Any, Any, ParsedPage]) -> None:
+    opened, text, parsed = page
     gone = parsed.text_items.pop(1)
     hidden = (gone.x - 1, gone.y - 1, gone.x + gone.width + 1, gone.y + gone.height + 1)
-    write_as_printed(opened, parsed, [hidden])
+    write_as_printed(opened, text, parsed, [hidden])
     assert [item.text for item in parsed.text_items] == ["It is subject to additional constraints.", SENTENCE]
 
 
-def test_a_sign_without_a_name_keeps_its_place(page: tuple[Any, ParsedPage]) -> None:
-    opened, parsed = page
+def test_a_sign_without_a_name_keeps_its_place(page: tuple[Any, Any, ParsedPage]) -> None:
+    opened, text, parsed = page
     parsed.text_items.append(replace(parsed.text_items[2], text="\x08", x=540.0, width=9.0))
-    write_as_printed(opened, parsed)
+    write_as_printed(opened, text, parsed)
     assert parsed.text_items[3].text == "\uf008"
 
 

@@ -15,6 +15,8 @@ from knowledge_mcp.readers.shared.richtext import RichText
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _MAX_NESTING = 50
+_COUNTED = frozenset({"AUTONUM", "AUTONUMLGL", "AUTONUMOUT", "LISTNUM"})
+"""Fields whose numbers Word counts anew whenever it opens the file, by the headings and lists around them."""
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class Fields:
         self._open: list[_Field] = []
         self._sequences: dict[str, int] = {}
         self.saw_page_reference = False
+        self.numbers_unread = 0
 
     @property
     def hides_text(self) -> bool:
@@ -43,12 +46,12 @@ class Fields:
         """Tell whether the result of a table of contents or an index is open."""
         return any(_words(each.instruction)[:1] in (["TOC"], ["INDEX"]) for each in self._open)
 
-    def begin_paragraph(self) -> None:
-        """Start a paragraph: results go on from the last one, instructions never do (that is a damaged field)."""
+    def begin_paragraph(self, start: int = 0) -> None:
+        """Start a paragraph, or its part from a place on: results go on, instructions never do (a damaged field)."""
         self._open = [each for each in self._open if each.in_result]
         self.saw_page_reference = False
         for each in self._open:
-            each.start = 0
+            each.start = start
 
     def forget(self) -> None:
         """Drop all open fields; a heading cannot stand inside one."""
@@ -102,6 +105,7 @@ class Fields:
             return _symbol(words)
         if name == "EQ":
             return f" {_equation(rest)} "
+        self.numbers_unread += name in _COUNTED
         if name in {"FORMDROPDOWN", "FORMCHECKBOX"} and field.form is not None:
             return _form_value(field.form)
         return ""

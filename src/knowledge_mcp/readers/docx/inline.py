@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import HiddenReason, ReferenceKind
@@ -79,16 +79,6 @@ class Paragraph:
     unknown_symbols: int = 0
     signs_unread: int = 0
 
-    def follow(self, earlier: Paragraph) -> None:
-        """Take up what an earlier paragraph says, whose end was taken out."""
-        earlier.text.extend(self.text)
-        self.text = earlier.text
-        for name in ("bookmarks", "notes", "boxes", "pictures", "drawn", "figures"):
-            getattr(self, name)[:0] = getattr(earlier, name)
-        self.unknown_symbols += earlier.unknown_symbols
-        self.signs_unread += earlier.signs_unread
-        self.bold += earlier.bold
-
 
 def visible_children(element: Element) -> list[Element]:
     """List what a reader sees of an element's children; of an alternative only the first choice, else the fallback."""
@@ -97,6 +87,38 @@ def visible_children(element: Element) -> list[Element]:
         found = choice if choice is not None else child(element, "Fallback")
         return list(found) if found is not None else []
     return [part for part in element if local_name(part) not in _SKIPPED]
+
+
+def has_no_end(paragraph: Element) -> bool:
+    """Tell whether a tracked change deletes the end of a paragraph: it and the next are one."""
+    mark = child(paragraph, "pPr", "rPr")
+    return child(mark, "del") is not None or child(mark, "moveFrom") is not None
+
+
+def paragraphs_of(parts: Iterable[Element]) -> Iterator[list[Element]]:
+    """Group the paragraphs and tables of a cell or a note: those that are one paragraph together, a table alone."""
+    group: list[Element] = []
+    for part in parts:
+        if group and local_name(part) != "p":
+            yield group
+            group = []
+        group.append(part)
+        if local_name(part) != "p" or not has_no_end(part):
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def words_in(part: Element) -> str:
+    """Return the words of an element as a reader sees them, without its fields and pictures, on one line."""
+    return "".join(_pieces(part)).strip()
+
+
+def _pieces(part: Element) -> Iterator[str]:
+    for inner in visible_children(part):
+        name = local_name(inner)
+        yield (inner.text or "") if name == "t" else " " if name in {"tab", "br"} else "".join(_pieces(inner))
 
 
 def visible_length(element: Element) -> int:
@@ -122,11 +144,21 @@ class ParagraphReader:
         self._signs = False
         self._counted: dict[str, dict[str, int]] = {}  # of each kind of note, its number by its id
 
-    def read(self, element: Element, *, verbatim: bool = False, signs: bool = False) -> Paragraph:
-        """Read one `p` element; `verbatim` keeps blanks (code), `signs` says where a picture stands in the text."""
+    def read(
+        self, element: Element, *, verbatim: bool = False, signs: bool = False, after: Paragraph | None = None
+    ) -> Paragraph:
+        """Read one `p` element.
+
+        Args:
+            element: to read.
+            verbatim: whether blanks are kept (code).
+            signs: whether it is said where a picture stands in the text.
+            after: the paragraph that goes on with it, which is then returned.
+        """
         self._signs = signs
-        self.fields.begin_paragraph()
-        paragraph = Paragraph(RichText(verbatim=verbatim), style=value(element, "pPr", "pStyle"))
+        paragraph = after or Paragraph(RichText(verbatim=verbatim))
+        paragraph.style = value(element, "pPr", "pStyle")
+        self.fields.begin_paragraph(len(paragraph.text))
         in_contents = self.fields.in_contents
         self._inside(element, paragraph)
         self.hidden.update(paragraph.text.hidden)

@@ -7,30 +7,29 @@ sizes are checked before anything is unpacked; entities, document types, network
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.readers.docx.inline import words_in
 from knowledge_mcp.readers.docx.package import Element, Package, attribute, body_items, open_package, parse
+from knowledge_mcp.readers.docx.remarks import Remarks
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import unaccepted_changes
 from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
 from knowledge_mcp.support.sandbox_worker import Refusal
-from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.shared.containers import Relation
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_CHANGES = tuple(f"{_W}{name}" for name in ("ins", "del", "moveTo"))
 _NOT_READ = {
     "image": "Words within pictures",
     "chartEx": "Charts of newer kinds (waterfalls, funnels, maps)",
     "package": "Embedded files",
     "oleObject": "Embedded objects",
+    "subDocument": "Sub-documents",
 }
 """What a document holds beside its text, by the kinds of relations that lead there."""
 _LONGEST_AROUND = 1000
@@ -49,8 +48,12 @@ def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
             _check(package)
             return
         properties = read_properties(package)
-        title = yield from _walk(package, builder)
-        properties |= _around(package)
+        remarks = Remarks()
+        title = yield from _walk(package, builder, remarks)
+        warnings, noted = remarks.told(package)
+        for sentence in (*warnings, *_unread(package)):
+            builder.warn(sentence)
+        properties |= _around(package) | noted
     if not builder.has_text:
         raise _without_text()
     yield from builder.taken()
@@ -74,7 +77,7 @@ def _without_text() -> Refusal:
     return Refusal("empty", "It has no text.", suggestion=suggestion)
 
 
-def _walk(package: Package, builder: RecordingBuilder) -> Generator[dict[str, Any], None, str]:
+def _walk(package: Package, builder: RecordingBuilder, remarks: Remarks) -> Generator[dict[str, Any], None, str]:
     """Walk over the body and yield its blocks; returns the first paragraph in a title style, "" without one."""
     from lxml.etree import XMLSyntaxError
 
@@ -96,27 +99,20 @@ def _walk(package: Package, builder: RecordingBuilder) -> Generator[dict[str, An
             return None
 
     walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes, part)
-    changes: Counter[str] = Counter()
     with package.open_main() as stream:
         for element in body_items(stream):
-            changes.update(local_name(each) for each in element.iter(*_CHANGES))
             walker.feed(element)
+            remarks.see(element, walker.clause)
             yield from builder.taken(least=BATCH)
         stream.read()
     walker.finish()
-    for sentence in _describe_rest(package, changes):
-        builder.warn(sentence)
+    for note in itertools.chain.from_iterable(notes.values()):
+        remarks.see(note)
     return walker.title
 
 
-def _describe_rest(package: Package, changes: Counter[str]) -> Iterator[str]:
-    """Name what the file holds beside its text, and what nobody has accepted yet."""
-    if changes:
-        yield unaccepted_changes(insertions=changes["ins"], deletions=changes["del"], moves=changes["moveTo"])
-    root = _parsed(package, "comments")
-    comments = sum(1 for _ in root.iter("{*}comment")) if root is not None else 0
-    if comments:
-        yield f"{how_many(comments, 'comment was', 'comments were')} left out."
+def _unread(package: Package) -> Iterator[str]:
+    """Name what the file holds beside its text."""
     kinds = {relation.kind for relation in package.relations.values()}
     for kind, what in _NOT_READ.items():
         if kind in kinds:
@@ -126,7 +122,7 @@ def _describe_rest(package: Package, changes: Counter[str]) -> Iterator[str]:
 def _around(package: Package) -> dict[str, str]:
     """Give what stands in page headers and footers, each text once: designation, edition, classification."""
     parts = [parse(data) for name in package.headers if (data := package.member(name))]
-    said = ["".join(text.text or "" for text in each.iter(f"{_W}t")) for part in parts for each in part.iter(f"{_W}p")]
+    said = [words_in(each) for part in parts for each in part.iter("{*}p")]
     words = " | ".join(dict.fromkeys(" ".join(each.split()) for each in said if each.strip()))
     return {"page_headers": words[:_LONGEST_AROUND]} if words else {}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lxml import etree
 
 from knowledge_mcp.language.multilingual.parallel import MOST_COLUMNS, number_of, parallel_columns
-from knowledge_mcp.readers.docx.inline import visible_children
+from knowledge_mcp.readers.docx.inline import paragraphs_of, visible_children, words_in
 from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Numbering
 from knowledge_mcp.readers.shared.containers import local_name
@@ -22,7 +22,7 @@ _MAX_SPAN = 200
 _MAX_NESTING = 8
 _TRANSPARENT = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "AlternateContent", "Choice", "smartTag"})
 
-CellText = Callable[[Element], RichText]
+CellText = Callable[[Sequence[Element]], RichText]
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Grid:
 
 
 def grid_rows(table: Element) -> Grid:
-    """Lay a `tbl` out on its grid; rows deleted by a tracked change are left out."""
+    """Lay a `tbl` out on its grid; rows and cells deleted by a tracked change are left out."""
     grid = Grid()
     for row in _parts(table, "tr"):
         properties = child(row, "trPr")
@@ -55,6 +55,8 @@ def grid_rows(table: Element) -> Grid:
         cells: list[Cell] = []
         for element in _parts(row, "tc"):
             settings = child(element, "tcPr")
+            if child(settings, "cellDel") is not None:
+                continue
             span = max(_number(value(settings, "gridSpan"), 1), 1)
             merge = child(settings, "vMerge")
             goes_on = merge is not None and value(settings, "vMerge") != "restart"
@@ -80,7 +82,7 @@ def _leave_out_columns(grid: Grid) -> None:
 
 
 class TableReader:
-    """Make Markdown rows of tables; `cell_text` reads one paragraph, its label included, in document order."""
+    """Make Markdown rows of tables; `cell_text` reads what is one paragraph, its label included, in document order."""
 
     def __init__(self, cell_text: CellText) -> None:
         self._cell_text = cell_text
@@ -129,8 +131,9 @@ class TableReader:
     def _content(self, cell: Element, depth: int = 0) -> RichText:
         """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
         content = RichText()
-        for part in _parts(cell, "p", "tbl"):
-            text = self._inner_table(part, depth + 1) if local_name(part) == "tbl" else self._cell_text(part)
+        for parts in paragraphs_of(_parts(cell, "p", "tbl")):
+            is_table = local_name(parts[0]) == "tbl"
+            text = self._inner_table(parts[0], depth + 1) if is_table else self._cell_text(parts)
             if text.is_blank:
                 continue
             if len(content):
@@ -189,7 +192,7 @@ def laid_out(grid: Grid, numbering: Numbering) -> list[Element]:
     whole = [row for row in grid.rows if len(row) == grid.columns]
     if 2 * len(whole) < len(grid.rows):
         return []
-    texts = [[" ".join(map(_words, _parts(cell.element, "p", "tbl"))) for cell in row] for row in whole]
+    texts = [[" ".join(map(words_in, _parts(cell.element, "p", "tbl"))) for cell in row] for row in whole]
     found = parallel_columns(
         texts, lambda: [[_clause_of(cell, numbering, place) for cell in row] for place, row in enumerate(whole)]
     )
@@ -221,7 +224,7 @@ def _numbered(number: Cell, cell: Cell, numbering: Numbering) -> list[Element]:
         return parts
     joined = copy.deepcopy(stated)
     properties = child(joined, "pPr")
-    if _words(stated):
+    if words_in(stated):
         last = [joined, *joined.iterdescendants("{*}r")][-1]  # so that the blank looks as the number does
         etree.SubElement(last, "tab")
         if properties is not None:
@@ -239,7 +242,7 @@ def _numbered(number: Cell, cell: Cell, numbering: Numbering) -> list[Element]:
 def _opening(cell: Cell, numbering: Numbering) -> Element | None:
     """Give the first paragraph of a cell that has words or a number."""
     paragraphs = (part for part in _parts(cell.element, "p", "tbl") if local_name(part) == "p")
-    return next((each for each in paragraphs if _words(each) or _is_counted(each, numbering)), None)
+    return next((each for each in paragraphs if words_in(each) or _is_counted(each, numbering)), None)
 
 
 def _is_counted(paragraph: Element, numbering: Numbering) -> bool:
@@ -252,14 +255,4 @@ def _clause_of(cell: Cell, numbering: Numbering, row: int) -> str:
     first = _opening(cell, numbering)
     if first is None:
         return ""
-    return f"row {row}" if _is_counted(first, numbering) else number_of(_words(first))
-
-
-def _words(part: Element) -> str:
-    return "".join(_pieces(part)).strip()
-
-
-def _pieces(part: Element) -> Iterator[str]:
-    for inner in visible_children(part):
-        name = local_name(inner)
-        yield (inner.text or "") if name == "t" else " " if name in {"tab", "br"} else "".join(_pieces(inner))
+    return f"row {row}" if _is_counted(first, numbering) else number_of(words_in(first))

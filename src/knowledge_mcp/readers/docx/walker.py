@@ -19,7 +19,7 @@ from knowledge_mcp.language.openings import (
     section_target,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
-from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
+from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, has_no_end, paragraphs_of, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
@@ -76,7 +76,7 @@ class DocxWalker:
         self._code: RichText | None = None
         self._like_contents: list[Paragraph] = []
         self._below_contents = False
-        self._unfinished: Paragraph | None = None
+        self._unfinished: tuple[Paragraph, Element] | None = None
         self._number: str | None = None
         self._level = 0
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
@@ -103,14 +103,16 @@ class DocxWalker:
         elif name in _TRANSPARENT:
             self._feed_all(element, depth)
 
+    @property
+    def clause(self) -> str:
+        """Tell the number of the clause that is open, empty where there is none."""
+        return self._number or ""
+
     def finish(self) -> None:
         """Lay down what is still open and resolve the references to bookmarks."""
         self._flush_code()
         self._settle_contents()
-        if self._unfinished is not None:
-            if not self._unfinished.text.is_blank:
-                self._add_block(BlockKind.PARAGRAPH, self._unfinished.text)
-            self._after(self._unfinished)
+        self._settle_unfinished()
         for name, place in self._places.items():
             if not name.startswith("_"):  # Word's own, made by the hundred
                 self._builder.anchor([name], place)
@@ -127,6 +129,9 @@ class DocxWalker:
             self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts not known, shown as ▪.")
         if self._signs_unread:
             self._builder.warn(unread_pictures(self._signs_unread))
+        if numbers := self._reader.fields.numbers_unread:
+            what = how_many(numbers, "number that a field counts was", "numbers that fields count were")
+            self._builder.warn(f"{what} not read (AUTONUM, LISTNUM).")
         if self._figures_unread:
             what = how_many(self._figures_unread, "chart or diagram was", "charts or diagrams were")
             self._builder.warn(f"{what} not read: without data in the file.")
@@ -141,11 +146,27 @@ class DocxWalker:
 
     def _paragraph(self, element: Element) -> None:
         properties = child(element, "pPr")
-        role = self._styles.role(value(properties, "pStyle"))
+        is_code = self._styles.role(value(properties, "pStyle")) is Role.CODE
         outline = self._outline(properties, value(properties, "pStyle"))
-        paragraph = self._reader.read(element, verbatim=role is Role.CODE, signs=outline is None)
-        if self._joins_next(properties, paragraph):
-            return
+        before, self._unfinished = self._unfinished, None
+        after = before[0] if before is not None else None
+        paragraph = self._reader.read(element, verbatim=is_code, signs=outline is None, after=after)
+        if has_no_end(element):
+            self._unfinished = paragraph, element
+        else:
+            self._write(paragraph, element)
+
+    def _settle_unfinished(self) -> None:
+        """Write a paragraph whose end was deleted by a tracked change, and that no other one follows."""
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is not None:
+            self._write(*unfinished)
+
+    def _write(self, paragraph: Paragraph, element: Element) -> None:
+        """Lay down a paragraph by the properties of an element."""
+        properties = child(element, "pPr")
+        role = self._styles.role(paragraph.style)
+        outline = self._outline(properties, paragraph.style)
         if paragraph.is_contents or (role is Role.CONTENTS and _is_of_contents(paragraph)):
             self._bookmarks.clear()
             self._like_contents.clear()
@@ -188,17 +209,6 @@ class DocxWalker:
             self._plain(paragraph, None, Role.BODY)
         for paragraph in waiting:
             self._after(paragraph)
-
-    def _joins_next(self, properties: Element | None, paragraph: Paragraph) -> bool:
-        """Join a paragraph whose end mark was deleted by a tracked change with the one after it."""
-        if self._unfinished is not None:
-            paragraph.follow(self._unfinished)
-            self._unfinished = None
-        mark = child(properties, "rPr")
-        if child(mark, "del") is None and child(mark, "moveFrom") is None:
-            return False
-        self._unfinished = paragraph
-        return True
 
     def _outline(self, properties: Element | None, style: str | None) -> int | None:
         direct = whole_number(value(properties, "outlineLvl"), None)
@@ -379,19 +389,28 @@ class DocxWalker:
         cited, self._cited = self._cited, []
         for key in cited:
             text = RichText()
-            for element in self._notes.get(key, ()):
+            for parts in paragraphs_of(self._notes.get(key, ())):
                 if len(text):
                     text.add(" ")
-                text.extend(self._reader.read(element).text)
+                text.extend(self._read_joined(parts).text)
             marker = self._reader.note_mark(key)
             shown = RichText(f"{marker} ")
             shown.extend(text)
             if not text.is_blank:
                 self._add_block(BlockKind.FOOTNOTE, shown, marker=marker)
 
+    def _read_joined(self, parts: Sequence[Element]) -> Paragraph:
+        """Read paragraphs that are one as soon as a change is accepted."""
+        paragraph: Paragraph | None = None
+        for part in parts:
+            paragraph = self._reader.read(part, after=paragraph)
+        assert paragraph is not None
+        return paragraph
+
     # ---- tables
 
     def _table(self, element: Element, depth: int) -> None:
+        self._settle_unfinished()
         self._flush_code()
         self._settle_contents()
         grid = grid_rows(element)
@@ -403,9 +422,9 @@ class DocxWalker:
         drawn: list[str] = []
         figures: list[str] = []
 
-        def cell_text(paragraph_element: Element) -> RichText:
-            paragraph = self._reader.read(paragraph_element)
-            label = self._numbering.label(child(paragraph_element, "pPr"), paragraph.style)
+        def cell_text(parts: Sequence[Element]) -> RichText:
+            paragraph = self._read_joined(parts)
+            label = self._numbering.label(child(parts[-1], "pPr"), paragraph.style)
             boxes.extend(paragraph.boxes)
             drawn.extend(paragraph.drawn)
             figures.extend(paragraph.figures)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
+from knowledge_mcp.readers.shared.hidden import remark
 from knowledge_mcp.support.wording import how_many, list_first
 
 _DRAWN = (4, 5, 6, 7, 8, 15)
@@ -29,7 +30,7 @@ _KINDS = {
     _STAMP: "stamp",
     14: "insertion",
     17: "attached file",
-    28: "mark for redaction",
+    28: "redaction mark",
 }
 """Annotations that people make, by PDFium's numbers; links, fields of forms, films and the like are none."""
 _UNSEEN = 2 | 32
@@ -38,8 +39,8 @@ _REFUSED = ("Rejected", "Cancelled")
 """What a reviewer sets a comment to that does not hold."""
 _MOST = 5000
 """Annotations of a page that are looked at: an index page has some hundred links."""
-_MARKED, _STAMPED = 60, 100
-"""Characters of marked words that are told with a comment, enough to find them, and of what a stamp says."""
+_STAMPED = 100
+"""Characters of what a stamp says that a warning repeats."""
 _MOST_PAGES, _MOST_STAMPS = 10, 3
 """Pages that are named in a warning, and stamps that have one of their own: most stamp each page alike."""
 
@@ -65,10 +66,8 @@ class PageComment:
     words: str
 
     def __str__(self) -> str:
-        """Tell it in a line: "page 3, J. Doe, strike-out of “24 V”: not any more"."""
-        what = f"{self.kind} of “{self.marked}”" if self.marked else self.kind
-        line = ", ".join(filter(None, (f"page {self.page}", self.author, what)))
-        return f"{line}: {self.words}" if self.words else line
+        """Tell it in a line."""
+        return remark(f"page {self.page}", self.author, self.kind, self.marked, self.words)
 
 
 def comments_on(page: Any, number: int) -> tuple[list[PageComment], list[Box]]:
@@ -98,7 +97,7 @@ def comment_warnings(comments: Sequence[PageComment]) -> Iterator[str]:
     if not comments:
         return
     counts = Counter(each.kind for each in comments)
-    what = ", ".join(how_many(count, kind, "marks for redaction" if " for " in kind else "") for kind, count in counts.items())
+    what = ", ".join(how_many(count, kind) for kind, count in counts.items())
     pages = list_first([str(number) for number in sorted({each.page for each in comments})], _MOST_PAGES)
     yield f"Comments on pages are no part of the text ({what}; page {pages}): they are in its metadata."
     stamps = [each for each in comments if each.kind == _KINDS[_STAMP] and each.words]
@@ -144,5 +143,4 @@ def _marked(page: Any, places: Sequence[Box]) -> str:
     if not places:
         return ""
     with contextlib.closing(page.get_textpage()) as text:
-        words = " ".join(" ".join(text_in(page, text, *place).split()) for place in places)
-    return words if len(words) <= _MARKED else f"{words[:_MARKED]}…"
+        return " ".join(text_in(page, text, *place) for place in places)

@@ -35,7 +35,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
 from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
-from knowledge_mcp.readers.shared.hidden import listed_comments
+from knowledge_mcp.readers.shared.hidden import COMMENTS, noted
 from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, unread_pictures
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -106,7 +106,7 @@ def read(
         yield {"warning": warning}
     taken = take_recognised(pages, recognised) if recognised else set[int]()
     outline, marked = (facts.outline, tagged) if use_outline else ([], [])
-    described = {"facts": facts.metadata | listed_comments(map(str, comments)), "labels": facts.labels}
+    described = {"facts": facts.metadata | noted(COMMENTS, [*map(str, comments)]), "labels": facts.labels}
     yield from compose(path, pages, described, outline=outline, tagged=marked, taken=taken, unread=unread)
 
 

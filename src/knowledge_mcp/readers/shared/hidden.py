@@ -12,17 +12,17 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.support.wording import how_many, list_first
 
 WHITE = "FFFFFF"
-COMMENTS = "comments"
-"""The name of what comments say, among the metadata of a document."""
-_LONGEST_COMMENTS, _LONGEST_COMMENT = 4000, 300
-"""Characters of all comments and of one that are kept: they are facts of the document, no text; a page of print each,
-and a sentence or two."""
+COMMENTS, CHANGES = "comments", "pending_changes"
+"""The names of what comments say, and of changes that nobody has accepted, among the metadata of a document."""
+_LONGEST, _LONGEST_REMARK, _LONGEST_WORDS = 4000, 300, 60
+"""Characters that are kept of all remarks and of one, which are facts of the document and no text, a page of print and
+some sentences; and of the words that one is about, enough to find them."""
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _NEAR = 8
 """Steps of 255 by which two colours may differ in each channel and still look the same."""
@@ -101,16 +101,35 @@ def _is_scripted(sign: str) -> bool:
     return _HIDING.match(sign) is None or 0xFE00 <= code <= 0xFE0F
 
 
-def unaccepted_changes(*, insertions: int = 0, deletions: int = 0, moves: int = 0) -> str:
+def unaccepted_changes(insertions: int = 0, deletions: int = 0, moves: int = 0) -> str:
     """Say how many tracked changes nobody has accepted, and how the text was read."""
     counts = ((insertions, "insertion"), (deletions, "deletion"), (moves, "move"))
     changes_in_words = ", ".join(how_many(count, what) for count, what in counts if count)
     return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."
 
 
-def listed_comments(lines: Iterable[str]) -> dict[str, str]:
-    """Give what comments say as metadata of a document, as much of it as is kept; empty without comments."""
-    said = [line if len(line) <= _LONGEST_COMMENT else f"{line[:_LONGEST_COMMENT]}…" for line in lines]
-    lengths = itertools.accumulate(len(line) + 3 for line in said)
-    kept = sum(length <= _LONGEST_COMMENTS for length in lengths)
-    return {COMMENTS: list_first(said, max(kept, 1), " | ")} if said else {}
+def remark(place: str, author: str | None, kind: str, words: str = "", said: str = "") -> str:
+    """Tell a comment or a change in a line.
+
+    Args:
+        place: where it stands, empty where that is not known.
+        author: who made it.
+        kind: what it is.
+        words: the words of the text that it is about.
+        said: what it says.
+
+    Returns:
+        "page 3, J. Doe, strike-out “24 V”: not any more"
+    """
+    words, said = " ".join(words.split()), " ".join(said.split())
+    words = f"{words[:_LONGEST_WORDS]}…" if len(words) > _LONGEST_WORDS else words
+    line = ", ".join(filter(None, (place, author, f"{kind} “{words}”" if words else kind)))
+    line = f"{line}: {said}" if said else line
+    return f"{line[:_LONGEST_REMARK]}…" if len(line) > _LONGEST_REMARK else line
+
+
+def noted(name: str, remarks: Sequence[str]) -> dict[str, str]:
+    """Give remarks as metadata of a document, the first of them as far as they are kept; empty without any."""
+    lengths = itertools.accumulate(len(each) + 3 for each in remarks)
+    kept = sum(length <= _LONGEST for length in lengths)
+    return {name: list_first(remarks, kept, " | ")} if remarks else {}

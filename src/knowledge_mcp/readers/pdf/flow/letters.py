@@ -7,7 +7,6 @@ have no name keep their place. Ligatures of TeX's fonts, of which only codes are
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import itertools
 import math
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
-from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, size_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -343,6 +342,7 @@ def _angle_of(text: Any, at: int) -> float:
 
 
 def size_of_letter(text: Any, at: int) -> float:
+    """Return the size that a letter is set in, in points, by its position in PDFium's text."""
     pdfium = raw()
     matrix = pdfium.FS_MATRIX()
     pdfium.FPDFText_GetMatrix(text, at, matrix)

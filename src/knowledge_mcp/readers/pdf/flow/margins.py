@@ -48,7 +48,7 @@ def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
 
 
 def take_change_bars(pages: Sequence[ParsedPage]) -> None:
-    """Take bars that are set as signs to the left or right of all text out of pages; a table of signs has some inside."""
+    """Take bars that are set as signs beside all text of a page out of it; a table that is drawn so has some inside."""
     for page in pages:
         bars = [item for item in page.text_items if _BAR.fullmatch(item.text)]
         rest = [item for item in page.text_items if item.text.strip() and not _BAR.fullmatch(item.text)]

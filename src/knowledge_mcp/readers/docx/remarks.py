@@ -1,0 +1,96 @@
+"""What people have left in a Word document beside its text: changes that nobody has accepted, and comments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.docx.package import Element, attribute, parse
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, noted, remark, unaccepted_changes
+from knowledge_mcp.support.wording import how_many
+
+if TYPE_CHECKING:
+    from knowledge_mcp.readers.docx.package import Package
+
+_KINDS = {"ins": "insertion", "del": "deletion", "moveTo": "move", "cellIns": "insertion", "cellDel": "deletion"}
+_BEGIN, _END = "commentRangeStart", "commentRangeEnd"
+_LOOKED_AT = [f"{{*}}{name}" for name in (*_KINDS, _BEGIN, _END, "commentReference", "t")]
+_MOST_PIECES = 50
+"""Pieces of text that are kept of what a comment is about: its first words find it."""
+
+
+class Remarks:
+    """Gather changes and comments as the children of the body go by (`see`), then tell of them."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._changes: list[str] = []
+        self._open: dict[str, list[str]] = {}
+        self._commented: dict[str, str] = {}
+        self._clauses: dict[str, str] = {}
+
+    def see(self, element: Element, clause: str = "") -> None:
+        """Look at an element of the text, which stands in a clause."""
+        clause = f"clause {clause}" if clause else ""
+        for part in element.iter(*_LOOKED_AT):
+            name = local_name(part)
+            if name in _KINDS:
+                self._change(part, _KINDS[name], clause)
+            elif name == "t":
+                for words in self._open.values():
+                    if len(words) < _MOST_PIECES:
+                        words.append(part.text or "")
+            else:
+                number = attribute(part, "id") or ""
+                if name == _BEGIN:
+                    self._open[number] = []
+                elif name == _END:
+                    self._commented[number] = "".join(self._open.pop(number, ()))
+                else:
+                    self._clauses[number] = clause
+
+    def _change(self, part: Element, kind: str, clause: str) -> None:
+        self._counts[kind] += 1
+        tags = ("{*}t", "{*}delText") if kind == "deletion" else ("{*}t",)  # what came may be deleted again
+        words = "".join(text.text or "" for text in part.iter(*tags))
+        if words.strip():
+            self._changes.append(remark(clause, attribute(part, "author"), kind, words))
+
+    def told(self, package: Package) -> tuple[list[str], dict[str, str]]:
+        """Give the warnings about what was seen and what the file's comments say, and the metadata that hold it."""
+        warnings: list[str] = []
+        if self._counts:
+            counts = (self._counts[kind] for kind in ("insertion", "deletion", "move"))
+            warnings.append(unaccepted_changes(*counts))
+        comments = [*self._comments(package)]
+        if comments:
+            warnings.append(f"{how_many(len(comments), 'comment was', 'comments were')} left out.")
+        return warnings, noted(CHANGES, self._changes) | noted(COMMENTS, comments)
+
+    def _comments(self, package: Package) -> Iterator[str]:
+        """Tell each comment in a line: its clause, who made it, the words that it is about, what it says."""
+        resolved = set(_resolved(package))
+        for comment in _children(package, "comments"):
+            if local_name(comment) != "comment":
+                continue
+            number = attribute(comment, "id") or ""
+            paragraphs = list(comment.iter("{*}p"))
+            said = " ".join("".join(text.text or "" for text in each.iter("{*}t")) for each in paragraphs)
+            is_resolved = any(attribute(each, "paraId") in resolved for each in paragraphs)
+            kind = "resolved comment" if is_resolved else "comment"
+            clause, words = self._clauses.get(number, ""), self._commented.get(number, "")
+            yield remark(clause, attribute(comment, "author"), kind, words, said)
+
+
+def _resolved(package: Package) -> Iterator[str]:
+    """Yield the paragraphs of comments that somebody has marked as done."""
+    for each in _children(package, "commentsExtended"):
+        if attribute(each, "done") in {"1", "true"}:
+            yield attribute(each, "paraId") or ""
+
+
+def _children(package: Package, kind: str) -> Iterable[Element]:
+    data = package.part(kind)
+    return parse(data) if data is not None else ()

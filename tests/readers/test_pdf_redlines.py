@@ -1,0 +1,178 @@
+"""Redlines of standards and comments on pages: what went is no text, what came is, and what people noted is told."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pikepdf
+import pytest
+from reportlab.lib.styles import ParagraphStyle
+from reportlab.pdfbase.pdfmetrics import stringWidth
+from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
+
+from knowledge_mcp.model.document import Document, HiddenReason
+from knowledge_mcp.readers.pdf.reader import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+
+_TEXT = ParagraphStyle("text", fontName="Times-Roman", fontSize=10.5, leading=13, spaceAfter=6)
+_LONG = "and it shall keep running for the whole time that the supply holds, whatever the operator does at the gate"
+
+
+def _read(data: bytes) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
+
+
+def _printed(*paragraphs: str, rows: Any = ()) -> Document:
+    buffer = io.BytesIO()
+    flow: list[Any] = [Paragraph(words, _TEXT) for words in paragraphs]
+    if rows:
+        cells = [[Paragraph(words, _TEXT) for words in row] for row in rows]
+        flow.append(Table(cells, [150, 150, 100], style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, "black")])))
+    SimpleDocTemplate(buffer, leftMargin=72, rightMargin=72, invariant=1).build(flow)
+    return _read(buffer.getvalue())
+
+
+def _went(words: str, form: str = "") -> str:
+    return f'<font color="red"><strike {form}>{words}</strike></font>'
+
+
+def _came(words: str) -> str:
+    return f'<font color="blue"><u>{words}</u></font>'
+
+
+@pytest.mark.parametrize("form", ["", 'offset="0.18*F"', 'offset="0.36*F"', 'width="1.2"', 'kind="double" gap="1.2"'])
+def test_a_struck_number_goes_with_its_comma(form: str) -> None:
+    document = _printed(f"The gap shall be at least {_went('3,0', form)} {_came('5,5')} mm, measured as in 5.2.")
+    assert document.text == "The gap shall be at least 5,5 mm, measured as in 5.2."
+    assert document.hidden == ((HiddenReason.STRUCK.value, 3),)
+
+
+def test_struck_words_over_lines_leave_one_paragraph() -> None:
+    document = _printed(f"The pump shall start within 3 s of the command {_went(_LONG * 3)} {_came('and stop')}.")
+    assert document.text == "The pump shall start within 3 s of the command and stop."
+
+
+def test_words_behind_struck_ones_at_the_edge_of_a_line_begin_no_paragraph() -> None:
+    other = f'<font name="Helvetica-Oblique">{_went("with soap and with oil of all kinds")}</font>'
+    words = "The cover of the unit and all its seams and hinges shall be cleaned with water at noon,"
+    document = _printed(f"{words} {other} and be dried in the sun for as long as it takes to be dry.")
+    assert document.text == f"{words} and be dried in the sun for as long as it takes to be dry."
+
+
+def test_struck_sentences_rows_and_cells_are_gone() -> None:
+    rows = (
+        ("Parameter", "Limit", "Unit"),
+        ("Voltage", f"{_went('24')} {_came('28')}", "V"),
+        (_went("Ripple"), _went("0,1"), _went("V")),
+        ("Noise", "3", "dB"),
+    )
+    document = _printed(_went("The unit shall be tested yearly."), "It shall be marked.", rows=rows)
+    table = "| Parameter | Limit | Unit |\n| --- | --- | --- |\n| Voltage | 28 | V |\n| Noise | 3 | dB |"
+    assert document.text == f"It shall be marked.\n\n{table}"
+
+
+def test_a_fraction_a_line_to_fill_in_and_a_marker_s_band_strike_nothing_out() -> None:
+    paper = sheet()
+    paper.at(LEFT, 100, "Q = ")
+    paper.at(100, 94, "a + m")
+    paper.at(106, 108, "n")
+    paper.canvas.line(99, 842 - 97, 127, 842 - 97)
+    paper.at(LEFT, 140, "Name of the witness")
+    paper.canvas.line(170, 842 - 141, 300, 842 - 141)
+    paper.canvas.setStrokeColorRGB(1, 1, 0)
+    paper.canvas.setLineWidth(9)
+    paper.canvas.line(LEFT, 842 - 177, LEFT + stringWidth("Marked words", "Helvetica", 10), 842 - 177)
+    paper.at(LEFT, 180, "Marked words")
+    document = _read(paper.done())
+    assert {"a", "m", "n", "witness", "Marked", "words"} <= set(document.text.split())
+    assert document.hidden == ()
+
+
+_LINES = (
+    "The voltage shall be 24 V at the gate.",
+    "The unit shall be tested yearly by a firm.",
+    "The pump shall start within 5 s of it.",
+)
+
+
+def _commented(annotate: Callable[[Callable[..., Any]], None]) -> Document:
+    """Read a page of three lines; `annotate` is given what puts an annotation on words of a line."""
+    paper: Sheet = sheet()
+    for line in _LINES:
+        paper.line(line, step=20)
+    with pikepdf.open(io.BytesIO(paper.done())) as pdf:
+        found = pdf.pages[0]["/Annots"] = pdf.make_indirect(pikepdf.Array())
+
+        def add(kind: str, row: int, words: str, **entries: Any) -> Any:
+            start = LEFT + stringWidth(_LINES[row][: _LINES[row].find(words)], "Helvetica", 10)
+            end, foot = start + stringWidth(words, "Helvetica", 10), 842 - (90 + 20 * row)
+            quad = [start, foot + 8, end, foot + 8, start, foot - 2, end, foot - 2]
+            entry = pikepdf.Dictionary(
+                Type=pikepdf.Name.Annot, Subtype=pikepdf.Name(f"/{kind}"), Rect=[start, foot - 2, end, foot + 8], F=4,
+                QuadPoints=quad, **entries,
+            )  # fmt: skip
+            if not words:
+                del entry.QuadPoints
+            found.append(pdf.make_indirect(entry))
+            return found[-1]
+
+        annotate(add)
+        written = io.BytesIO()
+        pdf.save(written)
+    return _read(written.getvalue())
+
+
+def test_what_a_comment_strikes_out_is_left_out_and_comments_are_told_with_their_words() -> None:
+    def annotate(add: Callable[..., Any]) -> None:
+        struck = add("StrikeOut", 0, "24 V", T="J. Doe", Contents="")
+        add("Caret", 0, "", T="J. Doe", Contents="28 V", IRT=struck)
+        add("Highlight", 1, "yearly", Contents="Why?")
+        add("Popup", 1, "")
+        add("Link", 1, "firm")
+        add("Stamp", 2, "", Name=pikepdf.Name("/Superseded"), Contents="SUPERSEDED")
+
+    document = _commented(annotate)
+    assert document.text.startswith("The voltage shall be at the gate.")
+    assert document.warnings[:2] == (
+        "Comments on pages are no part of the text (1 strike-out, 1 insertion, 1 highlight, 1 stamp; page 1): they are "
+        "in its metadata.",
+        "A stamp on page 1 says: SUPERSEDED",
+    )
+    assert dict(document.metadata)["comments"] == (
+        "page 1, J. Doe, strike-out “24 V” | page 1, J. Doe, insertion: 28 V | page 1, highlight “yearly”: Why? | "
+        "page 1, stamp: SUPERSEDED"
+    )
+
+
+def test_a_strike_out_that_was_rejected_or_that_nobody_sees_strikes_nothing_out() -> None:
+    def annotate(add: Callable[..., Any]) -> None:
+        struck = add("StrikeOut", 0, "24 V")
+        add("Text", 0, "", IRT=struck, State="Rejected", StateModel="Review")
+        add("StrikeOut", 2, "5 s").F = 2
+
+    document = _commented(annotate)
+    assert "24 V" in document.text
+    assert "5 s" in document.text
+    assert dict(document.metadata)["comments"] == "page 1, strike-out “24 V”"
+
+
+@pytest.mark.parametrize("x", [55.0, 530.0])
+def test_a_bar_in_the_margin_is_no_word_and_a_table_of_signs_keeps_its_bars(x: float) -> None:
+    paper = sheet()
+    for words in ("The pump shall start within 5 s of the command that the operator gives at", "the gate."):
+        paper.at(x, paper.y, "|")
+        paper.line(words, font="Times-Roman")
+    paper.y += 20
+    paper.at(x, paper.y, "|")
+    paper.line("NOTE The air may burn.")
+    document = _read(paper.done())
+    assert "|" not in document.text
+    assert "gives at the gate." in document.text
+    drawn = sheet()
+    drawn.at(LEFT, 100, "one")
+    drawn.at(LEFT + 100, 100, "|")
+    drawn.at(LEFT + 150, 100, "two")
+    assert "|" in _read(drawn.done()).text
