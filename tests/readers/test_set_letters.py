@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
 from typing import Any
 
 import pytest
@@ -59,6 +62,45 @@ def test_what_is_struck_out_is_left_out_and_counted(data: bytes, name: str) -> N
     document = read(data, name)
     assert "obey" not in document.text
     assert (HiddenReason.STRUCK.value, LETTERS) in document.hidden
+
+
+def _shared(data: bytes, *strings: str) -> bytes:
+    """Write a workbook's cells of text as Excel does: by their places among strings, which may have several fonts."""
+    names = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as given, zipfile.ZipFile(written, "w") as archive:
+        for name in given.namelist():
+            text = given.read(name).decode()
+            text = re.sub(r't="inlineStr"([^>]*)><is><t>(\d)</t></is>', r't="s"\1><v>\2</v>', text)
+            related = f'<Relationship Id="rShared" Type="{kind}" Target="sharedStrings.xml"/></Relationships>'
+            if name == "xl/_rels/workbook.xml.rels":
+                text = text.replace("</Relationships>", related)
+            if name == "[Content_Types].xml":
+                part = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+                text = text.replace(
+                    "</Types>", f'<Override PartName="/xl/sharedStrings.xml" ContentType="{part}"/></Types>'
+                )
+            archive.writestr(name, text)
+        items = "".join(f"<si>{each}</si>" for each in strings)
+        archive.writestr("xl/sharedStrings.xml", f"<sst {names}>{items}</sst>")
+    return written.getvalue()
+
+
+def test_what_is_struck_out_within_a_cell_is_left_out_and_what_is_not_within_a_struck_cell_stays() -> None:
+    from openpyxl.styles import Font
+
+    def fill(made: Any) -> None:
+        for row, cells in enumerate((("0", "1"), ("2", "3"), ("4", "5")), 1):
+            made.active[f"A{row}"], made.active[f"B{row}"] = cells
+        made.active["B3"].font = Font(strike=True)
+
+    struck, plain = "<r><rPr><strike/></rPr><t>24 V </t></r>", "<r><rPr><u/></rPr><t>28 V</t></r>"
+    gone = "<r><t>at night</t></r>"  # in the font of the cell
+    strings = ("<t>Name</t>", "<t>Limit</t>", "<t>Supply</t>", struck + plain, "<t>Pump</t>", gone + plain)
+    document = read(_shared(workbook(fill), *strings), "limits.xlsx")
+    assert "| Supply | 28 V |\n| Pump | 28 V |" in document.text
+    assert document.hidden == ((HiddenReason.STRUCK.value, 10),)
 
 
 def test_raised_and_lowered_digits_of_slides_and_open_documents_read_as_such() -> None:

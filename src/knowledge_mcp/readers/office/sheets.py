@@ -11,13 +11,14 @@ import datetime as dt
 import io
 import itertools
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
-from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.model.document import BlockKind, HiddenReason
 from knowledge_mcp.readers.office.dialects import usual_names
 from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
 from knowledge_mcp.readers.office.sheets_hidden import (
@@ -43,6 +44,7 @@ from knowledge_mcp.readers.shared.containers import (
     relations_of,
 )
 from knowledge_mcp.readers.shared.drawings import words_of
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -185,7 +187,7 @@ def _new(
     try:
         # as streams: a name would have to have one of the right extensions
         with source() as one, source() as other:
-            book: Any = openpyxl.load_workbook(one, read_only=True, data_only=True)
+            book: Any = openpyxl.load_workbook(one, read_only=True, data_only=True, rich_text=True)
             formulas = any(each.has_formulas for each in marks.values())
             written: Any = openpyxl.load_workbook(other, read_only=True) if formulas else None
             if not check:
@@ -206,7 +208,8 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
         said = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
         sieve = Sieve(said, all_hidden=is_hidden)
         sheet.reset_dimensions()
-        rows = shown_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
+        formulas = written[sheet.title] if written is not None else None
+        rows = shown_rows(sheet, formulas, looks, book.loaded_theme, sieve.hidden)
         words = [] if is_hidden else [*_drawn(archive, getattr(sheet, "_worksheet_path", ""))]
         yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches, words)
         yield hidden_piece(sieve.hidden)
@@ -222,21 +225,50 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
 ShownRow: TypeAlias = tuple[list[str], list["SheetLook | None"]]
 
 
-def shown_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: bytes | None) -> Iterator[ShownRow]:
-    """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
-    if formulas is None:
-        for row in sheet.iter_rows():
-            yield [_printed(cell.value, _pattern(cell)) for cell in row], [_look(cell, looks, theme) for cell in row]
-        return
-    formulas.reset_dimensions()
-    for row, other in itertools.zip_longest(sheet.iter_rows(), formulas.iter_rows(), fillvalue=()):
-        cells: list[str] = []
+def shown_rows(
+    sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: bytes | None, hidden: Counter[str]
+) -> Iterator[ShownRow]:
+    """Yield the texts of rows with the looks of their cells.
+
+    Args:
+        sheet: of openpyxl, its texts with their fonts.
+        formulas: the same with formulas in place of values; None where there are none.
+        looks: keeps what is known of each style.
+        theme: of the workbook.
+        hidden: counts what is struck out within cells, and left out.
+    """
+
+    def shown(cell: Any, value: Any) -> tuple[str, SheetLook | None]:
+        look = _look(cell, looks, theme)
+        if isinstance(value, list):  # a text in several fonts: each tells for itself
+            is_struck = look is not None and look.reason is HiddenReason.STRUCK
+            return _not_struck(cell, cast("list[Any]", value), hidden), None if is_struck else look
+        return _printed(value, _pattern(cell)), look
+
+    if formulas is not None:
+        formulas.reset_dimensions()
+    others = formulas.iter_rows() if formulas is not None else ()
+    for row, other in itertools.zip_longest(sheet.iter_rows(), others, fillvalue=()):
+        cells: list[tuple[str, SheetLook | None]] = []
         for cell, formula in itertools.zip_longest(row, other):
             value = cell.value if cell is not None else None
             if value is None and formula is not None:
                 value = getattr(formula.value, "text", formula.value)
-            cells.append(_printed(value, _pattern(cell)))
-        yield cells, [_look(cell, looks, theme) for cell in row]
+            cells.append(shown(cell, value))
+        yield [text for text, _ in cells], [look for _, look in cells]
+
+
+def _not_struck(cell: Any, runs: Sequence[Any], hidden: Counter[str]) -> str:
+    """Join the runs of a text that are not struck out; one without a font of its own has the cell's."""
+    font = getattr(cell, "font", None)
+    said: list[str] = []
+    for run in runs:
+        words, own = str(run), getattr(run, "font", font)
+        if own is not None and own.strike:
+            hidden[HiddenReason.STRUCK] += nonblank_length(words)
+        else:
+            said.append(words)
+    return "".join(said)
 
 
 def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetLook | None:

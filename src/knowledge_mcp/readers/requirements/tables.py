@@ -106,7 +106,7 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
     with open_archive(path, "an Excel workbook", needs=("xl/workbook.xml",)) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside
         marks = scanned(archive)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, rich_text=True)
         items: list[dict[str, Any]] = []
         others: dict[str, list[list[str]]] = {}
         looks: dict[int, SheetLook] = {}
@@ -115,7 +115,7 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
                 continue
             hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
             sieve = Sieve(hidden, all_hidden=False)
-            rows = _numbered(sieve.sift(shown_rows(sheet, None, looks, book.loaded_theme)))
+            rows = _numbered(sieve.sift(shown_rows(sheet, None, looks, book.loaded_theme, sieve.hidden)))
             leading = list(itertools.islice(rows, _MOST_LEADING))
             if header_among(leading, columns) is None:
                 others[sheet.title] = [*leading, *itertools.islice(rows, _MOST_RELATED)]
