@@ -74,6 +74,7 @@ def test_a_uuid_is_no_number() -> None:
         ("For example 13 of them are read.", ["13"]),
         ("As Sections 4.1, 4.2 and 7 apply, 3 stay.", ["3"]),
         ("The office shall issue 3 copies.", ["3"]),
+        ("Modified on: 2024-01-01T00:00:00Z, 2024-01-01T08:15:30.000+02:00.", []),
         ("See pull request 2506 and doi:10.1000/182.", []),
     ],
 )

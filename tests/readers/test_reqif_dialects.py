@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import datetime as dt
 import re
 import zipfile
@@ -12,9 +14,11 @@ import pytest
 
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.model.document import DeclaredLink, RequirementItem
-from knowledge_mcp.readers.requirements.reader import RequirementReader
+from knowledge_mcp.model.document import DeclaredLink, HiddenReason, RequirementItem
+from knowledge_mcp.model.source import MEDIA_TYPES
+from knowledge_mcp.readers.requirements.reader import RequirementFileReader, RequirementReader
 from knowledge_mcp.surfaces.interchange import as_needs, as_reqif
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.reqif_dialects import DOORS, POLARION, PTC, STRICTDOC
 from tests.readers.requirement_files import REQIF, zipped
 
@@ -139,3 +143,17 @@ def test_links_within_a_set_are_written_too(reader: RequirementReader, tmp_path:
     assert [link.target for link in found["ONE_1"]] == ["TWO_2"]
     needs = read(reader, tmp_path / "needs.json", as_needs([one, two], [other], nothing))
     assert [[link.target for link in each.links] for each in needs] == [["TWO_2", "ELSEWHERE"], [], []]
+
+
+@pytest.mark.parametrize(
+    "struck", ["<xhtml:del>24 V</xhtml:del>", "<xhtml:span style='text-decoration: line-through'>24 V</xhtml:span>"]
+)
+def test_what_is_struck_out_is_no_text_and_files_that_are_not_read_are_told(struck: str, tmp_path: Path) -> None:
+    words = f"stop <xhtml:b>at</xhtml:b> {struck} 28 V, as <xhtml:object data='fig.png'/> shows"
+    path = tmp_path / "a.reqif"
+    path.write_text(REQIF.replace("stop<", f"{words}<"))
+    with contextlib.closing(RequirementFileReader(sandbox=InProcessSandbox())) as made:
+        document = made.read(dataclasses.replace(file_item(path), media_type=MEDIA_TYPES[".reqif"]))
+    assert "The pump shall stop at 28 V, as [fig.png] shows" in document.text
+    assert document.hidden == ((HiddenReason.STRUCK.value, 3),)
+    assert "1 picture or embedded file is not read." in document.warnings

@@ -12,7 +12,7 @@ from knowledge_mcp.model.source import DOORSTOP, MEDIA_TYPES
 from knowledge_mcp.readers.requirements.reqif import reqif
 from knowledge_mcp.readers.requirements.tables import parse_columns, workbook
 from knowledge_mcp.readers.requirements.texts import doorstop_folder, needs_json, strictdoc
-from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece
+from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, hidden_piece, messages, piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _BULLET = re.compile(r"[ \t]{0,40}(?:[-*+•–]|\(?\w{1,3}[.)])[ \t]{1,9}\S")
@@ -61,8 +61,10 @@ def _pieces(found: Iterator[dict[str, Any]]) -> Iterator[Piece]:
             yield from _body(each)
         elif each.get("section"):
             yield heading(each["section"], depth, plain=True)
-        elif each.get("title"):
-            yield facts(title=each["title"])
+        elif each.get("title") or each.get("warnings"):
+            yield facts(title=each.get("title", ""), warnings=each.get("warnings", ()))
+        elif "hidden" in each:
+            yield hidden_piece(each["hidden"])
 
 
 def _body(item: Mapping[str, Any]) -> Iterator[Piece]:

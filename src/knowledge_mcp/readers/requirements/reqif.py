@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.language.identifiers import PUBLIC_NAMES
+from knowledge_mcp.readers.html.hidden import reason_of
 from knowledge_mcp.readers.shared.containers import (
     ZIP,
     corrupted,
@@ -25,7 +26,9 @@ from knowledge_mcp.readers.shared.containers import (
     parse_xml,
     too_large,
 )
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -41,6 +44,8 @@ _TEXTS = ("reqif.text", "object text", "text", "description", "statement", "requ
 _ASIDE = re.compile(r"\b(?:informati(?:on|ve)|comments?|notes?|headings?|explanations?|rationale)\b", re.IGNORECASE)
 """What types of objects that oblige nobody are called."""
 _CELLS = frozenset({"td", "th"})
+_EMBEDDED = "embedded"
+"""What is counted beside reasons for which text is not seen: pictures and other files in rich text."""
 _BLOCKS = frozenset("p div li br tr table ul ol h1 h2 h3 h4 h5 h6 pre blockquote dt dd".split())
 
 
@@ -72,12 +77,14 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
         for each in root.iterfind("{*}CORE-CONTENT//*[@IDENTIFIER]")
         if local_name(each).startswith(("SPEC-OBJECT-TYPE", "SPEC-RELATION-TYPE", "ATTRIBUTE-DEFINITION", "ENUM-VALUE"))
     }
+    unread: Counter[str] = Counter()
     defaults = {
-        each.get("IDENTIFIER", ""): list(_defaults(each, named))
+        each.get("IDENTIFIER", ""): list(_defaults(each, named, unread))
         for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-OBJECT-TYPE")
     }
     found = [
-        _object(each, named, defaults) for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-OBJECTS/{*}SPEC-OBJECT")
+        _object(each, named, defaults, unread)
+        for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-OBJECTS/{*}SPEC-OBJECT")
     ]
     objects = {each["id"]: each for each in found}
     if len(objects) != len(found):
@@ -99,6 +106,12 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
             if placed[name] == 1 and name in objects:
                 yield {**objects[name], "id": own.get(name, name), "level": level}
     yield from ({**each, "id": own.get(name, name)} for name, each in objects.items() if not placed[name])
+    embedded = unread.pop(_EMBEDDED, 0)
+    if embedded:
+        what = how_many(embedded, "picture or embedded file is", "pictures or embedded files are")
+        yield {"warnings": [f"{what} not read."]}
+    if unread:
+        yield {"hidden": dict(unread)}
 
 
 def _own_names(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -122,18 +135,18 @@ def _reference(element: Element, name: str) -> str:
     return next(((each.text or "").strip() for each in element.iterfind(f"{{*}}{name}/*")), "")
 
 
-def _defaults(kind: Element, named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _defaults(kind: Element, named: Mapping[str, str], unread: Counter[str]) -> Iterator[tuple[str, str]]:
     """Yield the values that objects of a type have where they state none: definition and value."""
     for each in kind.iterfind("{*}SPEC-ATTRIBUTES/*"):
         for given in each.iterfind("{*}DEFAULT-VALUE/*"):
-            yield each.get("IDENTIFIER", ""), _value(given, named)
+            yield each.get("IDENTIFIER", ""), _value(given, named, unread)
 
 
 def _object(
-    element: Element, named: Mapping[str, str], defaults: Mapping[str, Sequence[tuple[str, str]]]
+    element: Element, named: Mapping[str, str], defaults: Mapping[str, Sequence[tuple[str, str]]], unread: Counter[str]
 ) -> dict[str, Any]:
     """Read one object; all its values stay attributes under the names its tool gave them, title and text too."""
-    stated = [(_reference(each, "DEFINITION"), _value(each, named)) for each in element.iterfind("{*}VALUES/*")]
+    stated = [(_reference(each, "DEFINITION"), _value(each, named, unread)) for each in element.iterfind("{*}VALUES/*")]
     known = {definition for definition, _ in stated}
     stated += [each for each in defaults.get(_reference(element, "TYPE"), ()) if each[0] not in known]
     values: dict[str, str] = {}
@@ -166,9 +179,10 @@ def _listed(values: Mapping[str, str]) -> str:
     return "\n".join(f"{name}: {value}" for name, value in values.items() if value.strip())
 
 
-def _value(element: Element, named: Mapping[str, str]) -> str:
+def _value(element: Element, named: Mapping[str, str], unread: Counter[str]) -> str:
     """Return a value as text: plain ones as written, enumerations by the names of their values, XHTML without marks.
 
+    What is not read of it is counted: text that nobody sees by its reason, and what is embedded.
     Of simplified XHTML, what it was before: tools that cannot show something put less into the value itself.
     """
     plain = element.get("THE-VALUE")
@@ -178,21 +192,26 @@ def _value(element: Element, named: Mapping[str, str]) -> str:
     if chosen:
         return ", ".join(chosen)
     contents = (next(element.iterfind(f"{{*}}{name}"), None) for name in ("THE-ORIGINAL-VALUE", "THE-VALUE"))
-    return next((text for each in contents if each is not None and (text := _plain(each))), "")
+    return next((text for each in contents if each is not None and (text := _plain(each, unread))), "")
 
 
-def _plain(content: Element) -> str:
+def _plain(content: Element, unread: Counter[str]) -> str:
     from lxml import etree
 
     parts: list[str] = []
-    for event, each in etree.iterwalk(content, events=("start", "end")):
+    walk = etree.iterwalk(content, events=("start", "end"))
+    for event, each in walk:
         name = local_name(each)
         mark = "\n" if name in _BLOCKS else " " if name in _CELLS else ""
-        if event == "start":
+        if event == "end":
+            parts += [mark, (each.tail or "") if each is not content else ""]
+        elif reason := reason_of(name, cast("Mapping[str, str]", each.attrib)):
+            unread[reason] += nonblank_length("".join(map(str, each.itertext())))
+            walk.skip_subtree()
+        else:
             parts += [mark, each.text or ""]
             if name == "object" and not len(each) and not (each.text or "").strip():
+                unread[_EMBEDDED] += 1
                 parts.append(f"[{each.get('data', '')}]")  # a picture or another file that nothing stands in for
-        else:
-            parts += [mark, (each.tail or "") if each is not content else ""]
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(line for line in lines if line)
