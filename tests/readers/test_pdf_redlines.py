@@ -159,6 +159,38 @@ def test_a_strike_out_that_was_rejected_or_that_nobody_sees_strikes_nothing_out(
     assert dict(document.metadata)["comments"] == "page 1, strike-out “24 V”"
 
 
+def _with_balloons(*balloons: str, size: float = 7) -> Document:
+    paper = sheet()
+    for line in (
+        "The pump shall start within 5 s of the command that the operator gives",
+        "at the gate, and it shall stop within 1 s when the gate is opened.",
+        "The unit shall bear its serial number, its year and its maker, and",
+        "it shall be dry.",
+    ):
+        paper.line(line, font="Times-Roman")
+    for row, words in enumerate(balloons):
+        paper.at(430, 92 + 22 * row, words, size)
+        paper.at(430, 100 + 22 * row, "and more of it", size)
+    return _read(paper.done())
+
+
+def test_balloons_that_word_prints_beside_the_text_are_comments() -> None:
+    document = _with_balloons("Deleted: 24 V", "Kommentiert [JD1]: Warum 5 s?")
+    assert document.text == (
+        "The pump shall start within 5 s of the command that the operator gives at the gate, and it shall stop within "
+        "1 s when the gate is opened. The unit shall bear its serial number, its year and its maker, and it shall be dry."
+    )
+    assert dict(document.metadata)["comments"] == (
+        "page 1, balloon: Deleted: 24 V and more of it | page 1, balloon: Kommentiert [JD1]: Warum 5 s? and more of it"
+    )
+
+
+def test_print_of_the_size_of_the_text_is_no_balloon() -> None:
+    document = _with_balloons("Deleted: 24 V", size=10)
+    assert "24 V" in document.text
+    assert "comments" not in dict(document.metadata)
+
+
 @pytest.mark.parametrize("x", [55.0, 530.0])
 def test_a_bar_in_the_margin_is_no_word_and_a_table_of_signs_keeps_its_bars(x: float) -> None:
     paper = sheet()

@@ -1,7 +1,7 @@
 """In the child: OpenDocument texts (.odt): headings with their computed numbers, lists, tables, notes, links.
 
-Ours because MarkItDown reads no OpenDocument. Deleted text (tracked changes) is no part of the document; comments are
-left out, and told; what nobody sees is left out, and counted.
+Ours because MarkItDown reads no OpenDocument. Deleted text (tracked changes) is no part of the document; changes
+and comments are told; what nobody sees is left out, and counted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.office.odt_numbers import HeadingNumbers, Lists, OpenList
+from knowledge_mcp.readers.office.odt_remarks import remarks_of
 from knowledge_mcp.readers.shared.containers import (
     core_properties,
     corrupted,
@@ -24,7 +25,7 @@ from knowledge_mcp.readers.shared.containers import (
     parse_xml,
 )
 from knowledge_mcp.readers.shared.equations import equation_text
-from knowledge_mcp.readers.shared.hidden import nonblank_length, unaccepted_changes
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.pieces import (
@@ -39,7 +40,6 @@ from knowledge_mcp.readers.shared.pieces import (
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal
-from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -97,19 +97,12 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     walk = _Walk(HeadingNumbers(styles), Lists(roots), OdtLooks(roots), _Objects(archive))
     yield from walk.blocks(body, 0)
     yield hidden_piece(walk.hidden)
-    warnings: list[str] = []
-    comments = sum(1 for _ in body.iter("{*}annotation"))
-    if comments:
-        warnings.append(f"{how_many(comments, 'comment was', 'comments were')} left out.")
-    deleted = sum(1 for _ in body.iter(f"{_TEXT}deletion"))
-    inserted = sum(1 for _ in body.iter(f"{_TEXT}insertion"))
-    if deleted or inserted:
-        warnings.append(unaccepted_changes(insertions=inserted, deletions=deleted))
+    warnings, remarks = remarks_of(body)
     if next(body.iter("{*}image"), None) is not None:
         warnings.append("Text in pictures is not read.")
     if walk.objects.unread:
         warnings.append("Embedded objects, such as charts, are not read.")
-    yield facts(title=properties.pop("title", "") or walk.title, metadata=properties, warnings=warnings)
+    yield facts(title=properties.pop("title", "") or walk.title, metadata=properties | remarks, warnings=warnings)
 
 
 @dataclass(slots=True)

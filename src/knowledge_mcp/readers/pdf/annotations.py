@@ -1,5 +1,6 @@
 """Comments that people put on the pages of a PDF: notes, marks, strike-outs, stamps. They are no text of the document.
 
+Nor are the balloons that Word prints beside the text of a document with changes that nobody has accepted.
 What a comment strikes out is deleted for whoever sees the page, and what it adds stands nowhere in the text; so all of
 them are told, with their words.
 """
@@ -8,14 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
+from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
 from knowledge_mcp.readers.shared.hidden import remark
 from knowledge_mcp.support.wording import how_many, list_first
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage
 
 _DRAWN = (4, 5, 6, 7, 8, 15)
 _STRIKE_OUT, _STAMP = 12, 13
@@ -90,6 +97,42 @@ def comments_on(page: Any, number: int) -> tuple[list[PageComment], list[Box]]:
         if one:
             pdfium.FPDFPage_CloseAnnot(one)
     return found, [place for index, places in struck.items() if index not in refused for place in places]
+
+
+_BALLOON = re.compile(
+    r"(?:(?:[^\W\d_]+ ){0,2}[^\W\d_]+ \[[^\W\d_]{1,9}\d{1,4}\]"
+    r"|Deleted|Inserted|Formatted|Gelöscht|Eingefügt|Formatiert|(?:a )?(?:[Ss]upprimé|[Ii]nséré|[Mm]is en forme)"
+    r"|Eliminado|Insertado|Con formato|Eliminato|Inserito|Formattato|Verwijderd|Ingevoegd|Opgemaakt) ?:"
+)
+"""How Word begins a balloon in the languages of its menus: "Commented [JD1]:", "Moved down [2]:", "Deleted:"."""
+_FLUSH = 4.0
+"""Points by which balloons begin apart at most."""
+
+
+def take_balloons(parsed: ParsedPage) -> list[PageComment]:
+    """Take the balloons beside the text out of a parsed page: small print to the right of all else, flush."""
+    items = [item for item in parsed.text_items if item.text.strip() and not is_rotated(item)]
+    begins = [item for item in items if _BALLOON.match(item.text)]
+    if not begins:
+        return []
+    edge = statistics.median(item.x for item in begins) - _FLUSH
+    top = min(item.y for item in begins)
+    beside = sorted(
+        (item for item in items if item.x >= edge and item.y >= top), key=lambda item: (round(item.y), item.x)
+    )
+    rest = [item for item in items if item.x < edge]
+    bottom = beside[-1].y
+    is_clear = not any(item.x + item.width > edge and top <= item.y <= bottom for item in rest)
+    if not rest or not is_clear or statistics.median(map(size_of, beside)) >= statistics.median(map(size_of, rest)):
+        return []
+    said: list[list[str]] = []
+    for item in beside:
+        if not said or _BALLOON.match(item.text):
+            said.append([])
+        said[-1].append(item.text)
+    gone = set(map(id, beside))
+    parsed.text_items = [item for item in parsed.text_items if id(item) not in gone]
+    return [PageComment(parsed.page_num, "balloon", "", "", " ".join(words)) for words in said]
 
 
 def comment_warnings(comments: Sequence[PageComment]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
-from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on
+from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on, take_balloons
 from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
@@ -249,6 +249,7 @@ class _Printed:
             write_as_printed(page, text, parsed, [each.box for each in hidden])
             count, self.struck[parsed.page_num] = take_struck(page, text, parsed, places)
             self.hidden[HiddenReason.STRUCK] += count
+        self.comments += take_balloons(parsed)
 
 
 def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Printed:

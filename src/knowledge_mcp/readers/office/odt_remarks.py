@@ -1,0 +1,89 @@
+"""What people have left in an OpenDocument text beside its words: changes that nobody has accepted, and comments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from knowledge_mcp.readers.shared.containers import local_name, without_namespace
+from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, noted, remark, unaccepted_changes
+from knowledge_mcp.support.wording import how_many
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_BEGINS = {"change-start": f"{_TEXT}change-id", "annotation": f"{_OFFICE}name"}
+_ENDS = {"change-end": f"{_TEXT}change-id", "annotation-end": f"{_OFFICE}name"}
+"""Marks between which words stand that came, or that a comment is about, and the attributes with their names."""
+_MOST_PIECES = 50
+"""Pieces of text that are kept of such words: the first ones find them."""
+
+
+def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
+    """Give the warnings about a text's comments and changes, and the metadata that hold them."""
+    within = _words_within(body)
+    comments = [
+        remark("", _author(each), _kind(each), within.get(each.get(f"{_OFFICE}name", ""), ""), _said(each))
+        for each in body.iter(f"{_OFFICE}annotation")
+    ]
+    counts: Counter[str] = Counter()
+    changes: list[str] = []
+    for region in body.iter(f"{_TEXT}changed-region"):
+        for each in region:
+            kind = local_name(each)
+            counts[kind] += 1
+            words = _said(each) if kind == "deletion" else within.get(region.get(f"{_TEXT}id", ""), "")
+            if kind in {"deletion", "insertion"} and words:
+                changes.append(remark("", _author(each), kind, words))
+    warnings = [f"{how_many(len(comments), 'comment was', 'comments were')} left out."] if comments else []
+    if counts["deletion"] or counts["insertion"]:
+        warnings.append(unaccepted_changes(counts["insertion"], counts["deletion"]))
+    return warnings, noted(CHANGES, changes) | noted(COMMENTS, comments)
+
+
+def _words_within(body: Element) -> dict[str, str]:
+    """Collect the words between two marks of one name, by that name."""
+    open_: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
+
+    def add(words: str | None) -> None:
+        for pieces in open_.values():
+            if words and len(pieces) < _MOST_PIECES:
+                pieces.append(words)
+
+    walk = etree.iterwalk(body, events=("start", "end"))
+    for event, each in walk:
+        name = local_name(each)
+        if event == "end":
+            if name in _BEGINS and (own := each.get(_BEGINS[name])):
+                open_[own] = []
+            elif name in _ENDS and (own := each.get(_ENDS[name], "")) in open_:
+                found[own] = "".join(open_.pop(own))
+            add(each.tail)
+        elif name in {"tracked-changes", "annotation"}:
+            walk.skip_subtree()
+        else:
+            add(" " if name in {"s", "tab", "p"} else each.text)
+            add(each.text if name == "p" else None)
+    return found
+
+
+def _author(element: Element) -> str:
+    return next((each.text or "" for each in element.iter("{*}creator")), "")
+
+
+def _kind(comment: Element) -> str:
+    is_resolved = any(
+        without_namespace(str(key)) == "resolved" and value == "true" for key, value in comment.attrib.items()
+    )
+    return "resolved comment" if is_resolved else "comment"
+
+
+def _said(element: Element) -> str:
+    """Return the words of the paragraphs in an element."""
+    paragraphs = (each for each in element.iter(f"{_TEXT}p", f"{_TEXT}h"))
+    return " ".join(" ".join("".join(map(str, each.itertext())).split()) for each in paragraphs).strip()
