@@ -164,8 +164,8 @@ def _with_balloons(*balloons: str, size: float = 7) -> Document:
     for line in (
         "The pump shall start within 5 s of the command that the operator gives",
         "at the gate, and it shall stop within 1 s when the gate is opened.",
-        "The unit shall bear its serial number, its year and its maker, and",
-        "it shall be dry.",
+        "The unit shall bear its serial number and its maker, and it",
+        "shall be dry.",
     ):
         paper.line(line, font="Times-Roman")
     for row, words in enumerate(balloons):
@@ -178,7 +178,7 @@ def test_balloons_that_word_prints_beside_the_text_are_comments() -> None:
     document = _with_balloons("Deleted: 24 V", "Kommentiert [JD1]: Warum 5 s?")
     assert document.text == (
         "The pump shall start within 5 s of the command that the operator gives at the gate, and it shall stop within "
-        "1 s when the gate is opened. The unit shall bear its serial number, its year and its maker, and it shall be dry."
+        "1 s when the gate is opened. The unit shall bear its serial number and its maker, and it shall be dry."
     )
     assert dict(document.metadata)["comments"] == (
         "page 1, balloon: Deleted: 24 V and more of it | page 1, balloon: Kommentiert [JD1]: Warum 5 s? and more of it"

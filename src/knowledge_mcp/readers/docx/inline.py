@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import HiddenReason, ReferenceKind
@@ -50,6 +50,7 @@ class Paragraph:
     Attributes:
         text: its words with marks.
         style: id of its style, None for the default one.
+        properties: its `pPr`; of several that are one, the last one's.
         bookmarks: names of the bookmarks that begin in it.
         notes: ids of the foot- and endnotes it cites, as ("footnote", "3").
         boxes: contents of the text boxes anchored in it.
@@ -66,6 +67,7 @@ class Paragraph:
 
     text: RichText
     style: str | None = None
+    properties: Element | None = None
     bookmarks: list[str] = field(default_factory=list[str])
     notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     boxes: list[Element] = field(default_factory=list[Element])
@@ -78,6 +80,14 @@ class Paragraph:
     bold: int = 0
     unknown_symbols: int = 0
     signs_unread: int = 0
+
+
+_PAGE_AT_END = re.compile(r"(?:\s|\.)(?:\d+|[ivxlc]+)$")
+
+
+def is_of_contents(paragraph: Paragraph) -> bool:
+    """Tell a line of contents by its field or its page from text that only has the style of one."""
+    return paragraph.in_contents or _PAGE_AT_END.search(paragraph.text.text.strip()) is not None
 
 
 def visible_children(element: Element) -> list[Element]:
@@ -108,6 +118,12 @@ def paragraphs_of(parts: Iterable[Element]) -> Iterator[list[Element]]:
             group = []
     if group:
         yield group
+
+
+def is_label(box: Element) -> bool:
+    """Tell a text box that labels something, plain paragraphs, from one with lists and tables."""
+    parts = visible_children(box)
+    return all(local_name(part) == "p" for part in parts) and not any(is_on(part, "pPr", "numPr") for part in parts)
 
 
 def words_in(part: Element) -> str:
@@ -157,7 +173,8 @@ class ParagraphReader:
         """
         self._signs = signs
         paragraph = after or Paragraph(RichText(verbatim=verbatim))
-        paragraph.style = value(element, "pPr", "pStyle")
+        paragraph.properties = child(element, "pPr")
+        paragraph.style = value(paragraph.properties, "pStyle")
         self.fields.begin_paragraph(len(paragraph.text))
         in_contents = self.fields.in_contents
         self._inside(element, paragraph)
@@ -166,8 +183,15 @@ class ParagraphReader:
         text = paragraph.text.text.rstrip()
         paragraph.in_contents = in_contents or self.fields.in_contents
         paragraph.is_contents = paragraph.in_contents and (
-            self.fields.saw_page_reference or re.search(r"(?:\s|\.)(?:\d+|[ivxlc]+)$", text) is not None
+            self.fields.saw_page_reference or _PAGE_AT_END.search(text) is not None
         )
+        return paragraph
+
+    def read_joined(self, parts: Sequence[Element]) -> Paragraph:
+        """Read paragraphs, one at least, that are one as soon as changes are accepted."""
+        paragraph = self.read(parts[0])
+        for part in parts[1:]:
+            paragraph = self.read(part, after=paragraph)
         return paragraph
 
     def _inside(self, element: Element, paragraph: Paragraph) -> None:

@@ -19,9 +19,17 @@ from knowledge_mcp.language.openings import (
     section_target,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
-from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, has_no_end, paragraphs_of, visible_children
+from knowledge_mcp.readers.docx.inline import (
+    Paragraph,
+    ParagraphReader,
+    has_no_end,
+    is_label,
+    is_of_contents,
+    paragraphs_of,
+    visible_children,
+)
 from knowledge_mcp.readers.docx.looks import Looks
-from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
+from knowledge_mcp.readers.docx.package import Element, attribute, child, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, laid_out
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
@@ -37,7 +45,6 @@ Notes = Mapping[tuple[str, str], Sequence[Element]]
 
 _LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
 _TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
-_PAGE_AT_END = re.compile(r"(?:\s|\.)(?:\d+|[ivxlc]+)$")
 _MAX_DEPTH = 30
 _MAX_TYPED_HEADING = 120
 
@@ -76,7 +83,7 @@ class DocxWalker:
         self._code: RichText | None = None
         self._like_contents: list[Paragraph] = []
         self._below_contents = False
-        self._unfinished: tuple[Paragraph, Element] | None = None
+        self._unfinished: Paragraph | None = None
         self._number: str | None = None
         self._level = 0
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
@@ -110,9 +117,9 @@ class DocxWalker:
 
     def finish(self) -> None:
         """Lay down what is still open and resolve the references to bookmarks."""
+        self._settle_unfinished()
         self._flush_code()
         self._settle_contents()
-        self._settle_unfinished()
         for name, place in self._places.items():
             if not name.startswith("_"):  # Word's own, made by the hundred
                 self._builder.anchor([name], place)
@@ -148,26 +155,19 @@ class DocxWalker:
         properties = child(element, "pPr")
         is_code = self._styles.role(value(properties, "pStyle")) is Role.CODE
         outline = self._outline(properties, value(properties, "pStyle"))
-        before, self._unfinished = self._unfinished, None
-        after = before[0] if before is not None else None
-        paragraph = self._reader.read(element, verbatim=is_code, signs=outline is None, after=after)
-        if has_no_end(element):
-            self._unfinished = paragraph, element
-        else:
-            self._write(paragraph, element)
+        paragraph = self._reader.read(element, verbatim=is_code, signs=outline is None, after=self._unfinished)
+        self._unfinished = paragraph
+        if not has_no_end(element):
+            self._settle_unfinished()
 
     def _settle_unfinished(self) -> None:
-        """Write a paragraph whose end was deleted by a tracked change, and that no other one follows."""
-        unfinished, self._unfinished = self._unfinished, None
-        if unfinished is not None:
-            self._write(*unfinished)
-
-    def _write(self, paragraph: Paragraph, element: Element) -> None:
-        """Lay down a paragraph by the properties of an element."""
-        properties = child(element, "pPr")
-        role = self._styles.role(paragraph.style)
+        """Lay down what was read of a paragraph, which no other one follows though its end may be deleted."""
+        paragraph, self._unfinished = self._unfinished, None
+        if paragraph is None:
+            return
+        properties, role = paragraph.properties, self._styles.role(paragraph.style)
         outline = self._outline(properties, paragraph.style)
-        if paragraph.is_contents or (role is Role.CONTENTS and _is_of_contents(paragraph)):
+        if paragraph.is_contents or (role is Role.CONTENTS and is_of_contents(paragraph)):
             self._bookmarks.clear()
             self._like_contents.clear()
             self._below_contents = True
@@ -344,7 +344,7 @@ class DocxWalker:
             self._add_block(BlockKind.CAPTION, RichText(description))
         self._drawn(paragraph.drawn, paragraph.figures)
         boxes = paragraph.boxes
-        if len(boxes) > 1 and all(_is_label(box) for box in boxes):
+        if len(boxes) > 1 and all(map(is_label, boxes)):
             self._labels(boxes)
         else:
             for box in boxes:
@@ -392,20 +392,12 @@ class DocxWalker:
             for parts in paragraphs_of(self._notes.get(key, ())):
                 if len(text):
                     text.add(" ")
-                text.extend(self._read_joined(parts).text)
+                text.extend(self._reader.read_joined(parts).text)
             marker = self._reader.note_mark(key)
             shown = RichText(f"{marker} ")
             shown.extend(text)
             if not text.is_blank:
                 self._add_block(BlockKind.FOOTNOTE, shown, marker=marker)
-
-    def _read_joined(self, parts: Sequence[Element]) -> Paragraph:
-        """Read paragraphs that are one as soon as a change is accepted."""
-        paragraph: Paragraph | None = None
-        for part in parts:
-            paragraph = self._reader.read(part, after=paragraph)
-        assert paragraph is not None
-        return paragraph
 
     # ---- tables
 
@@ -418,13 +410,11 @@ class DocxWalker:
             for part in parts if depth <= _MAX_DEPTH else ():
                 self.feed(part, depth + 1)
             return
-        boxes: list[Element] = []
-        drawn: list[str] = []
-        figures: list[str] = []
+        boxes, drawn, figures = list[Element](), list[str](), list[str]()
 
         def cell_text(parts: Sequence[Element]) -> RichText:
-            paragraph = self._read_joined(parts)
-            label = self._numbering.label(child(parts[-1], "pPr"), paragraph.style)
+            paragraph = self._reader.read_joined(parts)
+            label = self._numbering.label(paragraph.properties, paragraph.style)
             boxes.extend(paragraph.boxes)
             drawn.extend(paragraph.drawn)
             figures.extend(paragraph.figures)
@@ -481,13 +471,3 @@ class DocxWalker:
         """Let references to a numbered item name its clause with it: "5.3 a)"."""
         if self._number is not None:
             self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, f"{self._number} {label.text}"))
-
-
-def _is_of_contents(paragraph: Paragraph) -> bool:
-    """Tell a line of contents by its field or its page from text that only has the style of one."""
-    return paragraph.in_contents or _PAGE_AT_END.search(paragraph.text.text.strip()) is not None
-
-
-def _is_label(box: Element) -> bool:
-    parts = visible_children(box)
-    return all(local_name(part) == "p" for part in parts) and not any(is_on(part, "pPr", "numPr") for part in parts)
