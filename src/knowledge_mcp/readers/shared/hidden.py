@@ -20,9 +20,9 @@ from knowledge_mcp.support.wording import how_many, list_first
 WHITE = "FFFFFF"
 COMMENTS, CHANGES = "comments", "pending_changes"
 """The names of what comments say, and of changes that nobody has accepted, among the metadata of a document."""
-_LONGEST, _LONGEST_REMARK, _LONGEST_WORDS = 4000, 300, 60
-"""Characters that are kept of all remarks and of one, which are facts of the document and no text, a page of print and
-some sentences; and of the words that one is about, enough to find them."""
+_LONGEST, _LONGEST_REMARK, _LONGEST_WORDS = 1950, 300, 60
+"""Characters that are kept of all remarks, which with how many others there are fit into the 2,000 that a service takes
+of one fact; of one, some sentences; and of the words that one is about, enough to find them."""
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _NEAR = 8
 """Steps of 255 by which two colours may differ in each channel and still look the same."""
