@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _CROSSED = (0.1, 0.5)
 """Shares of the size of print above the line that letters stand on, between which a line strikes them out: word
 processors draw it at 0.22 to 0.36, and a small letter is 0.5 high."""
+_MIDDLE = (0.2, 0.85)
+"""Shares of the height of an item between which such a line passes it, however its font measures it."""
 _REACH = (-0.3, 0.95)
 """Shares of the size between which letters and signs reach below and above the line that they stand on."""
 _HOME = 0.25
@@ -111,13 +113,22 @@ def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
 
 
 def _crossing(rules: Sequence[_Rule], items: Sequence[TextItem]) -> Iterator[_Rule]:
-    """Give the rules that pass through the box of an item: few pages have any, and letters are not looked at before."""
+    """Give the rules that pass through the middle of items and reach no further than these.
+
+    Few pages have any, and the letters of the others are not looked at.
+    """
     heights = [rule.height for rule in rules]
-    found: set[int] = set()
+    reaches: dict[int, tuple[float, float]] = {}
     for item in items:
-        places = range(bisect_right(heights, item.y), bisect_left(heights, item.y + item.height))
-        found.update(at for at in places if rules[at].start < item.x + item.width and rules[at].end > item.x)
-    return (rules[at] for at in sorted(found))
+        left, right, over = item.x, item.x + item.width, _OVER * item.height
+        top, bottom = (item.y + share * item.height for share in _MIDDLE)
+        for at in range(bisect_right(heights, top), bisect_left(heights, bottom)):
+            if rules[at].start < right and rules[at].end > left:
+                known = reaches.get(at, (left, right))
+                reaches[at] = min(known[0], left - over), max(known[1], right + over)
+    return (
+        rules[at] for at, (left, right) in sorted(reaches.items()) if left <= rules[at].start and rules[at].end <= right
+    )
 
 
 def _letters(page: Any, text: Any) -> Iterator[_Set]:
