@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,6 +62,7 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     matcher = _Matcher(old, new, terms)
     pairs = matcher.joined()
     links = [ClauseLink(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
+    links = _with_changed_places(links)
     links.extend(matcher.followed(pairs))
     links.extend(matcher.contained(pairs, links))
     links = matcher.with_parts(links, pairs)
@@ -482,6 +484,39 @@ def _by_name(files: Iterable[str]) -> dict[str, list[str]]:
     for file in files:
         found[file.rpartition("/")[2]].append(file)
     return found
+
+
+_IN_PLACE = frozenset({LinkKind.SAME, LinkKind.EDITED})
+
+
+def _with_changed_places(links: Sequence[ClauseLink]) -> list[ClauseLink]:
+    """Call clauses moved that stand in another order below the same heading: as few as make the others keep theirs."""
+    below: defaultdict[tuple[str, int | None, int | None], list[ClauseLink]] = defaultdict(list)
+    for link in links:
+        if link.old is not None and link.new is not None and link.kind in _IN_PLACE:
+            below[link.new.file, link.old.parent, link.new.parent].append(link)
+    moved: set[int] = set()
+    for beside in below.values():
+        beside.sort(key=lambda link: link.new.index if link.new is not None else 0)
+        places = [link.old.index if link.old is not None else 0 for link in beside]
+        kept = set(_longest_rise(places))
+        moved.update(id(link) for place, link in zip(places, beside, strict=True) if place not in kept)
+    return [replace(link, kind=LinkKind.MOVED) if id(link) in moved else link for link in links]
+
+
+def _longest_rise(places: Sequence[int]) -> Iterator[int]:
+    """Yield, from the last one, as many of these different numbers as go up from one to the next."""
+    ends: list[int] = []  # the least number that a rise of each length ends with
+    lengths: list[int] = []
+    for place in places:
+        length = bisect_left(ends, place)
+        ends[length : length + 1] = [place]
+        lengths.append(length)
+    due = len(ends) - 1
+    for place, length in zip(reversed(places), reversed(lengths), strict=True):
+        if length == due:
+            yield place
+            due -= 1
 
 
 def _in_order(links: Iterable[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
