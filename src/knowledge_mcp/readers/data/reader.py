@@ -14,7 +14,7 @@ class DataReader(ConvertingReader):
     Ours and not MarkItDown's, which gives JSON and XML as they stand and decodes western CSV files wrongly.
     """
 
-    label = "data-11"
+    label = "data-12"
     item_jobs: ClassVar[Mapping[str, str]] = {"text/csv": "knowledge_mcp.readers.data.csv:items"}
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",

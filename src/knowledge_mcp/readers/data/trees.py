@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.data.pages import as_page
 from knowledge_mcp.readers.data.prose import is_prose, title_of
+from knowledge_mcp.readers.data.revisions import pending_in, take_out_deleted
 from knowledge_mcp.readers.data.rfc import complete_rfc, is_rfc, rfc_facts
 from knowledge_mcp.readers.html.job import page
 from knowledge_mcp.readers.html.lines import source_line
@@ -275,7 +276,8 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no XML, empty, too large or nested too deep.
     """
-    root = _xml_parsed(bytes_of(path, _XML, most=_MOST_BYTES))
+    data = bytes_of(path, _XML, most=_MOST_BYTES)
+    root = _xml_parsed(data)
     if root.tag == _XHTML:
         yield from page(path, check=check)
         return
@@ -284,8 +286,10 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     write_equations(root)
     if is_rfc(root):
         yield from messages(_rfc_pieces(root))
-    else:
-        yield from messages(_prose_pieces(root) if is_prose(root) else _xml_pieces(root))
+        return
+    is_document = is_prose(root)
+    revised = itertools.chain(take_out_deleted(root, is_prose=is_document), pending_in(data))
+    yield from messages(itertools.chain(revised, _prose_pieces(root) if is_document else _xml_pieces(root)))
 
 
 def _xml_parsed(data: bytes) -> Element:

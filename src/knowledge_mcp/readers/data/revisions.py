@@ -1,0 +1,71 @@
+"""In the child: what revisions of a document in XML have deleted: it is no text, and told.
+
+Editors mark it in the vocabulary's own way: DocBook, DITA, S1000D and TEI by attributes, JATS, legislation and
+Arbortext by elements, oXygen by processing instructions, which hold the words themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.readers.data.prose import has_words, name_of
+from knowledge_mcp.readers.shared.containers import without_namespace
+from knowledge_mcp.readers.shared.hidden import nonblank_length, unaccepted_changes
+from knowledge_mcp.readers.shared.pieces import Piece, facts, hidden_piece
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+_STRUCK = frozenset({"strike", "strikethrough", "strike-through", "line-through"})
+_ELEMENTS = _STRUCK | {"del"}
+_ATTRIBUTES = {
+    "revisionflag": frozenset({"deleted"}),
+    "status": frozenset({"deleted"}),
+    "changetype": frozenset({"delete"}),
+    "change": frozenset({"delete"}),
+    "emphasistype": frozenset({"em05"}),  # of S1000D: struck through
+    **dict.fromkeys(("rend", "role", "style-type"), _STRUCK),
+}
+_INSERTED, _DELETED = b"<?oxy_insert_start", b"<?oxy_delete"
+
+
+def take_out_deleted(root: Element, *, is_prose: bool) -> Iterator[Piece]:
+    """Take what is deleted out of a tree, and yield how much; in data only what stands among words.
+
+    Args:
+        root: of the tree.
+        is_prose: whether it is a document: in data a record that is "deleted" is one all the same.
+    """
+    count = 0
+    for element in [each for each in root.iter("*") if _is_deleted(each)]:
+        above = element.getparent()
+        if above is None or not (is_prose or has_words(above)):
+            continue
+        count += nonblank_length("".join(map(str, element.itertext())))
+        before, tail = element.getprevious(), element.tail or ""
+        if before is not None:
+            before.tail = (before.tail or "") + tail
+        else:
+            above.text = (above.text or "") + tail
+        above.remove(element)
+    if count:
+        yield hidden_piece({HiddenReason.STRUCK: count})
+
+
+def pending_in(data: bytes) -> Iterator[Piece]:
+    """Yield how many changes an editor's instructions hold that nobody has accepted."""
+    insertions, deletions = data.count(_INSERTED), data.count(_DELETED)
+    if insertions or deletions:
+        yield facts(warnings=[unaccepted_changes(insertions, deletions)])
+
+
+def _is_deleted(element: Element) -> bool:
+    if name_of(element) in _ELEMENTS:
+        return True
+    for key, value in element.attrib.items():
+        name, said = without_namespace(str(key)).lower(), str(value).strip().lower()
+        if said in _ATTRIBUTES.get(name, ()) or (name == "style" and "line-through" in said):
+            return True
+    return False
