@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
+from knowledge_mcp.model.document import BlockKind, Document, HiddenReason, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markup.reader import MarkupReader
 from tests.machine import examples
@@ -369,3 +369,19 @@ dense_ encoding*, and 2 * 3 is 6 * 1.
     assert [reference.text for reference in document.references] == ["rules"]
     place = next(anchor.place for anchor in document.anchors if anchor.name == "norm:misa_op")
     assert document.text[place:].startswith("The extension")
+
+
+@pytest.mark.parametrize("struck", ["[.line-through]#24 V#", "[.red.line-through]##24 V##", "[line-through]#24 V#"])
+def test_words_with_the_role_that_strikes_them_out_are_no_text(struck: str) -> None:
+    document = read(f"= Drive\n\nIt is {struck} 28 V; write `[.line-through]#so#` for that.\n", "a.adoc")
+    assert document.text.endswith("It is 28 V; write #so# for that.")
+    assert document.hidden == ((HiddenReason.STRUCK.value, 3),)
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("gone", ".. role:: gone\n   :class: strike\n\n"), ("del", ".. role:: del\n\n"), ("strike", "")]
+)
+def test_words_of_a_role_that_strikes_out_are_no_text(name: str, role: str) -> None:
+    document = read(f"Drive\n=====\n\n{role}It is :{name}:`24 V` 28 V.\n", "a.rst")
+    assert document.text.endswith("It is 28 V.")
+    assert document.hidden == ((HiddenReason.STRUCK.value, 3),)

@@ -55,6 +55,8 @@ _SETTINGS: Mapping[str, Any] = {
 _CODE = frozenset({"code-block", "sourcecode", "literalinclude", "highlight", "productionlist", "prompt", "doctest"})
 _NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta", "currentmodule", "default-domain"})
 _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
+_STRUCK = frozenset({"strike", "strikethrough", "strike-through", "line-through"})
+"""Roles and classes of words that are struck out, beside the one that docutils knows (`del`)."""
 _ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
 _MOST_LISTED = 5
 _AT_LINE = "knowledge-at-line-"
@@ -141,6 +143,9 @@ def _settled(tree: Any) -> list[str]:
             _put_in_place(note, note.children)
     for listed in [each for each in tree.findall(nodes.topic) if "contents" in each.get("classes", ())]:
         listed.parent.remove(listed)
+    for words in tree.findall(nodes.inline):
+        if _STRUCK.intersection(words["classes"]):
+            words["classes"] = ["del"]  # docutils then writes the element of that name
     for image in [each for each in tree.findall(nodes.image) if not each.get("alt")]:
         image.parent.remove(image)
     _part_again(tree)
@@ -264,7 +269,7 @@ def _unknown_role(
     target = (found["target"] if found else text).strip()
     label = nodes.make_id(target) if name.rpartition(":")[2] in _REFERRING else ""
     if not label:
-        return [nodes.Text(words)], []
+        return [nodes.inline("", words, classes=[name]) if name in _STRUCK else nodes.Text(words)], []
     return [nodes.reference("", words, refid=label, asks="words" if found else "title")], []
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import re
 
-from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.markup.asciidoc.attributes import words_of_image
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 
 _ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
@@ -31,6 +32,11 @@ _LINKS = re.compile(
 )
 _KEPT_LINK = re.compile("\x01(\\d{1,9})\x01")
 _ROLE = re.compile(r"\[(?:[.#][\w.#%:-]{1,200}|role=\"[^\"\[\]]{0,200}\"|[a-z][\w -]{0,60}(?=\]#))\](?=[#*_`^~])")
+_STRUCK = re.compile(
+    r"(?<![`\\])\[(?:role=\"?|\.)?(?:[\w-]{1,40}[. ]){0,3}line-through(?:[. ][\w-]{1,40}){0,3}\"?\]"
+    r"(?:##(?P<within>[^#]{1,2000})##|#(?=\S)(?P<words>[^#]{1,2000})(?<=\S)#)"
+)
+"""Words with the role that strikes them out."""
 _MARKED = (
     re.compile(r"(?<![\w\\`])`\+([^`+]{1,500})\+`(?!\w)"),
     re.compile(r"(?<![\w\\`])`(?=\S)([^`]{1,500})(?<=\S)`(?![\w`])"),
@@ -68,6 +74,13 @@ class Inline:
         """Give the words with the references in them."""
         text = _ATTRIBUTE.sub(self._value, text.replace("\x01", ""))
         links: list[re.Match[str]] = []
+        rich, at = RichText(), 0
+
+        def strike(found: re.Match[str]) -> str:
+            rich.hidden[HiddenReason.STRUCK] += nonblank_length(found["within"] or found["words"])
+            return ""
+
+        text = _STRUCK.sub(strike, text) if "line-through" in text else text
 
         def keep(found: re.Match[str]) -> str:
             if found.start() and text[found.start() - 1] == "\\":
@@ -76,7 +89,6 @@ class Inline:
             return f"\x01{len(links) - 1}\x01"
 
         words = _unmarked(_LINKS.sub(keep, text))  # a link may stand in what is marked
-        rich, at = RichText(), 0
         for place in _KEPT_LINK.finditer(words):
             rich.add(words[at : place.start()])
             self._link(rich, links[int(place[1])])
