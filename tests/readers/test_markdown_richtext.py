@@ -65,3 +65,13 @@ def test_what_is_struck_out_is_left_out_and_raised_digits_read_as_such() -> None
     document = MarkdownReader(sandbox=HERE).read(content_item(source.encode(), "page.md"))
     assert document.text == "Use 81, 10⁻³ m².\n\nOr x₂ 8."
     assert document.hidden == ((HiddenReason.STRUCK.value, 9),)
+
+
+def test_changes_that_critic_markup_writes_are_read_as_accepted() -> None:
+    source = (
+        "The voltage shall be {~~24 V~>28 V~~} and it {--should--}{++shall++} be {==steady==}{>>how?<<}.\n\n"
+        "Write `{++28 V++}` for it.\n"
+    )
+    document = MarkdownReader(sandbox=HERE).read(content_item(source.encode(), "page.md"))
+    assert document.text == "The voltage shall be 28 V and it shall be steady.\n\nWrite {++28 V++} for it."
+    assert document.hidden == ((HiddenReason.STRUCK.value, 9),)

@@ -16,6 +16,7 @@ from knowledge_mcp.language.sentences import row_cells
 from knowledge_mcp.readers.markdown.boxes import read_boxes
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
+from knowledge_mcp.readers.markdown.revised import read_revised
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts, too_much
 from knowledge_mcp.readers.shared.text import nonblank_text_of
@@ -216,6 +217,7 @@ def _new_parser() -> MarkdownIt:
     # footnotes stay where they are written, cited or not
     parser.disable(["footnote_tail", "footnote_inline"])
     read_boxes(parser)
+    read_revised(parser)
     parser.block.ruler.before("table", "count", _count, {"alt": []})
     parser.inline.ruler.before("text", "count", _count)
     return parser

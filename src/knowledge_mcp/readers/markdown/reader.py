@@ -12,7 +12,7 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 class MarkdownReader(ConvertingReader):
     """Read .md, .markdown and .mdx files; blocks carry their source lines, and pages where markers tell them."""
 
-    label = "markdown-15"
+    label = "markdown-16"
     jobs: ClassVar[Mapping[str, str]] = {"text/markdown": "knowledge_mcp.readers.markdown.job:markdown"}
 
     def _arguments(self, item: SourceItem) -> dict[str, Any]:
