@@ -428,26 +428,6 @@ def test_twins_that_each_stay_as_they_are_are_found_where_they_moved() -> None:
     assert became(found)["Nets"] == ("removed", "")
 
 
-@pytest.mark.parametrize(
-    ("order", "moved"), [("ABCDE", ""), ("BACDE", "B"), ("BCDEA", "A"), ("ADBCE", "D"), ("EABCD", "E")]
-)
-def test_what_stands_in_another_order_below_one_heading_has_moved_and_no_more_of_it_than_has(
-    order: str, moved: str
-) -> None:
-    steps = {
-        "A": "Open the valve by hand.",
-        "B": "Fill the tank with water.",
-        "C": "Start the pump.",
-        "D": "Wait for the lamp to glow.",
-        "E": "Close the gate at night.",
-    }
-    old, new = (
-        "# Start-up\n" + "".join(f"\n## Step {name}\n\n{steps[name]}\n" for name in given) for given in ("ABCDE", order)
-    )
-    found = [heading_of(each) for each in compared(old, new) if each.link.kind is LinkKind.MOVED]
-    assert found == [f"Step {name}" for name in moved]
-
-
 def test_clauses_that_all_documents_have_are_found_beside_their_neighbours() -> None:
     parts = ("Edge", "Node", "Graph", "Run", "Tool")
     old = "# Model\n" + "".join(

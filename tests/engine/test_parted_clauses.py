@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.differences import ClauseChange
-from tests.engine.test_changes import became, compared
+from tests.engine.test_changes import became, compared, heading_of
 
 _PARTS = {
     "Scope": "This code is about cranes that stand on quays and lift loads of ships into the yard behind them.",
@@ -87,3 +89,23 @@ def test_a_requirement_that_stands_in_another_clause_is_not_withdrawn() -> None:
     assert names == [("words", "Call points shall be provided at each exit.")] * 2
     gone = old.replace(" Call points shall be provided at each exit.", "")
     assert [each.name for found in compared(old, gone) for each in found.changes] == ["requirement withdrawn"]
+
+
+@pytest.mark.parametrize(
+    ("order", "moved"), [("ABCDE", ""), ("BACDE", "B"), ("BCDEA", "A"), ("ADBCE", "D"), ("EABCD", "E")]
+)
+def test_what_stands_in_another_order_below_one_heading_has_moved_and_no_more_of_it_than_has(
+    order: str, moved: str
+) -> None:
+    steps = {
+        "A": "Open the valve by hand.",
+        "B": "Fill the tank with water.",
+        "C": "Start the pump.",
+        "D": "Wait for the lamp to glow.",
+        "E": "Close the gate at night.",
+    }
+    old, new = (
+        "# Start-up\n" + "".join(f"\n## Step {name}\n\n{steps[name]}\n" for name in given) for given in ("ABCDE", order)
+    )
+    found = [heading_of(each) for each in compared(old, new) if each.link.kind is LinkKind.MOVED]
+    assert found == [f"Step {name}" for name in moved]

@@ -504,29 +504,3 @@ def test_a_mail_that_hangs_on_another_is_named_by_its_subject() -> None:
 def test_what_is_no_mail_is_refused(data: bytes) -> None:
     with pytest.raises(UnreadableDocumentError):
         read(data, "a.eml")
-
-
-def test_changes_and_comments_of_an_open_document_are_told_with_their_words() -> None:
-    info = "<office:change-info><dc:creator>J. Doe</dc:creator></office:change-info>"
-    regions = (
-        f'<text:changed-region text:id="c1"><text:deletion>{info}<text:p>24 V</text:p></text:deletion>'
-        f'</text:changed-region><text:changed-region text:id="c2"><text:insertion>{info}</text:insertion>'
-        "</text:changed-region>"
-    )
-    came = '<text:change-start text:change-id="c2"/>28 V<text:change-end text:change-id="c2"/>'
-    note = '<office:annotation office:name="n"><dc:creator>K. Lee</dc:creator><text:p>Why?</text:p></office:annotation>'
-    document = read(
-        odt(
-            f'<text:tracked-changes>{regions}</text:tracked-changes><text:p>At most <text:change text:change-id="c1"/>'
-            f'{came} at {note}night<office:annotation-end office:name="n"/>.</text:p>'
-        ),
-        "a.odt",
-    )
-    assert document.text == "At most 28 V at night."
-    assert document.warnings == (
-        "1 comment was left out.",
-        "Tracked changes are not accepted yet (1 insertion, 1 deletion): the text was read as if they were.",
-    )
-    metadata = dict(document.metadata)
-    assert metadata["pending_changes"] == "J. Doe, deletion “24 V” | J. Doe, insertion “28 V”"
-    assert metadata["comments"] == "K. Lee, comment “night”: Why?"

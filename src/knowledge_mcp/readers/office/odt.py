@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.office.odt_numbers import HeadingNumbers, Lists, OpenList
-from knowledge_mcp.readers.office.odt_remarks import remarks_of
+from knowledge_mcp.readers.office.remarks import remarks_of
 from knowledge_mcp.readers.shared.containers import (
     core_properties,
     corrupted,

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 from knowledge_mcp.model.document import BlockKind, HiddenReason
 from knowledge_mcp.readers.office.dialects import usual_names
 from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
+from knowledge_mcp.readers.office.remarks import comments_on_cells
 from knowledge_mcp.readers.office.sheets_hidden import (
     SheetLook,
     SheetMarks,
@@ -44,7 +45,7 @@ from knowledge_mcp.readers.shared.containers import (
     relations_of,
 )
 from knowledge_mcp.readers.shared.drawings import words_of
-from knowledge_mcp.readers.shared.hidden import nonblank_length
+from knowledge_mcp.readers.shared.hidden import COMMENTS, nonblank_length, noted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -201,23 +202,25 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
     _bound(len(book.sheetnames))
     warnings = [*_part_warnings(archive)]
     names: list[str] = []
+    comments: list[str] = []
     looks: dict[int, SheetLook] = {}
     for sheet in book.worksheets:
         is_hidden = sheet.sheet_state != "visible"
         # openpyxl's stream of a sheet keeps the name of its part to itself
-        said = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
-        sieve = Sieve(said, all_hidden=is_hidden)
+        part = getattr(sheet, "_worksheet_path", "")
+        sieve = Sieve(marks.get(part, SheetMarks()), all_hidden=is_hidden)
         sheet.reset_dimensions()
         formulas = written[sheet.title] if written is not None else None
         rows = shown_rows(sheet, formulas, looks, book.loaded_theme, sieve.hidden)
-        words = [] if is_hidden else [*_drawn(archive, getattr(sheet, "_worksheet_path", ""))]
+        words = [] if is_hidden else [*_drawn(archive, part)]
+        comments += [] if is_hidden else comments_on_cells(archive, part, sheet.title)
         yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches, words)
         yield hidden_piece(sieve.hidden)
         warnings += _hidden_warnings(sheet.title, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.title]
     yield facts(
         title=properties.pop("title", ""),
-        metadata=properties | {"sheets": ", ".join(names)[:2000]},
+        metadata=properties | {"sheets": ", ".join(names)[:2000]} | noted(COMMENTS, comments),
         warnings=warnings,
     )
 

@@ -1,14 +1,18 @@
-"""What people have left in an OpenDocument text beside its words: changes that nobody has accepted, and comments."""
+"""What people have left in office files beside their text: changes that nobody has accepted, and comments."""
 
 from __future__ import annotations
 
+import zipfile
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from knowledge_mcp.readers.shared.containers import local_name, without_namespace
+from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of, without_namespace
 from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, noted, remark, unaccepted_changes
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _BEGINS = {"change-start": f"{_TEXT}change-id", "annotation": f"{_OFFICE}name"}
 _ENDS = {"change-end": f"{_TEXT}change-id", "annotation-end": f"{_OFFICE}name"}
 """Marks between which words stand that came, or that a comment is about, and the attributes with their names."""
+_WORKBOOK = "an Excel workbook"
 _MOST_PIECES = 50
 """Pieces of text that are kept of such words: the first ones find them."""
 
@@ -87,3 +92,31 @@ def _said(element: Element) -> str:
     """Return the words of the paragraphs in an element."""
     paragraphs = (each for each in element.iter(f"{_TEXT}p", f"{_TEXT}h"))
     return " ".join(" ".join("".join(map(str, each.itertext())).split()) for each in paragraphs).strip()
+
+
+# ---- workbooks ------------------------------------------------------------------------------------------------------
+
+
+def comments_on_cells(archive: zipfile.ZipFile, part: str, title: str) -> Iterator[str]:
+    """Tell the comments on the cells of a sheet, a line each; those in threads once, though older programs have a copy.
+
+    Args:
+        archive: the workbook.
+        part: the name of the sheet's part.
+        title: what the sheet is called.
+    """
+    relations = [*relations_of(partial(member, archive), part, _WORKBOOK)] if part else []
+    threads = [each.target for each in relations if each.kind == "threadedComment" and not each.external]
+    plain = [each.target for each in relations if each.kind == "comments" and not each.external]
+    for name in threads or plain:
+        data = member(archive, name)
+        root = parse_xml(data, _WORKBOOK) if data else None
+        if root is None:
+            continue
+        authors = [each.text or "" for each in root.iter("{*}author")]
+        for comment in root.iter("{*}comment", "{*}threadedComment"):
+            number = whole_number(comment.get("authorId"), len(authors))
+            author = authors[number] if number < len(authors) else ""
+            said = "".join(map(str, comment.itertext()))
+            kind = "resolved comment" if comment.get("done") == "1" else "comment"
+            yield remark(f"{title} {comment.get('ref', '')}".strip(), author, kind, "", said)
