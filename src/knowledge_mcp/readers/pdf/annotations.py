@@ -141,8 +141,9 @@ def comment_warnings(comments: Sequence[PageComment]) -> Iterator[str]:
         return
     counts = Counter(each.kind for each in comments)
     what = ", ".join(how_many(count, kind) for kind, count in counts.items())
-    pages = list_first([str(number) for number in sorted({each.page for each in comments})], _MOST_PAGES)
-    yield f"Comments on pages are no part of the text ({what}; page {pages}): they are in its metadata."
+    numbers = sorted({each.page for each in comments})
+    where = f"{'pages' if len(numbers) > 1 else 'page'} {list_first([*map(str, numbers)], _MOST_PAGES)}"
+    yield f"Comments on pages are no part of the text ({what}; {where}): they are in its metadata."
     stamps = [each for each in comments if each.kind == _KINDS[_STAMP] and each.words]
     for stamp in stamps[:_MOST_STAMPS]:
         yield f"A stamp on page {stamp.page} says: {stamp.words[:_STAMPED]}"
