@@ -62,6 +62,18 @@ def test_words_behind_struck_ones_at_the_edge_of_a_line_begin_no_paragraph() -> 
     assert document.text == f"{words} and be dried in the sun for as long as it takes to be dry."
 
 
+def test_a_sentence_that_was_added_and_is_underlined_in_colour_is_no_heading() -> None:
+    document = _printed(
+        '<font name="Helvetica-Bold" size="12">4.1 Supply</font>',
+        "The supply voltage shall be 24 V at all terminals of the unit.",
+        _came("The fuse shall be red."),
+        "The unit shall be dry and be kept so by its user at all times.",
+        _came("Marking of the unit"),
+        "The marking shall be legible.",
+    )
+    assert [each.title for each in document.sections] == ["Supply"]
+
+
 def test_struck_sentences_rows_and_cells_are_gone() -> None:
     rows = (
         ("Parameter", "Limit", "Unit"),

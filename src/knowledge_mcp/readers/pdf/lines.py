@@ -160,16 +160,22 @@ _UNDER = 0.35
 _SAME_END = 3.0
 """Points within which a rule begins and ends where the words do: rules of tables and of pages reach further."""
 
+_COLOUR = re.compile(r"(?:[0-9A-Fa-f]{2}){3,4}")
+_GREY = 64
+"""Steps of 255 by which red, green and blue of a grey are apart at most: print of a blue black is still black."""
 _STOP_NEAR = 8
 """Letters by which the place of a rule's end may be misjudged, since they are not equally wide: about two words."""
 
 
 def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> None:
-    """Take underlined lines for bold ones, and what is underlined at a line's beginning for its lead: see `Line`."""
+    """Take underlined lines for bold ones, and what is underlined at a line's beginning for its lead: see `Line`.
+
+    A rule in colour underlines what a redline has added, or a link, which is no heading for it.
+    """
     rules = sorted(  # a drawing has thousands
         (rule.y1, number, min(rule.x1, rule.x2), max(rule.x1, rule.x2))
         for number, rule in enumerate(graphics.lines if graphics is not None else ())
-        if abs(rule.y1 - rule.y2) < 1
+        if abs(rule.y1 - rule.y2) < 1 and not _is_coloured(rule.stroke_color)
     )
     heights = [height for height, *_ in rules]
     for line in lines if rules else ():
@@ -180,6 +186,14 @@ def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> N
                 line.bold = True
             elif not line.lead and line.x0 - _SAME_END <= start and end < line.x1 - _SAME_END:
                 line.lead = _underlined(line, start, end)
+
+
+def _is_coloured(colour: str | None) -> bool:
+    """Tell a colour (AARRGGBB) from black, white and grey."""
+    if colour is None or not _COLOUR.fullmatch(colour):
+        return False
+    channels = bytes.fromhex(colour)[-3:]
+    return max(channels) - min(channels) > _GREY
 
 
 def _underlined(line: Line, start: float, end: float) -> int:
