@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.model.errors import ConnectionFailedError
 from tests.planning.world import REF, World, refusal, report
 
 
@@ -18,7 +19,7 @@ def test_a_search_result_has_every_specified_field(world: World) -> None:
     assert (answer["status"], answer["query"]) == ("success", "covered cycle parking")
     assert answer["results_count"] == len(answer["results"]) == 5
     first = answer["results"][0]
-    assert set(first) == {"chunk_id", "text", "relevance_score", "metadata"}
+    assert set(first) == {"chunk_id", "text", "relevance_score", "metadata", "cosine"}
     assert first["chunk_id"] == "{}_{:03d}_{:03d}".format(
         document["document_id"],
         int(first["metadata"]["page_numbers"].split(",")[0]),
@@ -48,12 +49,49 @@ def test_relevance_is_one_minus_half_the_squared_distance_cut_at_nothing(world: 
 
     world.ingest(world.paper("Transport_Assessment.pdf"))
     question = np.frombuffer(world.embedder.embed_query("vehicle movements at the junction"), "<f4")
-    answer = world.call("search_application_docs", query="vehicle movements at the junction", max_results=100)
+    answer = world.call(
+        "search_application_docs", query="vehicle movements at the junction", max_results=100, mode="semantic"
+    )
     assert len(answer["results"]) == world.chunks()
     for result in answer["results"]:
         vector = np.frombuffer(world.embedder.embed_documents([result["text"]])[0], "<f4")
         distance = float(((question - vector) ** 2).sum())
         assert result["relevance_score"] == pytest.approx(max(0.0, 1 - distance / 2), abs=1e-4)
+
+
+def test_what_a_question_names_is_found_by_its_words_and_its_meaning_is_told_beside(world: World) -> None:
+    world.ingest(world.paper("Transport Assessment.pdf"))
+    world.ingest(world.paper("Plots 1-4.pdf", "Do not scale. Drawing number 2104-110. Revision P03."))
+    answer = world.call("search_application_docs", query="which revision is drawing 2104-110?", max_results=5)
+    first = answer["results"][0]
+    assert first["metadata"]["source_file"] == "Plots 1-4.pdf"
+    by_meaning = world.call("search_application_docs", query="which revision is drawing 2104-110?", mode="semantic")
+    assert {each["chunk_id"]: each["relevance_score"] for each in by_meaning["results"]}[first["chunk_id"]] == (
+        first["cosine"]
+    )
+    assert all("cosine" not in each for each in by_meaning["results"])
+    unknown = world.call("search_application_docs", query="cycle parking on drawing WTP-999")
+    assert unknown["results"]
+    assert "WTP-999 was not found" in unknown["message"]
+
+
+def test_documents_of_two_applications_are_no_editions_of_each_other(world: World) -> None:
+    world.ingest(world.paper("BS 5837-2005 Tree Survey.pdf", "The beech by the pond is to be felled."))
+    world.ingest(world.paper("BS 5837-2012 Tree Survey.pdf", "The oak at the gate is retained."), "24/00001/FUL")
+    for narrowed in ({}, {"application_ref": REF}):
+        answer = world.call("search_application_docs", query="which beech is to be felled?", **narrowed)
+        assert answer["results"][0]["text"] == "The beech by the pond is to be felled."
+
+
+def test_a_search_that_cannot_ask_for_meaning_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(text: str) -> bytes:
+        raise ConnectionFailedError("The embedding service cannot be reached.")
+
+    world.ingest(world.paper("Transport Assessment.pdf"))
+    monkeypatch.setattr(world.embedder, "embed_query", fail)
+    answer = world.call("search_application_docs", query="covered cycle parking")
+    assert answer["results"]
+    assert "cannot be reached" in answer["degraded"][0]
 
 
 @pytest.mark.requirement("document-store-api:FR-002")

@@ -153,7 +153,7 @@ def test_a_plain_client_searches_filters_reads_and_lists_as_the_tools_do(world: 
         (both, {"application_ref": REF, "document_types": ["transport_assessment", "site_plan"]}),
     ]
     for where, arguments in asked:
-        answer = world.call("search_application_docs", query=query, max_results=4, **arguments)
+        answer = world.call("search_application_docs", query=query, max_results=4, mode="semantic", **arguments)
         expected = [(each["relevance_score"], each["metadata"]) for each in answer["results"]]
         found = [(round(each[2], 4), each[3]) for each in reader.search(vector, where, 4)]
         assert [score for score, _ in found] == pytest.approx([score for score, _ in expected], abs=2e-4)

@@ -75,6 +75,9 @@ class PlanningSearchRequest(Request):
     max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(
         default=10, description="Maximum number of results to return."
     )
+    mode: Literal["hybrid", "semantic", "keyword"] = Field(
+        default="hybrid", description="By meaning and words, by meaning only, or by words only."
+    )
 
 
 class DocumentTextRequest(Request):
@@ -220,8 +223,11 @@ class PlanningSearchResult(Response):
 
     chunk_id: str
     text: str
-    relevance_score: float = Field(ge=0.0, le=1.0, description="Cosine of question and passage.")
+    relevance_score: float = Field(
+        ge=0.0, le=1.0, description="Cosine of question and passage with mode=semantic; else by words too."
+    )
     metadata: SearchResultMetadata
+    cosine: float = Field(default=0.0, description="Of question and passage, where it was found by meaning.")
     cut_from: str = Field(default="", description=CUT_FROM)
 
 
@@ -232,7 +238,8 @@ class PlanningSearchResponse(Response):
     query: str
     results_count: int
     results: list[PlanningSearchResult]
-    message: str = Field(default="", description="Why there is no result.")
+    message: str = Field(default="", description="Why there is no result, or what to know of the results.")
+    degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
     truncated: Truncation = NOT_CUT
 
 

@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     NotFoundError,
 )
-from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Filter, Hit, In, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many, list_first
 from knowledge_mcp.surfaces.arguments import among_documents
@@ -69,15 +69,22 @@ def search_application_docs(
 ) -> shapes.PlanningSearchResponse:
     """Answer `search_application_docs`."""
     narrowed, nothing = _filter(knowledge, request)
-    hits: tuple[Hit, ...] = ()
+    answer = SearchAnswer((), SearchMode(request.mode), searched_documents=0)
     if not nothing:
-        query = SearchQuery(request.query, request.max_results, SearchMode.SEMANTIC, filter=narrowed)
-        hits = knowledge.search(query).hits
+        # every document answers: two surveys to one standard, of two years, are no editions of each other
+        answer = knowledge.search(
+            SearchQuery(request.query, request.max_results, SearchMode(request.mode), filter=narrowed, edition="all")
+        )
     records: dict[str, DocumentRecord | None] = {}
-    results = [search_result(knowledge, hit, records) for hit in hits]
-    message = "" if results else nothing or _nothing_at_all(knowledge, request.document_types)
+    results = [search_result(knowledge, hit, records) for hit in answer.hits]
+    said = " ".join(answer.notes)
     return shapes.PlanningSearchResponse.of(
-        status="success", query=request.query, results_count=len(results), results=results, message=message
+        status="success",
+        query=request.query,
+        results_count=len(results),
+        results=results,
+        message=said if results else nothing or said or _nothing_at_all(knowledge, request.document_types),
+        degraded=list(answer.degraded),
     )
 
 
@@ -268,6 +275,7 @@ def search_result(
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
+        cosine=round(max(0.0, hit.dense.score), 4) if hit.dense is not None and hit.dense.score != hit.score else 0.0,
         metadata=shapes.SearchResultMetadata.of(
             chunk,
             application_ref=record.label("application_ref") if record else "",
@@ -327,7 +335,7 @@ TOOLS = (
     Tool(
         "search_application_docs",
         "Search application documents",
-        "Find passages by meaning in the ingested documents, in one application or in all, optionally of some "
+        "Find passages by meaning and words in the ingested documents, in one application or in all, optionally of some "
         "document types only. Each result names its file and pages.",
         search_application_docs,
         items="results",
