@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, TimedOutError
-from knowledge_mcp.ocr.invocation import run_program
+from knowledge_mcp.model.extraction import OcrWord
+from knowledge_mcp.ocr.invocation import in_sure_lines, run_program
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from tests.ocr.engines import program
 from tests.ocr.pages import drawn, png
@@ -222,3 +223,15 @@ def test_a_program_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
     path.chmod(0o755)
     with pytest.raises(InternalError, match="could not be started"):
         run_program([str(path)], seconds=20.0, memory=512 << 20)
+
+
+def test_a_line_with_a_longer_word_that_is_sure_is_kept_and_a_single_sign_can_be_a_word() -> None:
+    box = (0, 0, 9, 9)
+    words = (
+        OcrWord("Drawing", 91.0, box, 0),
+        OcrWord("7|", 31.0, box, 0),
+        OcrWord("NN", 88.0, box, 1),
+        OcrWord("trees", 45.0, box, 2),
+        OcrWord("\u56f3", 90.0, box, 3),
+    )
+    assert [word.text for word in in_sure_lines(words)] == ["Drawing", "7|", "\u56f3"]

@@ -111,6 +111,18 @@ def test_a_drawing_gives_its_title_block(engine: TesseractEngine, turn: int) -> 
     assert page.rotation == turn
 
 
+def test_strokes_that_read_as_letters_are_no_words(engine: TesseractEngine) -> None:
+    page = Image.new("L", (1600, 1100), 255)
+    pen, chance = ImageDraw.Draw(page), random.Random(3)
+    for _ in range(1200):
+        x, y = chance.uniform(0, 1600), chance.uniform(0, 1100)
+        pen.line((x, y, x + chance.uniform(-30, 30), y + chance.uniform(-30, 30)), fill=0, width=2)
+    read = engine.read(png(page))
+    assert len(read.words) <= 5
+    assert read.confidence < 60
+    assert not read.words or read.unread > 0.5
+
+
 @pytest.mark.requirement("document-store-api:FR-005")
 def test_a_language_without_data_is_named_with_those_that_are_installed(engine: TesseractEngine) -> None:
     with pytest.raises(InvalidInputError) as caught:

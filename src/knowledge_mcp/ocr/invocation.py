@@ -259,8 +259,22 @@ def mean_confidence(words: Sequence[OcrWord]) -> float:
 
 def weight_of(words: Sequence[OcrWord]) -> float:
     """Weigh a reading of a page: letters and digits of longer words that are sure, by their confidence."""
-    sure = (word for word in words if word.confidence >= _SURE_SIGN and sum(map(str.isalnum, word.text)) > 2)
-    return sum(sum(map(str.isalnum, word.text)) * word.confidence / 100 for word in sure)
+    return sum(sum(map(str.isalnum, word.text)) * word.confidence / 100 for word in words if _is_sure(word))
+
+
+def in_sure_lines(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
+    """Leave out lines without a longer word that is sure: strokes of a drawing, grain of a photograph."""
+    sure = {word.line for word in words if _is_sure(word)}
+    return tuple(word for word in words if word.line in sure)
+
+
+_FIRST_OF_WORD_SIGNS = "\u2e80"
+"""From here on lie scripts that write a word in one sign or two: a single one can be a whole word."""
+
+
+def _is_sure(word: OcrWord) -> bool:
+    longer = sum(map(str.isalnum, word.text)) > 2 or max(word.text) >= _FIRST_OF_WORD_SIGNS
+    return longer and word.confidence >= _SURE_SIGN
 
 
 def is_sideways(words: Sequence[OcrWord]) -> bool:

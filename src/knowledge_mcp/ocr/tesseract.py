@@ -26,6 +26,7 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError, Knowled
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import (
     find_program,
+    in_sure_lines,
     is_sideways,
     mean_confidence,
     run_program,
@@ -278,13 +279,16 @@ class _Attempts:
             ) from self._late
         return best
 
-    def measured(self, png: bytes) -> tuple[_Reading, dict[str, Any]]:
-        """Return the best reading with what was measured of it (see `measure`).
+    def measured(self, png: bytes) -> tuple[_Reading, float, dict[str, Any]]:
+        """Return the best reading with its confidence and what was measured of it (see `measure`).
 
         Where words lie over rules, a flat picture is read as well: the reading that has more counts. Print that was
         left unread on a page with rules or shaded ground is read by itself.
         """
         best = self.best(png)
+        if best.confidence < _WEAK:  # a drawing, or grain: lines without a sure word are left out
+            sure = replace(best, words=in_sure_lines(best.words))
+            return sure, best.confidence, self._measure(sure)
         seen = self._measure(best)
         rules = seen["rules"]
         if sum(any(is_within(rule, word.box) for rule in rules) for word in best.words) >= _OVER_RULES:
@@ -293,7 +297,7 @@ class _Attempts:
         if best.words and seen["unread"] >= _LEAST_UNREAD and (rules or seen["shaded"]):
             again = self._attempt(self._flat(best, rules, [word.box for word in best.words]), _SCATTERED)
             best, seen = self._joined(best, again, seen)
-        return best, seen
+        return best, best.confidence, seen
 
     def _flat(self, reading: _Reading, rules: Sequence[Box], read: Sequence[Box] = ()) -> _Reading:
         flat: bytes = self._engine.picture("flatten", reading.png, rules=rules, read=read)
@@ -387,8 +391,14 @@ class _Attempts:
         return replace(reading, png=turned, words=(), rotation=degrees)
 
 
-def _page(reading: _Reading, measured: dict[str, Any]) -> OcrPage:
-    """Make the page of its best reading; one that lies a little askew is told as if it lay straight."""
+def _page(reading: _Reading, confidence: float, measured: dict[str, Any]) -> OcrPage:
+    """Make the page of its best reading; one that lies a little askew is told as if it lay straight.
+
+    Args:
+        reading: its words are those that are kept.
+        confidence: of all words that were read.
+        measured: see `measure`.
+    """
     width, height = _size(reading.png)
     words = tuple(replace(word, stroke=stroke) for word, stroke in zip(reading.words, measured["strokes"], strict=True))
     skew = reading.skew
@@ -400,7 +410,7 @@ def _page(reading: _Reading, measured: dict[str, Any]) -> OcrPage:
         words = tuple(replace(word, box=turn.word(word.box)) for word in words)
         rules, skew, (width, height) = [turn.rule(each) for each in rules], -askew, turn.size
     return OcrPage(
-        words, text_of(words), mean_confidence(words), reading.rotation, round(skew, 2), width, height,
+        words, text_of(words), confidence if words else 0.0, reading.rotation, round(skew, 2), width, height,
         measured["unread"], tuple(rules),
     )  # fmt: skip
 
