@@ -161,6 +161,7 @@ def test_an_unknown_document_is_told_in_the_specified_words(world: World) -> Non
         told = refusal(world, name, document_id="25_01178_REM_a1b2c3")
         assert told["error_type"] == "document_not_found"
         assert told["message"] == "Document not found: 25_01178_REM_a1b2c3"
+        assert told["suggestion"] == "list_ingested_documents lists the documents."
 
 
 @pytest.mark.requirement("document-store-api:FR-004")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.support.locks import acquire, hold_lock, is_free
 from knowledge_mcp.surfaces.following import HEARTBEAT
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import REF, Gate, World, report
 
 Work = Callable[[Mapping[str, Any], Call], Mapping[str, Any]]
@@ -378,6 +379,28 @@ def test_two_callers_at_once_make_one_document(world: World) -> None:
     for caller in callers:
         caller.join(30)
     assert sorted(told) == ["already_ingested"] * 3 + ["success"]
+
+
+def test_one_file_for_two_applications_at_once_is_embedded_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(world.embedder, HashingEmbedder)
+    path, embed, both = world.paper("a.pdf"), world.embedder.embed_documents, threading.Barrier(2)
+
+    def wait_for_the_other(texts: Sequence[str]) -> Sequence[bytes]:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return embed(texts)
+
+    monkeypatch.setattr(world.embedder, "embed_documents", wait_for_the_other)
+    callers = [threading.Thread(target=world.ingest, args=(path, ref)) for ref in (REF, "24/00001/FUL")]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(30)
+    texts = [chunk.content for chunk in world.service.document_chunks(world.service.documents_of(REF)[0].id)]
+    assert world.chunks() == 2 * len(texts)
+    assert sorted(world.embedder.documents) == sorted(texts)
 
 
 def test_a_job_can_be_asked_for_and_cancelled_by_its_id(world: World) -> None:

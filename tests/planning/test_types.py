@@ -114,12 +114,12 @@ WORDS = {
 }
 
 
-def classified(name: str, text: str = "") -> Classification:
+def classified(name: str, text: str = "", title: str = "") -> Classification:
     """Classify a document of this name and text."""
     return PlanningClassifier()(
         Document(
             id="x",
-            title="",
+            title=title,
             document_type=None,
             text=text,
             sections=(),
@@ -189,6 +189,12 @@ def test_the_folder_does_not_tell_the_type() -> None:
         "Mr Eia objection.pdf",
         "Pea Lane site notice.pdf",
         "Appeal Decision 3312345.pdf",
+        "LEAD_LOCAL_FLOOD_AUTHORITY-1881004.pdf",
+        "Ecology Officer.pdf",
+        "Tree Officer reply.pdf",
+        "Public Comment - Mrs Heritage.pdf",
+        "Email to agent - flood risk.pdf",
+        "Officer Report - drainage.pdf",
     ],
 )
 def test_a_form_a_notice_or_what_others_say_is_no_report_of_the_applicant(name: str) -> None:
@@ -202,3 +208,38 @@ def test_the_applicant_s_answer_to_a_consultee_is_of_the_kind_that_it_names() ->
         classified("Statement of Community Consultation.pdf", WORDS[T.PLANNING_STATEMENT]).kind == "planning_statement"
     )
     assert classified("SuDS Strategy.pdf").kind == "flood_risk_assessment"
+
+
+@pytest.mark.requirement("document-store-api:APP-document_types", "document-store-api:NICE-classification")
+@pytest.mark.parametrize(
+    ("title", "text", "kind"),
+    [
+        ("Residential Travel Plan", "A coordinator is appointed.", T.TRANSPORT_ASSESSMENT),
+        ("Heritage Statement", WORDS[T.TRANSPORT_ASSESSMENT], T.HERITAGE_STATEMENT),
+        ("Officer Report", WORDS[T.TRANSPORT_ASSESSMENT], T.OTHER),
+        ("", "Client\n\nHarrow Homes\n\nDrawing Title\n\nProposed Site Layout\n\nScale\n\n1:500", T.SITE_PLAN),
+        ("", "Sheet title: North elevation", T.ELEVATION),
+        ("Officers' Mess, Design and Access Statement", "", T.DESIGN_ACCESS_STATEMENT),
+    ],
+)
+def test_the_title_tells_the_type_where_the_file_name_does_not(title: str, text: str, kind: PlanningType) -> None:
+    found = classified("1880203.pdf", text, title)
+    assert (found.kind, found.confidence) == (kind.value, 0.75)
+    assert found.reason
+    assert found.reason.startswith("title: ")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Dear Sir, I wish to object to the application. ",
+        "The Highway Authority raises no objection. ",
+        "Thank you for consulting us. ",
+        "The Council hereby REFUSES PERMISSION. ",
+    ],
+)
+def test_who_judges_or_answers_with_the_words_of_a_report_has_not_written_it(answer: str) -> None:
+    for kind in set(PlanningType) - {T.OTHER}:
+        assert classified("scan0001.pdf", answer + WORDS[kind]).kind == "other"
+        summed_up = f"{WORDS[kind]} {'More of the same. ' * 200} {answer}"
+        assert classified("scan0001.pdf", summed_up).kind == kind.value

@@ -219,15 +219,29 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
 )
 
 _OF_OTHERS = re.compile(
-    r"\b(?:application forms?|decision (?:notice|letter)s?|appeal decisions?|inspectors? (?:report|decision)s?|"
-    r"(?:officers?|delegated|committee) reports?|(?:site|press) notices?|consultees?|objections?|objectors?|"
-    r"representations?|neighbours? (?:comment|letter|response)s?|"
-    r"(?:consultation|officers?|council|authority|agency|llfa|highways?|historic england|natural england|water) "
-    r"(?:comment|reply|replies|response)s?)\b"
+    r"\b(?:application forms?|decision (?:notice|letter)s?|notice of decision|appeal decisions?|"
+    r"inspectors? (?:report|decision)s?|(?:officers?|delegated|committee) (?:report|response|repl)(?:s|y|ies)?|"
+    r"(?:trees?|conservation|ecology|biodiversity|heritage|landscape|housing|health|highways?|drainage|urban design|"
+    r"archaeology|case|planning) officers?|(?:flood|highways?|planning) authority|(?:site|press) notices?|"
+    r"consultees?|objections?|objectors?|objects|representations?|comments?|e ?mails?|neighbours? (?:letter|response)s?|"
+    r"(?:consultation|council|agency|llfa|highways?|historic england|natural england|water) "
+    r"(?:reply|replies|response)s?)\b"
 )
 """Names of forms, notices and papers of those who judge or answer: a consultee's letter on noise is no assessment."""
 _ANSWERING = re.compile(r"\b(?:response|reply|rebuttal|answer)s? to\b")
 """The applicant's own answer to such a paper, whose name stands behind it."""
+
+_ANSWERS = re.compile(
+    r"\b(?:i|we)(?: \w+){0,3} (?:object|oppose)\b|\bno objections?\b|"
+    r"\b(?:raises?|maintains?|lodges?) (?:an? |our |its )?(?:holding )?objections?\b|"
+    r"\bthank you for (?:consulting|notifying|your (?:consultation|notification|letter|e-?mail))\b|"
+    r"\bhereby (?:grants?|refuses?|permits?)\b",
+    re.IGNORECASE,
+)
+"""Words by which those who judge or answer begin; the applicant's reports have the same subjects."""
+_BEGINNING = 2500
+"""Characters in which they stand: a letter's first page. Further on, reports sum up what others answered."""
+_DRAWING_TITLE = re.compile(r"\b(?:drawing|sheet|dwg\.?) title[^\S\n]*:?\s{0,20}([^\n]{3,80})", re.IGNORECASE)
 
 _BY_WORDS: dict[PlanningType, tuple[str, ...]] = {
     _P.TRANSPORT_ASSESSMENT: (
@@ -373,30 +387,44 @@ _COMPILED = {
 _FEWEST_KEYWORDS = 2
 _PLANNING_ENOUGH = 4.0
 _MOST_MENTIONS = 6
+_BY_TITLE = 0.75
+"""The most that content is believed: a title says what a document is, but may be that of its first part."""
 
 
 class PlanningClassifier:
     """Classify planning documents (`ports.Classifier`).
 
     A pattern in the file name decides with a confidence of 0.95 (0.85 where names of two kinds stand in it: the one
-    named first wins; a form, a notice and what others say of the application is `other`), the words of the opening
-    20,000 characters with 0.5 to 0.75, by how clearly they speak. Where neither does it is `other`, with 0.2.
+    named first wins; a form, a notice and what others say of the application is `other`), then one in the title, on
+    the page or in a drawing's title block, with 0.75. So do words of those who judge or answer, for `other`, and the
+    words of the opening 20,000 characters with 0.5 to 0.75, by how clearly they speak. Where nothing does it is
+    `other`, with 0.2.
     """
 
     def __call__(self, document: Document) -> Classification:
-        """Classify by name, then by text."""
-        by_name = _by_name(document.source_uri)
-        if by_name is not None:
-            return by_name
-        by_words = _by_words(f"{document.title}\n{document.text[:_PLANNING_OPENING]}")
+        """Classify by name, then by title, then by text."""
+        named = _named(PurePosixPath(document.source_uri).stem)
+        if named is not None:
+            return Classification(named.kind, named.confidence, f"file name: {named.reason}")
+        opening = document.text[:_PLANNING_OPENING]
+        block = _DRAWING_TITLE.search(opening)
+        for title in (document.title, block.group(1) if block else ""):
+            named = _named(title)
+            if named is not None:
+                return Classification(named.kind, _BY_TITLE, f"title: {named.reason}")
+        answer = _ANSWERS.search(opening, 0, _BEGINNING)
+        if answer is not None:
+            return Classification(_P.OTHER.value, _BY_TITLE, f"its words: {answer.group()}")
+        by_words = _by_words(f"{document.title}\n{opening}")
         return by_words or Classification(_P.OTHER.value, 0.2, "neither name nor words tell")
 
 
-def _by_name(uri: str) -> Classification | None:
-    name = _plain(PurePosixPath(uri).stem)
+def _named(name: str) -> Classification | None:
+    """Tell the kind that a name or a title says, with the words that say it as the reason."""
+    name = _plain(name)
     of_others = None if _ANSWERING.search(name) else _OF_OTHERS.search(name)
     if of_others is not None:
-        return Classification(_P.OTHER.value, 0.95, f"file name: {of_others.group()}")
+        return Classification(_P.OTHER.value, 0.95, of_others.group())
     found: list[tuple[int, PlanningType, str]] = []
     for kind, pattern in _BY_NAME:
         match = pattern.search(name)
@@ -405,7 +433,7 @@ def _by_name(uri: str) -> Classification | None:
     if not found:
         return None
     _, kind, words = min(found, key=lambda one: one[0])
-    return Classification(kind.value, 0.95 if len(found) == 1 else 0.85, f"file name: {words.strip()}")
+    return Classification(kind.value, 0.95 if len(found) == 1 else 0.85, words.strip())
 
 
 def _plain(stem: str) -> str:

@@ -36,6 +36,7 @@ _COMMANDS = {
     "knowledge_references": "`knowledge references`",
     "knowledge_verify_quote": "`knowledge verify-quote`",
     "knowledge_health": "`knowledge doctor`",
+    "list_ingested_documents": "`knowledge planning list`",
     "`standard`": "--standard",
     "`collections`": "--in",
     "`from`": "--from",

@@ -31,6 +31,7 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     TimedOutError,
+    UnreadableReason,
     noticing,
     reason_of,
 )
@@ -445,7 +446,8 @@ class Ingest:
         self._outcomes.settle(uri)
         self._reasons[exc.message] += 1
         if self._reasons[exc.message] <= _MOST_LOGGED:
-            level = logging.INFO if isinstance(exc, CancelledError) else logging.ERROR
+            is_meant = isinstance(exc, CancelledError) or self._failed[-1].reason == UnreadableReason.IMAGE_BASED
+            level = logging.INFO if is_meant else logging.ERROR
             _logger.log(level, "failed %s: %s (%s)", uri, exc.message, exc.code.value)
         self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))
 

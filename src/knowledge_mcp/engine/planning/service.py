@@ -190,7 +190,8 @@ class PlanningService(LocalKnowledge):
         uri = f"{_prefix(reference)}{path_text(file.path)}"
         hashes = {file.seen.sha256}
         while True:
-            names = {uri, *(f"content:{reference}:{each}" for each in hashes)}
+            # for all applications: the second of two takes the vectors of the first in place of computing them again
+            names = {uri, *(f"content:{each}" for each in hashes)}
             with locked(self._locks, names, "document", "ingest", call.cancelled):
                 akin = self._akin(batch, uri, file.seen.sha256)
                 older = {record.sha256 for record in akin if uri in places_of(record)}

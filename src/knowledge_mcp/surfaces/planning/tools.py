@@ -309,7 +309,8 @@ def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
 
 
 def _no_document(document_id: str, exc: NotFoundError) -> PlanningError:
-    return PlanningError("document_not_found", f"Document not found: {document_id}", suggestion=exc.suggestion)
+    instead = exc.suggestion.replace("knowledge_stats", "list_ingested_documents")
+    return PlanningError("document_not_found", f"Document not found: {document_id}", suggestion=instead)
 
 
 def _file_path(record: DocumentRecord) -> str:
