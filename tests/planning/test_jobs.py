@@ -381,9 +381,7 @@ def test_two_callers_at_once_make_one_document(world: World) -> None:
     assert sorted(told) == ["already_ingested"] * 3 + ["success"]
 
 
-def test_one_file_for_two_applications_at_once_is_embedded_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_file_for_two_applications_at_once_is_embedded_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(world.embedder, HashingEmbedder)
     path, embed, both = world.paper("a.pdf"), world.embedder.embed_documents, threading.Barrier(2)
 

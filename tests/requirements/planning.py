@@ -18,7 +18,7 @@ PLANNING: tuple[Requirement, ...] = (
     _must(
         "document-store-api:FR-002",
         "search_application_docs finds passages by meaning, within an application and document types if asked",
-        "max(0, 1 - d/2) on squared distances of unit vectors is the cosine, and is computed as such with mode=semantic; "
+        "max(0, 1 - d/2) on squared distances of unit vectors is the cosine, and is computed so with mode=semantic; "
         "without it words count too, for meaning alone misses what a question names, and the cosine stands beside",
     ),
     _must(

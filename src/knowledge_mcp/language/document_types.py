@@ -223,7 +223,8 @@ _OF_OTHERS = re.compile(
     r"inspectors? (?:report|decision)s?|(?:officers?|delegated|committee) (?:report|response|repl)(?:s|y|ies)?|"
     r"(?:trees?|conservation|ecology|biodiversity|heritage|landscape|housing|health|highways?|drainage|urban design|"
     r"archaeology|case|planning) officers?|(?:flood|highways?|planning) authority|(?:site|press) notices?|"
-    r"consultees?|objections?|objectors?|objects|representations?|comments?|e ?mails?|neighbours? (?:letter|response)s?|"
+    r"consultees?|objections?|objectors?|objects|representations?|comments?|e ?mails?|"
+    r"neighbours? (?:letter|response)s?|"
     r"(?:consultation|council|agency|llfa|highways?|historic england|natural england|water) "
     r"(?:reply|replies|response)s?)\b"
 )

@@ -53,8 +53,7 @@ class OcrPage:
     Attributes:
         words: in reading order.
         text: the words, line by line, a blank line between blocks.
-        confidence: mean confidence 0..100 of all that was read, strokes that were left out of the words among it; 0 where
-            there is no word.
+        confidence: mean confidence 0..100 of all that was read, strokes that were left out among it; 0 without words.
         rotation: degrees clockwise by which the image was turned to stand upright: 0, 90, 180 or 270.
         skew: degrees clockwise by which it was turned beyond that to lie straight.
         width, height: pixels of the upright page.

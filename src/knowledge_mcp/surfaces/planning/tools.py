@@ -336,8 +336,8 @@ TOOLS = (
     Tool(
         "search_application_docs",
         "Search application documents",
-        "Find passages by meaning and words in the ingested documents, in one application or in all, optionally of some "
-        "document types only. Each result names its file and pages.",
+        "Find passages by meaning and words in the ingested documents, in one application or in all, optionally of "
+        "some document types only. Each result names its file and pages.",
         search_application_docs,
         items="results",
     ),
