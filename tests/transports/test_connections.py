@@ -18,6 +18,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.support.events import EVENT_FIELDS
+from knowledge_mcp.transports.shared.guards import AllowedNames, HostGuard
 from knowledge_mcp.transports.shared.serving import (
     ConnectionLimits,
     Connections,
@@ -112,6 +113,21 @@ def test_a_request_that_takes_longer_than_its_headers_may_is_answered() -> None:
         assert closed(silent)
         app.go.set()
         assert answered(slow) == 200
+
+
+def test_a_request_of_two_lengths_is_refused_and_what_follows_it_is_not_read() -> None:
+    http = functools.partial(HttpConnection, Connections(usual_limits()))
+    with serving(HostGuard(App(), AllowedNames(["*"])), http=http) as url:
+        address = urlsplit(url)
+        with closing(socket.create_connection((str(address.hostname), address.port or 0), timeout=20)) as connection:
+            connection.sendall(
+                b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+                b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+            )
+            answers = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answers.count(b"HTTP/1.1 ") == 1
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert b"two_lengths" in answers
 
 
 @pytest.mark.parametrize(

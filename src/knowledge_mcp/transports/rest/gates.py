@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import anyio
 from fastapi import Depends
@@ -28,6 +28,7 @@ from knowledge_mcp.transports.rest.errors import (
 )
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.admission import ROUTE, Rejection
+from knowledge_mcp.transports.shared.guards import TWO_LENGTHS, Refused
 from knowledge_mcp.transports.shared.keys import KEY, Key
 
 logger = logging.getLogger(__name__)
@@ -157,15 +158,17 @@ def client_of(scope: Scope) -> str:
 _CHALLENGE = 'Bearer realm="rag-api"'
 
 
-async def refuse_name(scope: Scope, send: Send, what: Literal["Host", "Origin"]) -> None:
-    """Refuse a foreign Host with 421, a foreign Origin with 403."""
+async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
+    """Refuse a foreign Host with 421, a foreign Origin with 403, two lengths with 400."""
     headers = Headers(scope=scope)
     log_event(
         logger, logging.WARNING, "host_refused", request_id=scope[REQUEST_ID], client=client_of(scope),
         hosts=[in_one_line(each, 100) for each in headers.getlist("host")[:4]],
         origins=[in_one_line(each, 100) for each in headers.getlist("origin")[:4]],
     )  # fmt: skip
-    if what == "Host":
+    if what == "Length":
+        failure = Failure(400, TWO_LENGTHS, "Send one of them.", {"Connection": "close"})
+    elif what == "Host":
         text = "This server does not answer for that Host."
         failure = Failure(421, text, "Add the name to MCP_ALLOWED_HOSTS if it is meant.")
     else:

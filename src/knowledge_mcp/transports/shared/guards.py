@@ -94,12 +94,19 @@ Refuse = Callable[[Scope, Send, T], Awaitable[None]]
 """Answer a request that is refused, and log it; given why."""
 
 
-async def refuse_name(scope: Scope, send: Send, what: Literal["Host", "Origin"]) -> None:
-    """Refuse a foreign Host with 421, a foreign Origin with 403."""
+Refused = Literal["Host", "Origin", "Length"]
+"""What is wrong with a request; Length where it gives two, a Content-Length and one by chunks."""
+TWO_LENGTHS = "The request has both Content-Length and Transfer-Encoding."
+
+
+async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
+    """Refuse a foreign Host with 421, a foreign Origin with 403, two lengths with 400."""
     names = Headers(scope=scope).getlist(what.lower())
     logger.warning("refused %s: %s %r is not allowed", scope["path"], what, names)
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
+    elif what == "Length":
+        await send_error(send, 400, "two_lengths", TWO_LENGTHS, [(b"connection", b"close")])
     elif what == "Host":
         await send_error(send, 421, "host_not_allowed", "This server does not answer for that Host.")
     else:
@@ -107,7 +114,9 @@ async def refuse_name(scope: Scope, send: Send, what: Literal["Host", "Origin"])
 
 
 class HostGuard:
-    """Refuse a foreign Host and a foreign Origin, on every route.
+    """Refuse a foreign Host, a foreign Origin, and a request of two lengths, on every route.
+
+    A proxy may believe the other length, and take what follows for the next request, of somebody else (RFC 9112, 6.3).
 
     Args:
         app: what stands behind.
@@ -122,12 +131,12 @@ class HostGuard:
         app: ASGIApp,
         names: AllowedNames,
         *,
-        refuse: Refuse[Literal["Host", "Origin"]] = refuse_name,
+        refuse: Refuse[Refused] = refuse_name,
         own_pages: bool = False,
     ) -> None:
         self._app = app
         self._names = names
-        self._refuse: Refuse[Literal["Host", "Origin"]] = refuse
+        self._refuse: Refuse[Refused] = refuse
         self._own_pages = own_pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -136,7 +145,9 @@ class HostGuard:
             return
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self._names.admits_host(hosts[0]):
+        if "content-length" in headers and "transfer-encoding" in headers:
+            await self._refuse(scope, send, "Length")
+        elif len(hosts) != 1 or not self._names.admits_host(hosts[0]):
             await self._refuse(scope, send, "Host")
         elif len(origins) > 1 or (origins and not self._admits(origins[0], hosts[0])):
             await self._refuse(scope, send, "Origin")
