@@ -50,6 +50,13 @@ def test_a_section_is_kept_with_number_span_and_the_page_of_its_heading() -> Non
     assert [each.span for each in sections] == [each.span for each in document.sections]
 
 
+def test_a_heading_before_the_first_page_that_a_text_marks_is_on_none() -> None:
+    builder = DocumentBuilder()
+    builder.heading("Deploying", level=1, source=HeadingSource.MARKUP)
+    builder.heading("Going back", level=2, source=HeadingSource.MARKUP, pages=[2])
+    assert [each.page for each in structure_of(builder.build(ITEM)).sections] == [None, 2]
+
+
 def test_pages_tell_how_they_were_read_and_what_stands_on_them() -> None:
     document = paged()
     pages = structure_of(document).pages

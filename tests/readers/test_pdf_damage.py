@@ -69,6 +69,11 @@ def test_a_file_that_cannot_be_read_says_why(reader: PdfReader, data: bytes, rea
     assert error.suggestion
 
 
+@pytest.mark.parametrize("name", ["plain", "report.v2", "scan.PDF", "minutes.docx"])
+def test_a_pdf_is_read_by_its_media_type_whatever_its_name_ends_in(reader: PdfReader, name: str) -> None:
+    assert SENTENCE in " ".join(reader.read(item_of(standard(bookmarks=False), name)).text.split())
+
+
 def test_a_password_is_named_as_what_to_remove(reader: PdfReader) -> None:
     assert "password" in refused(reader, item_of(encrypted(user="u", owner="o"))).suggestion.lower()
 

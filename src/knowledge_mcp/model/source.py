@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO
 
 MOST_BYTES = 1 << 30
@@ -46,6 +46,14 @@ class SourceItem:
     document_type: str | None = None
     language: str | None = None
     force_ocr: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """Extension of a copy: that of the name where it is one of the media type, else what such files usually have."""
+        named = (self.path or PurePath(self.name)).suffix
+        if media_type_of(f"x{named}") == self.media_type:
+            return named
+        return extension_of(self.media_type) or named
 
 
 UNKNOWN = "application/octet-stream"

@@ -30,7 +30,7 @@ from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.checkpoints import check_each
 
-STRUCTURE_VERSION = "structure/11"
+STRUCTURE_VERSION = "structure/12"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")
@@ -82,7 +82,10 @@ def structure_of(document: Document) -> DocumentStructure:
 
 
 def _finder(document: Document) -> Callable[[int], int | None]:
-    """Return what names the page of a place in the text: by the block there, else by the pages' own spans."""
+    """Return what names the page of a place in the text: by the block there, else by the pages' own spans.
+
+    What stands before the first page that a text marks is on none.
+    """
     starts = [block.span.start for block in document.blocks]
     filled = [page for page in document.pages if len(page.span)]
     reach = list(accumulate((page.span.end for page in filled), max))
@@ -93,8 +96,10 @@ def _finder(document: Document) -> Callable[[int], int | None]:
             block = document.blocks[index]
             if block.pages and (place < block.span.end or place == block.span.start):
                 return block.pages[0]
+        if not filled or place < filled[0].span.start:
+            return None
         # the first page that reaches beyond the place, the last one behind all of them
-        return filled[min(bisect_right(reach, place), len(filled) - 1)].number if filled else None
+        return filled[min(bisect_right(reach, place), len(filled) - 1)].number
 
     return page_of
 

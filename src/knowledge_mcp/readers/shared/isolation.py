@@ -10,7 +10,6 @@ import dataclasses
 import importlib.util
 from collections.abc import Callable, Generator, Mapping
 from io import BytesIO
-from pathlib import PurePath
 from typing import Any, ClassVar
 
 from knowledge_mcp.model.document import Document, hidden_sentence, summed_hidden
@@ -72,8 +71,7 @@ def run_isolated(
     """
     with contextlib.ExitStack() as stack:
         try:
-            suffix = (item.path or PurePath(item.name)).suffix
-            given = {"path": InputFile(stack.enter_context(item.open()), suffix), **(files or {})}
+            given = {"path": InputFile(stack.enter_context(item.open()), item.suffix), **(files or {})}
             values = stack.enter_context(
                 contextlib.closing(sandbox.run(function, arguments, files=given, limits=limits))
             )

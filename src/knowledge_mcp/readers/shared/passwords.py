@@ -8,7 +8,7 @@ import functools
 import io
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar
 
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
@@ -57,7 +57,7 @@ class Passwords:
     def _opened(
         self, item: SourceItem, sandbox: Sandbox, limits: Limits, error: UnreadableDocumentError
     ) -> Generator[SourceItem]:
-        with tempfile.NamedTemporaryFile(suffix=PurePath(item.name).suffix) as copy:
+        with tempfile.NamedTemporaryFile(suffix=item.suffix) as copy:
             for password in self._candidates(item, error.message):
                 try:
                     with contextlib.closing(
