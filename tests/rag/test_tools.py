@@ -194,6 +194,7 @@ def test_an_address_is_ingested_into_the_collection_that_is_named(service: Libra
         ("https://slow.example.com/", TimedOutError, "too long"),
         ("https://down.example.com/", ConnectionFailedError, "cannot be reached"),
         ("http://docs.example.com/", InvalidInputError, "https|url"),
+        ("https://ada:hunter2@docs.example.com/", InvalidInputError, "uri"),
     ],
 )
 def test_an_address_that_cannot_be_had_gives_a_clear_error(

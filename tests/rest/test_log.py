@@ -144,3 +144,24 @@ async def test_what_is_removed_is_logged_with_the_key_that_did_it(caplog: pytest
     document, collection = events(caplog, "removed")
     assert (document["doc_id"], document["key"]) == (done["doc_id"], "default")
     assert (collection["collection"], collection["documents"]) == ("ops", 0)
+
+
+async def test_a_password_in_an_address_is_refused_before_it_is_logged_or_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with make_world() as world:
+        for wait in (True, False):
+            told = await world.client.post("/ingest_url", json={"url": "https://ada:hunter2@x.example/a", "wait": wait})
+            assert told.status_code == 422
+            assert "a user name or a password" in told.json()["detail"]
+        assert (await world.client.get("/jobs")).json()["jobs"] == []
+        assert "hunter2" not in repr([vars(record) for record in caplog.records])
+
+
+async def test_a_search_in_all_collections_is_logged_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with make_world() as world:
+        await world.bring(filename="a.md", collection="alpha")
+        await world.client.post("/search", json={"query": "roll out", "everywhere": True})
+        assert [each["collection"] for each in events(caplog, "search")] == ["*"]

@@ -91,6 +91,16 @@ Text = Annotated[str, AfterValidator(_not_blank)]
 Question = Annotated[Text, Field(min_length=1, max_length=2000, description="A question or keywords.")]
 """What a search is asked."""
 
+
+def _without_login(address: str) -> str:
+    if "@" in re.split(r"[/?#]", address.partition("://")[2], maxsplit=1)[0]:
+        raise ValueError("holds a user name or a password; leave it out, nothing is fetched with credentials")
+    return address
+
+
+WITHOUT_LOGIN = AfterValidator(_without_login)
+"""Refuse an address with a user name or a password before it is logged or written down as a job's."""
+
 WHOLE = BeforeValidator(_whole)
 """Take an integer also when it was written as 10.0. Stands after the bounds, or the schema loses them."""
 

@@ -10,7 +10,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, CUT_FROM, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, combine_filters, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, WITHOUT_LOGIN, Question, Text, as_text, combine_filters, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 Collection = Annotated[
@@ -75,7 +75,7 @@ class IngestUrlArguments(Request):
 
     SUBJECT = "uri"
 
-    uri: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
+    uri: Annotated[Text, Field(min_length=1, max_length=4096), WITHOUT_LOGIN] = Field(
         description="https address of a page or a file, e.g. https://example.com/doc.pdf."
     )
     collection: Collection = DEFAULT_COLLECTION

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import Filter, SearchMode, SearchQuery
-from knowledge_mcp.surfaces.arguments import WHOLE, as_text, combine_filters
+from knowledge_mcp.surfaces.arguments import WHOLE, WITHOUT_LOGIN, as_text, combine_filters
 
 MAX_PAIRS = 64
 MAX_NAME = 100
@@ -121,7 +121,7 @@ class IngestUrlRequest(_Strict):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"url": "https://docs.example.com/guide.pdf", "collection": "default"}]}
     )
-    url: Annotated[str, Field(max_length=2000, pattern=r"^https://[^\s\x00-\x20]+$")]
+    url: Annotated[str, Field(max_length=2000, pattern=r"^https://[^\s\x00-\x20]+$"), WITHOUT_LOGIN]
     collection: CollectionName = DEFAULT_COLLECTION
     metadata: UrlMetadata = UrlMetadata()
     wait: Annotated[bool, Field(description="Answer when it is searchable; else at once, with a job.")] = True

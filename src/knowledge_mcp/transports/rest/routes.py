@@ -261,8 +261,8 @@ class _Reading:
         """
         started = time.perf_counter()
         context: dict[str, Any] = {
-            "request_id": request.scope[REQUEST_ID], "query": body.query, "collection": body.collection,
-            "mode": body.mode, "key": key.name,
+            "request_id": request.scope[REQUEST_ID], "query": body.query,
+            "collection": "*" if body.everywhere else body.collection, "mode": body.mode, "key": key.name,
         }  # fmt: skip
 
         def ask(shared: SharedLibrary) -> tuple[SearchAnswer, int, bytes]:
