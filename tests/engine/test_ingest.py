@@ -14,8 +14,14 @@ from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, InvalidInputError, SpaceMismatchError
-from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, SkippedFile
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    SpaceMismatchError,
+)
+from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, Inspection, SkippedFile
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
@@ -346,6 +352,19 @@ def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_re
     told = "figures.csv: Files of this kind are not read (text/csv)."
     assert (skipped.reason, skipped.message) == ("unsupported", told)
     assert skipped.suggestion.endswith("convert it to a kind that is read here: .markdown, .md, .mdx.")
+
+
+def test_a_caller_that_leaves_while_a_file_is_opened_is_no_fault_of_the_file(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def leave(reader: MarkdownReader, item: SourceItem) -> Inspection:
+        raise CancelledError("The caller has left.")
+
+    monkeypatch.setattr(MarkdownReader, "check", leave)
+    world.write("pumps.md", PUMPS)
+    with pytest.raises(CancelledError):
+        world.ingest()
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
 
 
 def test_an_ingest_that_is_cancelled_while_a_document_is_read_ends_before_it_is_cut(world: World) -> None:

@@ -19,7 +19,13 @@ from knowledge_mcp.engine.ingest.facts import STRUCTURE_VERSION, claims_of, stat
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Classification, Document
-from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason, noticing
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    KnowledgeError,
+    UnreadableDocumentError,
+    UnreadableReason,
+    noticing,
+)
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
@@ -145,6 +151,8 @@ def make_plan(
             continue
         try:
             plan.pages[item.uri] = _reader(pipeline, item).check(item).pages or 0
+        except CancelledError:  # nothing is wrong with the file
+            raise
         except KnowledgeError as exc:
             _skip(plan, skipped_file(item.uri, exc), on_event)
             continue
