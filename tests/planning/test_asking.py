@@ -75,6 +75,18 @@ def test_what_a_question_names_is_found_by_its_words_and_its_meaning_is_told_bes
     assert "WTP-999 was not found" in unknown["message"]
 
 
+def test_rows_of_a_table_come_with_the_head_that_says_what_they_are(world: World) -> None:
+    head = "| Tree | Height (m) | Stem (mm) |\n| --- | --- | --- |"
+    rows = "\n".join(f"| T{number} | {number % 20} | {number * 10} |" for number in range(1, 90))
+    world.ingest(world.paper("Tree Survey.pdf", f"The trees were seen in May.\n\n{head}\n{rows}\n\nAsh | oak | elm."))
+    found = world.call("search_application_docs", query="T77 height", max_results=100)["results"]
+    assert "T77" in found[0]["text"]
+    for each in found:
+        begins_with_a_row = each["text"].startswith("| T") and not each["text"].startswith("| Tree")
+        assert each.get("cut_from", "") == (head if begins_with_a_row else "")
+    assert sum("cut_from" in each for each in found) >= 2
+
+
 def test_documents_of_two_applications_are_no_editions_of_each_other(world: World) -> None:
     world.ingest(world.paper("BS 5837-2005 Tree Survey.pdf", "The beech by the pond is to be felled."))
     world.ingest(world.paper("BS 5837-2012 Tree Survey.pdf", "The oak at the gate is retained."), "24/00001/FUL")

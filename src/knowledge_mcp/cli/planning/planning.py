@@ -423,7 +423,8 @@ def search(
             pages = f", page {found['page_numbers']}" if found["page_numbers"] else ""
             place = f"{found['source_file']}{pages}"
             say(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold")
-            open_console().print(render(each["text"]))
+            cut_from = f"{each['cut_from']}\n…\n" if "cut_from" in each else ""
+            open_console().print(render(f"{cut_from}{each['text']}"))
             say("")
         if not answer["results"]:
             say(answer["message"])

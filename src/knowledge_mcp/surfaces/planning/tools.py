@@ -10,6 +10,7 @@ from knowledge_mcp.engine.jobs.journal import Job
 from knowledge_mcp.engine.planning.service import PlanningService
 from knowledge_mcp.engine.planning.values import PlanningError
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -76,7 +77,8 @@ def search_application_docs(
             SearchQuery(request.query, request.max_results, SearchMode(request.mode), filter=narrowed, edition="all")
         )
     records: dict[str, DocumentRecord | None] = {}
-    results = [search_result(knowledge, hit, records) for hit in answer.hits]
+    texts: dict[str, str] = {}
+    results = [search_result(knowledge, hit, records, texts) for hit in answer.hits]
     said = " ".join(answer.notes)
     return shapes.PlanningSearchResponse.of(
         status="success",
@@ -260,9 +262,9 @@ def _letters(reference: str) -> str:
 
 
 def search_result(
-    knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]
+    knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None], texts: dict[str, str]
 ) -> shapes.PlanningSearchResult:
-    """Turn a hit into a result; `records` keeps the records that were read for earlier ones."""
+    """Turn a hit into a result; `records` and `texts` keep what was read for earlier ones."""
     chunk = hit.chunk
     if chunk.document_id not in records:
         try:
@@ -275,6 +277,7 @@ def search_result(
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
+        cut_from=_head_of_rows(knowledge, chunk, texts),
         cosine=round(max(0.0, hit.dense.score), 4) if hit.dense is not None and hit.dense.score != hit.score else 0.0,
         metadata=shapes.SearchResultMetadata.of(
             chunk,
@@ -288,6 +291,25 @@ def search_result(
             word_count=len(chunk.content.split()),
         ),
     )
+
+
+def _head_of_rows(knowledge: Knowledge, chunk: Chunk, texts: dict[str, str]) -> str:
+    """Return the head of the table whose rows a passage goes on with: without it nobody knows what its cells are."""
+    if not chunk.content.startswith("|"):
+        return ""
+    if chunk.document_id not in texts:
+        try:
+            texts[chunk.document_id] = knowledge.document_text(chunk.document_id)
+        except NotFoundError:  # it went between the search and now
+            texts[chunk.document_id] = ""
+    above: list[str] = []
+    for line in reversed(texts[chunk.document_id][: chunk.span.start].splitlines()):
+        if not line.startswith("|"):
+            return ""
+        above.insert(0, line)
+        if len(above) > 1 and set(above[1]) <= set("| -:") and "-" in above[1]:
+            return "\n".join(above[:2])
+    return ""
 
 
 def _summary(record: DocumentRecord) -> shapes.ApplicationDocument:
