@@ -68,14 +68,16 @@ def test_stdio_answers_and_ends_cleanly_with_its_client(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("A-REQ-MAINT-001")
 def test_the_start_is_logged_as_json_on_stderr_with_what_was_chosen_and_without_secrets(tmp_path: Path) -> None:
-    done = run("knowledge-mcp", cwd=tmp_path, stdin="", LOG_FORMAT="json", MCP_API_KEY="hush-hush")
+    surfaces = ("--surface", "standards,planning")
+    done = run("knowledge-mcp", *surfaces, cwd=tmp_path, stdin="", LOG_FORMAT="json", MCP_API_KEY="hush-hush")
     events = [json.loads(line) for line in done.err.splitlines()]
     start = next(each for each in events if each["message"] == "server_start")
     assert start["level"] == "info"
     event = start["data"]
     assert (event["vector_store"], event["vector_store_status"]) == ("memory", "healthy")
     assert (event["embedding_provider"], event["embedding_model"]) == ("local", "all-MiniLM-L6-v2")
-    assert (event["transport"], event["surfaces"]) == ("stdio", "standards")
+    assert (event["transport"], event["surfaces"]) == ("stdio", "standards,planning")
+    assert event["collection"] == "se_knowledge_base,application_docs"
     assert "hush" not in done.err
 
 

@@ -315,7 +315,7 @@ def test_every_surface_tells_what_a_passage_was_cut_off_from() -> None:
         shown = (
             search_result(hit, "full"),
             rag_tools.search_result(hit, "default"),
-            planning_tools.search_result(FakeKnowledge(), hit, {}),
+            planning_tools.search_result(FakeKnowledge(), hit, {}, {}),
         )
         assert [answer.sent().get("cut_from") for answer in shown] == [told] * 3
 

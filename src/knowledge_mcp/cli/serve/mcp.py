@@ -223,6 +223,8 @@ def _run(
 def _log_start(
     arguments: McpArguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str
 ) -> None:
+    from knowledge_mcp.wiring import COLLECTIONS
+
     log_event(
         _logger,
         logging.INFO,
@@ -231,7 +233,7 @@ def _log_start(
         transport=arguments.transport,
         address=where,
         surfaces=",".join(surfaces),
-        collection=settings.collection,
+        collection=",".join(COLLECTIONS.get(each, settings.collection) for each in surfaces),
         **what_it_runs_on(settings, start, surfaces[0]),
     )
 

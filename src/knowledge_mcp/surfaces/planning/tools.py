@@ -277,7 +277,7 @@ def search_result(
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
-        cut_from=_head_of_rows(knowledge, chunk, texts),
+        cut_from=chunk.cut_from or _head_of_rows(knowledge, chunk, texts),
         cosine=round(max(0.0, hit.dense.score), 4) if hit.dense is not None and hit.dense.score != hit.score else 0.0,
         metadata=shapes.SearchResultMetadata.of(
             chunk,
