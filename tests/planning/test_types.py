@@ -16,6 +16,7 @@ NAMES = {
         "25-01178-REM traffic_impact_assessment.pdf",
         "Transport Statement.pdf",
         "Highways Technical Note.pdf",
+        "Transport Technical Note 02.pdf",
     ],
     T.DESIGN_ACCESS_STATEMENT: [
         "Design and Access Statement.pdf",
@@ -23,6 +24,8 @@ NAMES = {
         "DESIGN_&_ACCESS_STATEMENT_REV_A.PDF",
         "DAS Part 1.pdf",
         "DesignAndAccessStatement.pdf",
+        "D+A Statement.pdf",
+        "D_A_STATEMENT-1870014.pdf",
     ],
     T.SITE_PLAN: [
         "Site Plan.pdf",
@@ -30,6 +33,7 @@ NAMES = {
         "Block_Plan_1-500.pdf",
         "Layout plan rev C.pdf",
         "site layout plan.pdf",
+        "Landscaping plan.pdf",
     ],
     T.FLOOR_PLAN: [
         "Proposed Floor Plans.pdf",
@@ -39,11 +43,17 @@ NAMES = {
         "A101-FLOORPLAN.pdf",
     ],
     T.ELEVATION: ["Proposed Elevations.pdf", "street scene.pdf", "North-Elevation.pdf", "A-201_elevation_rev2.pdf"],
-    T.PLANNING_STATEMENT: ["Planning Statement.pdf", "Supporting_Statement.pdf", "planning-supporting-statement.pdf"],
+    T.PLANNING_STATEMENT: [
+        "Planning Statement.pdf",
+        "Supporting_Statement.pdf",
+        "planning-supporting-statement.pdf",
+        "Cover Letter.pdf",
+    ],
     T.ENVIRONMENTAL_STATEMENT: [
         "Environmental Impact Assessment.pdf",
         "Environmental_Statement_Vol_1.pdf",
         "EIA screening.pdf",
+        "ES_Vol_1_Chapter_7.pdf",
     ],
     T.NOISE_ASSESSMENT: [
         "Noise Assessment.pdf",
@@ -51,6 +61,7 @@ NAMES = {
         "NoiseSurvey.pdf",
         "Acoustic Design.pdf",
         "Noise Impact Assessment.pdf",
+        "BS4142 Assessment.pdf",
     ],
     T.FLOOD_RISK_ASSESSMENT: [
         "Flood Risk Assessment.pdf",
@@ -64,11 +75,14 @@ NAMES = {
         "Preliminary Ecological Appraisal.pdf",
         "Bat Survey 2025.pdf",
         "Biodiversity Net Gain.pdf",
+        "EcIA rev B.pdf",
+        "Preliminary Roost Assessment.pdf",
     ],
     T.HERITAGE_STATEMENT: [
         "Heritage Statement.pdf",
         "heritage-assessment.pdf",
         "Archaeological desk based assessment.pdf",
+        "Statement of Significance.pdf",
     ],
     T.ARBORICULTURAL_REPORT: [
         "Arboricultural Report.pdf",

@@ -163,20 +163,25 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         # What a report is about stands before what a drawing shows: "flood risk assessment site plan appendix" is read
         # as the report, and the type named last in a tie is never a report.
-        (_P.DESIGN_ACCESS_STATEMENT, r"design (?:and |& )?access(?: statement)?|d ?(?:and|&) ?a(?: statement)?|das"),
+        (
+            _P.DESIGN_ACCESS_STATEMENT,
+            r"design (?:and |& )?access(?: statement)?|design statement|d ?and ?a(?: statement)?|d a statement|das",
+        ),
         (
             _P.TRANSPORT_ASSESSMENT,
-            r"transport(?:ation)? (?:assessment|statement|report|note)s?|travel plans?|traffic (?:impact|assessment|"
-            r"statement|survey)s?(?: assessment)?|highways? (?:statement|assessment|report|technical note)s?",
+            r"transport(?:ation)? (?:technical )?(?:assessment|statement|report|note)s?|travel plans?|"
+            r"traffic (?:impact|assessment|statement|survey)s?(?: assessment)?|"
+            r"highways? (?:technical )?(?:statement|assessment|report|note)s?",
         ),
         (
             _P.ENVIRONMENTAL_STATEMENT,
             r"environmental (?:impact )?(?:statement|assessment|report)s?|eia|environmental impact|"
-            r"es (?:volume|chapter|non technical summary)|non technical summary",
+            r"es (?:vol(?:ume)?|chapter|nts|non technical summary)|non technical summary",
         ),
         (
             _P.NOISE_ASSESSMENT,
-            r"noise (?:impact )?(?:assessment|report|survey|statement)s?|acoustics?(?: \w+)?|noise and vibration",
+            r"noise (?:impact )?(?:assessment|report|survey|statement)s?|acoustics?(?: \w+)?|noise and vibration|"
+            r"bs ?4142(?: \w+)?",
         ),
         (
             _P.FLOOD_RISK_ASSESSMENT,
@@ -187,12 +192,12 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
             _P.ECOLOGY_REPORT,
             r"ecolog(?:y|ical)(?: \w+)*|(?:bat|badger|newt|reptile|bird|habitat|great crested newt)s? (?:roost )?"
             r"(?:survey|report|assessment|emergence)s?(?: survey)?|biodiversity(?: \w+)*|bng|"
-            r"phase 1 habitat(?: survey)?|pea",
+            r"phase 1 habitat(?: survey)?|pea|ec ?ia|(?:preliminary )?roost assessment",
         ),
         (
             _P.HERITAGE_STATEMENT,
             r"heritage(?: \w+)*|archaeolog(?:y|ical)(?: \w+)*|historic (?:building|environment)(?: \w+)*|"
-            r"conservation area (?:statement|appraisal)",
+            r"conservation area (?:statement|appraisal)|statement of significance",
         ),
         (
             _P.ARBORICULTURAL_REPORT,
@@ -201,7 +206,7 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         ),
         (
             _P.PLANNING_STATEMENT,
-            r"planning (?:supporting |support )?statements?|supporting (?:planning )?statements?|covering letter|"
+            r"planning (?:supporting |support )?statements?|supporting (?:planning )?statements?|cover(?:ing)? letter|"
             r"planning (?:policy )?(?:justification|appraisal)(?: statement)?",
         ),
         (
@@ -212,7 +217,7 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         (_P.ELEVATION, r"elevations?|elevational|street ?scenes?|(?:front|rear|side|north|south|east|west) elev"),
         (
             _P.SITE_PLAN,
-            r"(?:site|location|block|layout|master|master ?plan|landscape|parking)(?: \w+)? ?plans?|site layout|"
+            r"(?:site|location|block|layout|master|master ?plan|landscap(?:e|ing)|parking)(?: \w+)? ?plans?|(?:site|parking) layout|"
             r"location map|masterplan|red line(?: boundary| plan)?",
         ),
     )

@@ -49,7 +49,7 @@ class SourceItem:
 
     @property
     def suffix(self) -> str:
-        """Extension of a copy: that of the name where it is one of the media type, else what such files usually have."""
+        """Extension of a copy: the name's where it is one of the media type, else what such files usually have."""
         named = (self.path or PurePath(self.name)).suffix
         if media_type_of(f"x{named}") == self.media_type:
             return named
