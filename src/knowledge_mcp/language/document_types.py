@@ -217,8 +217,8 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         (_P.ELEVATION, r"elevations?|elevational|street ?scenes?|(?:front|rear|side|north|south|east|west) elev"),
         (
             _P.SITE_PLAN,
-            r"(?:site|location|block|layout|master|master ?plan|landscap(?:e|ing)|parking)(?: \w+)? ?plans?|(?:site|parking) layout|"
-            r"location map|masterplan|red line(?: boundary| plan)?",
+            r"(?:site|location|block|layout|master|master ?plan|landscap(?:e|ing)|parking)(?: \w+)? ?plans?|"
+            r"(?:site|parking) layout|location map|masterplan|red line(?: boundary| plan)?",
         ),
     )
 )
