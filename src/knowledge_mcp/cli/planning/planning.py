@@ -402,8 +402,9 @@ def search(
     ref: OptionalRef = None,
     types: Types = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of passages to show.")] = 10,
+    mode: Annotated[str, typer.Option("--mode", "-m", help="hybrid, semantic or keyword.")] = "hybrid",
 ) -> None:
-    """Find passages by meaning.
+    """Find passages by meaning and words.
 
     Example: knowledge planning search "cycle parking" --ref 25/01178/REM
     """
@@ -412,7 +413,12 @@ def search(
         from knowledge_mcp.surfaces.planning.tools import search_application_docs
 
         request = load(
-            PlanningSearchRequest, query=query, application_ref=ref, document_types=types or None, max_results=limit
+            PlanningSearchRequest,
+            query=query,
+            application_ref=ref,
+            document_types=types or None,
+            max_results=limit,
+            mode=mode,
         )
         answer = search_application_docs(service, request).sent()
         if options.as_json:
@@ -426,8 +432,9 @@ def search(
             cut_from = f"{each['cut_from']}\n…\n" if "cut_from" in each else ""
             open_console().print(render(f"{cut_from}{each['text']}"))
             say("")
-        if not answer["results"]:
-            say(answer["message"])
+        for told in (answer.get("message", ""), *answer.get("degraded", [])):
+            if told:
+                say(told)
 
 
 @app.command()
