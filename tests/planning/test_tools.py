@@ -280,6 +280,7 @@ def test_arguments_outside_their_bounds_are_refused(world: World) -> None:
         ("list_ingested_documents", {}),
         ("ingest_document", {"file_path": "/x.pdf", "application_ref": REF, "ocr_language": "eng; rm"}),
         ("ingest_document", {"file_path": "/x.pdf", "application_ref": REF, "document_type": "Site Plan"}),
+        ("ingest_document", {"file_path": "/x.pdf", "application_ref": "25/01178\nREM"}),
     ]
     for name, arguments in calls:
         with pytest.raises(InvalidInputError):

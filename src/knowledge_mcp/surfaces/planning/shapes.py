@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest, explain
 from knowledge_mcp.model.errors import KnowledgeError
@@ -19,7 +20,16 @@ _TYPES = (
 )
 
 
-ApplicationRef = Annotated[Text, Field(min_length=1, max_length=100)]
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def _on_one_line(reference: str) -> str:
+    if _CONTROL.search(reference.strip()):
+        raise ValueError("holds a line break or another control character")
+    return reference
+
+
+ApplicationRef = Annotated[Text, Field(min_length=1, max_length=100), AfterValidator(_on_one_line)]
 DocumentId = Annotated[Text, Field(min_length=1, max_length=200, description="Document id, e.g. 25_01178_REM_a1b2c3.")]
 TypeName = Annotated[Text, Field(min_length=1, max_length=60, pattern=r"^[a-z0-9_]+$")]
 DocumentTypes = Annotated[
