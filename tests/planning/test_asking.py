@@ -90,7 +90,8 @@ def test_rows_of_a_table_come_with_the_head_that_says_what_they_are(world: World
 def test_documents_of_two_applications_are_no_editions_of_each_other(world: World) -> None:
     world.ingest(world.paper("BS 5837-2005 Tree Survey.pdf", "The beech by the pond is to be felled."))
     world.ingest(world.paper("BS 5837-2012 Tree Survey.pdf", "The oak at the gate is retained."), "24/00001/FUL")
-    for narrowed in ({}, {"application_ref": REF}):
+    choices: list[dict[str, Any]] = [{}, {"application_ref": REF}]
+    for narrowed in choices:
         answer = world.call("search_application_docs", query="which beech is to be felled?", **narrowed)
         assert answer["results"][0]["text"] == "The beech by the pond is to be felled."
 
