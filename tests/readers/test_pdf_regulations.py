@@ -6,7 +6,7 @@ from liteparse.types import LayoutBlock, LayoutCell
 
 from knowledge_mcp.model.document import Document, HeadingSource
 from knowledge_mcp.readers.pdf.flow.guessed_tables import tables_of
-from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
+from knowledge_mcp.readers.pdf.headings.clauses import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import Line

@@ -10,7 +10,7 @@ from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.flow.guessed_tables import tables_of
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
-from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
+from knowledge_mcp.readers.pdf.headings.clauses import untitled_clauses
 from knowledge_mcp.readers.shared.layout import Line, Table
 from tests.readers.sheets import PROSE, Sheets, found_in, headings_in
 

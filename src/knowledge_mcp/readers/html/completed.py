@@ -2,18 +2,97 @@
 
 Links of a place to itself, which are there to be copied ("¶"), say nothing. An equation of MathML would run into one
 number ("12" for a half), a reading beside a character into one word, and a page within the page stands in an attribute.
+Raised numbers that lead to notes become marks: "mm/s" with the note 2 is no "mm/s²".
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.readers.html.tables import MARKER
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.equations import write_equations
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+
+EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
+NOTE_MARK = "[^"
+"""What the mark of a note begins with, in its text and where it is referred to, as Markdown writes it."""
+_NUMBER = re.compile(r"\s*\d{1,3}\s*")
+_OWN_MARK = re.compile(r"\s*(?:\d{1,3}[.)]?|[\^↑↩]\ufe0e?)\s*")
+_BLOCKS = ("li", "p", "dd", "aside", "div")
+
+
+def is_note_mark(element: Element) -> bool:
+    """Tell a link that says that it leads to a note, and is raised by whatever stylesheet."""
+    return _name(element) == "a" and "noteref" in f"{element.get(EPUB_TYPE) or ''} {element.get('role') or ''}"
+
+
+def mark_notes(root: Element) -> None:
+    """Write raised numbers that lead to a place of the page as marks of notes, and notes with their mark in front."""
+    links = [each for each in root.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
+    raised = [each for each in links if _is_raised(each) and _NUMBER.fullmatch(_said(each))]
+    if not raised:
+        return
+    places = {name: each for each in root.iter() for key in ("id", "name") if (name := each.get(key))}
+    for link in raised:
+        target = places.get((link.get("href") or "")[1:])
+        note = _note_at(target) if target is not None else None
+        if note is None or any(each is note or _is_note(each) for each in link.iterancestors()):
+            continue  # it leads back
+        mark = f"{NOTE_MARK}{_said(link).strip()}]"
+        if note.get(MARKER) is None:
+            _begin_with(note, mark)
+        if note.get(MARKER) == mark:
+            holder = next((each for each in link.iter() if each.text and each.text.strip()), link)
+            holder.text = mark
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def _said(element: Element) -> str:
+    return "".join(map(str, element.itertext()))
+
+
+def _is_note(element: Element) -> bool:
+    return (element.get(MARKER) or "").startswith(NOTE_MARK)
+
+
+def _is_raised(link: Element) -> bool:
+    above = link.getparent()
+    inside = [each for each in link.iterdescendants() if _name(each) == "sup"]
+    return is_note_mark(link) or (above is not None and _name(above) == "sup") or bool(inside)
+
+
+def _note_at(target: Element) -> Element | None:
+    """Find the item of a list or the paragraph that a link leads to, or the first paragraph in what it leads to."""
+    for each in (target, *target.iterancestors()):
+        if _name(each) in {"li", "p", "dd"}:
+            return each
+        if each is not target and _name(each) in _BLOCKS:
+            break
+    return next((each for each in target.iterdescendants() if _name(each) in {"li", "p"}), None)
+
+
+def _begin_with(note: Element, mark: str) -> None:
+    """Put a mark in front of a note, in place of the one that it has, which may lead back."""
+    note.set(MARKER, mark)
+    own = next((each for each in note.iterdescendants() if each.text and each.text.strip()), None)
+    inside = note if note.text and note.text.strip() else own
+    if inside is None:
+        return
+    if inside is own and _OWN_MARK.fullmatch(inside.text or ""):
+        inside.text = mark
+        inside.tail = f" {(inside.tail or '').lstrip()}"
+    else:
+        inside.text = f"{mark} {(inside.text or '').lstrip()}"
+
 
 _MOST_FRAMES = 50
 """Pages within a page; no document that was seen has more than a few."""

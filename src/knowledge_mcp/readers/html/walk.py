@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
-from knowledge_mcp.readers.html.completed import complete
+from knowledge_mcp.readers.html.completed import NOTE_MARK, complete, is_note_mark, mark_notes
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
-from knowledge_mcp.readers.html.notes import NOTE_MARK, is_note_mark, mark_notes
 from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (

@@ -20,11 +20,10 @@ from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
-from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
+from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, put_in_annexes, untitled_clauses
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
 from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
-from knowledge_mcp.readers.pdf.headings.noted import noted_sections
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import (
     listed_headings,
@@ -32,7 +31,6 @@ from knowledge_mcp.readers.pdf.headings.outline import (
     outline_headings,
     tagged_headings,
 )
-from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.readers.shared.hidden import COMMENTS, noted

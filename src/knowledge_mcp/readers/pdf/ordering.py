@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
-from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
+from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides, margin_notes
 from knowledge_mcp.readers.pdf.flow.guessed_tables import gap_of, tables_of
 from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
 from knowledge_mcp.readers.pdf.flow.headed_rows import headed_rows
 from knowledge_mcp.readers.pdf.flow.level_rules import tables_between_rules
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
-from knowledge_mcp.readers.pdf.flow.margin_notes import margin_notes
 from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import around, is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of

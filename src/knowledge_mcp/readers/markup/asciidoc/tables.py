@@ -7,8 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from knowledge_mcp.readers.markup.asciidoc.attributes import ATTRIBUTES
-from knowledge_mcp.readers.markup.asciidoc.inline import Inline
+from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline
 from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal

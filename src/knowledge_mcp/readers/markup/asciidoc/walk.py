@@ -13,8 +13,7 @@ from typing import Any
 
 from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.markup.asciidoc.attributes import ATTRIBUTES, Marks, words_of_image
-from knowledge_mcp.readers.markup.asciidoc.inline import Inline
+from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline, Marks, words_of_image
 from knowledge_mcp.readers.markup.asciidoc.tables import table_of, without_nested
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (

@@ -3,6 +3,10 @@
 Two texts that stand side by side keep time of their own: their lines do not share baselines, or both run on from line
 to line at once. Rows of a table share baselines and end in their cells. What runs on beside the page's longer text is
 an aside; it is read as blocks of its own, between two paragraphs of the running text.
+
+Notes and titles in the margin (side notes of statutes, side heads of manuals, marks of changes) stand in a column of
+their own, which no line of the running text reaches into on the whole page, and in other print: smaller, or bold. Each
+is read before the paragraph that begins at its height.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
-from knowledge_mcp.readers.shared.layout import Line, Table, is_code_name
+from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, size_of
+from knowledge_mcp.readers.shared.layout import Line, Table, is_code_name, is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
+
 
 _SEGMENT_GAP = 1.0
 """Times the print's size that part two texts at least: a justified line has gaps of half of it, a tab more."""
@@ -372,3 +377,82 @@ def _is_between(elements: Sequence[object], index: int) -> bool:
 
 def _begins(element: object) -> bool:
     return not isinstance(element, Line) or not element.text[:1].islower()
+
+
+_SMALLER = 0.9
+"""Times the size of the running text that the print of a note has at most, where it is not bold."""
+_FREE = 4.0
+"""Points between the running text and its margin at least."""
+_MOST_BESIDE = 0.3
+"""Share of a page's letters that its margin has at most: a column has more."""
+_WIDEST = 0.33
+"""Share of the running text's width that a note takes at most."""
+_TITLES = 2
+"""Titles in the margin of a page at least: a single one is the name of a row."""
+_LINES = 8
+"""Lines of a note at most."""
+_WORDS = 3
+"""Words from which on a piece of text is one of the running text."""
+_LINE = 6
+"""Words from which on it is a whole line: cells beside the name of their row have fewer."""
+
+
+def margin_notes(items: Sequence[TextItem]) -> list[Aside]:
+    """Find the notes and titles in the margins of a page, from the top; `items` stand outside of what lines draw."""
+    if not _may_have_notes(items):
+        return []
+    segments = segments_of([item for item in items if not is_rotated(item)])
+    sizes = Counter[tuple[float, bool]]()
+    for segment in segments:
+        sizes[segment.size, is_heavy(segment.items[0])] += len(segment.text)
+    if not sizes:
+        return []
+    size, bold = sizes.most_common(1)[0][0]
+    apart = [each for each in segments if each.size <= _SMALLER * size or (is_heavy(each.items[0]) and not bold)]
+    own = set(map(id, apart))
+    text = [each for each in segments if id(each) not in own and len(each.text.split()) >= _WORDS]
+    if not text:
+        return []
+    left, right = min(each.x0 for each in text), max(each.x1 for each in text)
+    first, last = text[0].base - size, max(each.base for each in text) + size
+    inside = [each for each in apart if first < each.base < last]
+    found: list[Aside] = []
+    for side in (
+        [each for each in inside if each.x1 <= left - _FREE],
+        [each for each in inside if each.x0 >= right + _FREE],
+    ):
+        letters = sum(len(each.text) for each in side)
+        wide = max((each.x1 for each in side), default=0.0) - min((each.x0 for each in side), default=0.0)
+        if letters <= _MOST_BESIDE * sizes.total() and wide <= _WIDEST * (right - left):
+            notes = [_aside(group, text, size) for group in groups_of(side) if _is_note(group, text)]
+            found += notes if len(notes) >= _TITLES else [note for note in notes if not note.is_title]
+    return sorted(found, key=lambda each: each.top)
+
+
+def _may_have_notes(items: Sequence[TextItem]) -> bool:
+    """Tell cheaply whether something stands beside the lines of the most frequent print."""
+    sizes = Counter[float]()
+    for item in items:
+        sizes[size_of(item)] += len(item.text)
+    size = sizes.most_common(1)[0][0] if sizes else 0.0
+    lines = [item for item in items if size_of(item) == size and item.text.count(" ") >= _WORDS]
+    if not lines:
+        return bool(items)
+    left, right = min(item.x for item in lines), max(item.x + item.width for item in lines)
+    return any(item.x + item.width <= left - _FREE or item.x >= right + _FREE for item in items)
+
+
+def _is_note(group: Sequence[TextSegment], text: Sequence[TextSegment]) -> bool:
+    """Tell a note from numbers of lines and names of rows: it has words, beside a line of the running text."""
+    words = " ".join(each.text for each in group)
+    if is_figures(words) or not any(map(str.isalpha, words)) or len({round(each.base) for each in group}) > _LINES:
+        return False
+    top, foot = group[0].base - 2 * group[0].size, group[-1].base + 2 * group[0].size
+    return any(top <= each.base <= foot and len(each.text.split()) >= _LINE for each in text)
+
+
+def _aside(group: Sequence[TextSegment], text: Sequence[TextSegment], size: float) -> Aside:
+    """Make a note; it begins where the line of the text begins that stands at its first baseline, if one does."""
+    near = [each.top for each in text if abs(each.base - group[0].base) <= 0.5 * size]
+    items = [item for each in group for item in each.items]
+    return Aside(items, min([each.top for each in group] + near), True, 0.0, is_title=is_heavy(group[0].items[0]))

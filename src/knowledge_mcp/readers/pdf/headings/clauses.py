@@ -1,17 +1,93 @@
-"""Clauses that have a number and no title: "4.2.1 The mass fraction shall ...", or "4.2.1" alone above its text.
+"""Clauses that print shows otherwise than by a heading of their own.
 
-Their numbers count on from the headings around them without a gap; nothing but that makes them clauses.
+Some have a number and no title: "4.2.1 The mass fraction shall ...", or "4.2.1" alone above its text. Others have their
+title in the margin, as statutes are printed: "General duty to supply." beside "1.—(1) The company shall ...". Nothing
+makes them clauses but that their numbers count on without a gap. Those of annexes, which begin with 1 again, stand
+below their annex.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Iterator, Sequence
 
-from knowledge_mcp.language.openings import UNTITLED
+from knowledge_mcp.language.openings import UNTITLED, is_annex, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, has_commentary, number_key
+
+_SECTION = re.compile(r"(?P<number>\d{1,3}[A-Z]{0,2})\.? ?(?:[—–-] ?)?(?=\(1|[A-Z“\"])")
+_SMALLER = 0.9
+"""Times the size of the section's print that its note has at most."""
+_FEWEST = 3
+"""Sections with notes that make them titles."""
+_LONGEST = 15
+"""Words of a title at most."""
+_CONFIDENCE = 0.8
+
+
+def noted_sections(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> list[Heading]:
+    """Find the sections that notes in the margin name; one is below the heading that it stands below."""
+    starts = {id(heading.lines[0]): heading for heading in headings}
+    level = 1
+    found: list[Heading] = []
+    for page in pages:
+        for lines in _groups(page.lines):
+            if id(lines[0]) in starts:
+                level = starts[id(lines[0])].level + 1
+            *note, section = lines
+            match = _SECTION.match(section.text) if note else None
+            title = " ".join(line.text for line in note).strip().rstrip(".")
+            if match and len(title.split()) <= _LONGEST and note[0].size <= _SMALLER * section.size:
+                source = HeadingSource.NUMBERING
+                found.append(Heading(note, level, match["number"], title, None, source, _CONFIDENCE))
+    counts = [int(re.sub(r"\D", "", heading.number or "")) for heading in found]
+    on = sum(0 <= later - earlier <= 1 for earlier, later in itertools.pairwise(counts))
+    return found if len(found) >= _FEWEST and on * 2 > len(found) else []
+
+
+def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Yield each line of the running text, behind the notes that stand before it."""
+    notes: list[Line] = []
+    for line in lines:
+        if line.aside > 0:
+            notes = [*(notes if notes and notes[-1].aside == line.aside else []), line]
+        else:
+            yield [*notes, line]
+            notes = []
+
+
+def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> None:
+    """Put clauses with a number below the annex before them where the first of them counts from the beginning.
+
+    Args:
+        headings: in reading order; their levels are changed.
+        listed: those of them that contents name, which tell their levels themselves.
+    """
+    told = {id(heading) for heading in listed}
+    level, is_inside, is_first = 0, False, False
+    for heading in headings:
+        text = heading.lines[0].text
+        if _is_annex(text, heading.number):
+            level, is_inside, is_first = heading.level, False, True
+        elif level and _is_counted(heading.number, text):
+            if is_first:
+                is_inside, is_first = (heading.number or "").partition(".")[0] in FIRST_NUMBERS, False
+            if is_inside and id(heading) not in told:
+                heading.level += level
+
+
+def _is_annex(text: str, number: str | None) -> bool:
+    named = split_clause_number(text)
+    return number is not None and named.number == number and is_annex(named.keyword)
+
+
+def _is_counted(number: str | None, text: str) -> bool:
+    return number is not None and number[:1].isdigit() and text.lstrip().startswith(number)
+
 
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
@@ -22,7 +98,6 @@ _FLUSH = 3.0
 """Points from the leftmost line in its print up to which a clause begins."""
 _SAME_SIZE = 0.6
 """Points by which sizes of one print differ at most: notes below the text and titles have edges of their own."""
-_CONFIDENCE = 0.8
 
 
 def untitled_clauses(
