@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.synthetic import documents
-from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.copying import CollectionPlace
+from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import EmbeddingSpace, WholeDocument
 from knowledge_mcp.ports import Store

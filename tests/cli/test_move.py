@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp import registry
-from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_values import SPACE, embedded

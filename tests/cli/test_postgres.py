@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from tests.cli.conftest import Command

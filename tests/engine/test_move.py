@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.copying import MoveEventKind
-from knowledge_mcp.engine.transfer.move import Move, MoveOptions
+from knowledge_mcp.engine.transfer.move import Move, MoveOptions, content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentParts, WholeDocument

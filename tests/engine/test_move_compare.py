@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from knowledge_mcp.engine.core.base import record_of
-from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import NO_STRUCTURE, CollectionInfo, WholeDocument

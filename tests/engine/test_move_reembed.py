@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine.core.base import record_of
-from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
+from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine.core.base import counts_of
-from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery

@@ -8,9 +8,8 @@ from typing import Any
 
 from knowledge_mcp.cli.shared.output import print_facts, print_table, say
 from knowledge_mcp.cli.shared.report import cost_of, duration
-from knowledge_mcp.engine.transfer.compare import Comparison
 from knowledge_mcp.engine.transfer.copying import Trouble
-from knowledge_mcp.engine.transfer.move import MovePlan, MoveReport
+from knowledge_mcp.engine.transfer.move import Comparison, MovePlan, MoveReport
 from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
 from knowledge_mcp.support.wording import how_many
 

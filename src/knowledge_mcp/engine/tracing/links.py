@@ -13,8 +13,8 @@ from typing import Protocol
 from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
+from knowledge_mcp.language.requirements.denied import is_line_gone, is_said_gone, is_state_gone
 from knowledge_mcp.language.requirements.matrices import is_crossed, related
-from knowledge_mcp.language.requirements.withdrawn import is_line_gone, is_said_gone, is_state_gone
 from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
