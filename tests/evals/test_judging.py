@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.evals.judging import fits, judge, normalize
-from knowledge_mcp.evals.questions import AnswerPlace, Question
+from knowledge_mcp.evals.sets import AnswerPlace, Question
 from tests.evals.making import hit, passage
 
 KEYS = {"/documents/d1.pdf": "Doc/One", "/documents/d2.pdf": "two"}

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.evals.questions import AnswerPlace
-from knowledge_mcp.evals.sets import open_set
+from knowledge_mcp.evals.sets import AnswerPlace, open_set
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from tests.evals.making import beir, jsonl
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.cli.repositories.report import health_status
+from knowledge_mcp.cli.repositories.repositories import health_status
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma.store import ChromaStore

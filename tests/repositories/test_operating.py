@@ -19,7 +19,7 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.chunking.code.chunker import CodeChunker
-from knowledge_mcp.cli.repositories.report import health_status
+from knowledge_mcp.cli.repositories.repositories import health_status
 from knowledge_mcp.engine.repositories.index import FILES_AT_ONCE
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.model.chunk import Chunk, Vector

@@ -9,11 +9,10 @@ from knowledge_mcp.evals.comparing import (
 )
 from knowledge_mcp.evals.drafting import Draft, draft_questions, drafts_as_jsonl
 from knowledge_mcp.evals.measures import COLUMNS
-from knowledge_mcp.evals.questions import AnswerPlace, EvalSet, Question
 from knowledge_mcp.evals.report import report_html
 from knowledge_mcp.evals.results import Run, SetResult, commit_of_build, read_run, run_as_json
 from knowledge_mcp.evals.running import QuestionOptions, ask_set, ingest_set
-from knowledge_mcp.evals.sets import open_set
+from knowledge_mcp.evals.sets import AnswerPlace, EvalSet, Question, open_set
 
 __all__ = [
     "COLUMNS",

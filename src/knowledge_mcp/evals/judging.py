@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from knowledge_mcp.evals.questions import AnswerPlace, Question
+from knowledge_mcp.evals.sets import AnswerPlace, Question
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentStructure
 from knowledge_mcp.model.document import Span

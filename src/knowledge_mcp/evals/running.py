@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from knowledge_mcp.evals.judging import CitationCheck, Judged, judge
 from knowledge_mcp.evals.measures import COLUMNS, abstention, interval, measure, percentile, recall_curve, signals_of
-from knowledge_mcp.evals.questions import EvalSet, Question
 from knowledge_mcp.evals.results import Latency, QuestionResult, SetResult
+from knowledge_mcp.evals.sets import EvalSet, Question
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery

@@ -17,16 +17,116 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm, exit_code_of, notify, print_failure
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import print_facts, say, write_json
+from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.report import duration
 from knowledge_mcp.cli.shared.session import StoreOptions, Version, Yes, load, run_command
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
+    from knowledge_mcp.engine.repositories.metrics import Snapshot
+    from knowledge_mcp.engine.repositories.service import RepositoryService
+    from knowledge_mcp.model.query import Check
+if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.repositories.values import IndexResult
     from knowledge_mcp.model.call import Call
+
+
+def print_results(answer: dict[str, Any]) -> None:
+    """Show the answer of `semantic_search`."""
+    for each in answer["results"]:
+        place = f"{each['repository']}  {each['file_path']}:{each['start_line']}-{each['end_line']}"
+        say(f"{each['similarity_score']:.2f}  {place}", "bold")
+        if each.get("symbol"):
+            say(f"      {each['symbol']}", "dim")
+        open_console().print(render(each["content_snippet"]))
+        if each.get("permalink"):
+            say(each["permalink"], "dim")
+        say("")
+    about = answer["metadata"]
+    if answer.get("message"):
+        say(answer["message"])
+        for hint in answer.get("suggestions", []):
+            say(f"  {hint}")
+    for note in about.get("degraded", []):
+        say(f"Warning: {note}", "yellow")
+    freshness = about.get("freshness", [])
+    part = [each["repository"] for each in freshness if each["status"] == "error"]
+    if part:
+        say(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow")
+    stale = [each["repository"] for each in freshness if each.get("stale") and each["repository"] not in part]
+    if stale:
+        say(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow")
+    names = ", ".join(about["repositories_searched"]) or "nothing"
+    below = f", {about['below_threshold']} below {about['threshold']:g}" if about["below_threshold"] else ""
+    say(f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms", "dim")
+
+
+def print_status(entries: list[dict[str, Any]]) -> None:
+    """Show repositories as a table."""
+    if not entries:
+        say("No repository is indexed. `pk-mcp index URL` indexes one.")
+        return
+    rows: list[tuple[str, ...]] = []
+    for each in entries:
+        state = each["status"]
+        if "files_total" in each:
+            state += f" {each['files_done']}/{each['files_total']}"
+        elif each.get("stale"):
+            state += ", out of date"
+        row = (
+            each["name"],
+            state,
+            each.get("local_path") or each["url"],
+            each.get("branch", "-"),
+            each.get("indexed_commit", "-")[:10],
+            f"{each['file_count']:,}",
+            f"{each['chunk_count']:,}",
+            each["last_indexed"][:16].replace("T", " "),
+        )
+        rows.append(row)
+    columns = ("Name", "Status", "Source", "Branch", "Commit", "Files", "Chunks", "Indexed")
+    print_table(columns, rows, numbers={"Files", "Chunks"})
+    for each in entries:
+        for message in (each.get("error_message", ""), *each.get("problems", [])):
+            if message:
+                say(f"{each['name']}: {message}")
+
+
+def health_status(service: RepositoryService) -> dict[str, Any]:
+    """Return the health as C 9.3 has it, each component under the name of what is really used."""
+    report = service.health()
+    checks = {service.store_name: report.vector_store, service.provider: report.embedding_service}
+    threshold = service.health_threshold_ms
+    return {
+        "status": report.status,
+        "timestamp": report.timestamp.replace("+00:00", "Z"),
+        "version": service.version,
+        "components": {name: _component(check, threshold) for name, check in checks.items()},
+    }
+
+
+def _component(check: Check, threshold: int) -> dict[str, Any]:
+    state = "down" if not check.up else "degraded" if check.latency_ms >= threshold else "up"
+    component: dict[str, Any] = {"status": state}
+    if check.up:
+        component["latencyMs"] = check.latency_ms
+    if check.message and check.message != "OK":
+        component["message"] = check.message
+    return component
+
+
+def print_metrics(found: Snapshot) -> None:
+    """Show counts and durations as a table."""
+    numbers = ("Count", "Mean ms", "p50 ms ≤", "p95 ms ≤")
+    rows = [(name, f"{value:,.0f}", "", "", "") for name, value in found.counters.items()]
+    for name, each in found.histograms.items():
+        mean = f"{each.sum / each.count:,.1f}" if each.count else "-"
+        p50, p95 = (f"{end:g}" if (end := each.quantile(share)) is not None else "-" for share in (0.5, 0.95))
+        rows.append((name, f"{each.count:,}", mean, p50, p95))
+    print_table(("Metric", *numbers), rows, numbers=numbers)
+
 
 _EVERY = 1.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
@@ -269,7 +369,6 @@ def search(
     Example: pk-mcp search "where are tokens validated" --repo my-api --language python
     """
     with _open_service(options) as service:
-        from knowledge_mcp.cli.repositories.report import print_results
         from knowledge_mcp.surfaces.repositories.shapes import CodeSearchRequest
         from knowledge_mcp.surfaces.repositories.tools import semantic_search
 
@@ -304,7 +403,6 @@ def status(
     """
     code = ExitCode.SUCCESS
     with _open_service(options) as service:
-        from knowledge_mcp.cli.repositories.report import print_status
         from knowledge_mcp.model.errors import KnowledgeError
         from knowledge_mcp.surfaces.repositories.tools import entry
 
@@ -361,8 +459,6 @@ def health(options: StoreOptions) -> None:
     """
     code = ExitCode.SUCCESS
     with _open_service(dataclasses.replace(options, as_json=True)) as service:
-        from knowledge_mcp.cli.repositories.report import health_status
-
         report = health_status(service)
         write_json(report)
         code = ExitCode.FAILURE if report["status"] == "unhealthy" else ExitCode.SUCCESS
@@ -380,8 +476,6 @@ def metrics(
     Example: pk-mcp metrics --prometheus
     """
     with _open_service(options) as service:
-        from knowledge_mcp.cli.repositories.report import print_metrics
-
         found = service.metrics.snapshot()
         if prometheus:
             sys.stdout.write(found.as_prometheus())
