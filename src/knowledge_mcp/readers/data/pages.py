@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from knowledge_mcp.readers.data import vocabulary as names
 from knowledge_mcp.readers.data.prose import BREAKS, MOST_TITLE, elements_of, has_words, name_of, said
 from knowledge_mcp.readers.html.tables import MARKER
-from knowledge_mcp.readers.shared.containers import without_namespace
+from knowledge_mcp.readers.shared.containers import Element, without_namespace
 from knowledge_mcp.support.sandbox_worker import Refusal
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _BLOCKS = frozenset({"dl"}).union(
     names.PARAGRAPHS, names.LISTS, names.TABLES, names.CODE, names.QUOTES, names.ENTRIES, names.CAPTIONED

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.data import vocabulary as names
-from knowledge_mcp.readers.shared.containers import local_name, without_namespace
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+from knowledge_mcp.readers.shared.containers import Element, local_name, without_namespace
 
 BREAKS = frozenset({"br", "lb", "eol"})
 MOST_TITLE = 300

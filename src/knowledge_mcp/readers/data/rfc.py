@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from knowledge_mcp.readers.data.prose import said
+from knowledge_mcp.readers.shared.containers import Element
 from knowledge_mcp.readers.shared.pieces import Piece, facts
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _ENTITIES = {"&nbhy;": "\u2011", "&wj;": "\u2060", "&zwsp;": "\u200b"}
 """Those that documents of the IETF declare and HTML does not know."""

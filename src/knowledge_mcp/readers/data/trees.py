@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.data.pages import as_page
@@ -24,6 +24,7 @@ from knowledge_mcp.readers.html.walk import walk_html
 from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
+    Element,
     corrupted,
     local_name,
     without_namespace,
@@ -33,9 +34,6 @@ from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading,
 from knowledge_mcp.readers.shared.text import NotTextError, bytes_of, decode_text, nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _JSON, _XML = "a JSON file", "an XML file"
 _XHTML = "{http://www.w3.org/1999/xhtml}html"

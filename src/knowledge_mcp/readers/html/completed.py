@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.html.tables import MARKER
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.equations import write_equations
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
-
 
 EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 NOTE_MARK = "[^"

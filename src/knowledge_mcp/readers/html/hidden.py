@@ -13,14 +13,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.hidden import nonblank_length
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _STYLE_PROPERTIES = frozenset(
     "display visibility opacity font-size color background-color background-image position left top right bottom"

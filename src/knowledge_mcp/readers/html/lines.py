@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+from knowledge_mcp.readers.shared.containers import Element
 
 LineOf: TypeAlias = "Callable[[Element], int | None]"
 """Tells the line of a file, from 1, on which an element begins: 0 for where the text before ends, None for unknown."""

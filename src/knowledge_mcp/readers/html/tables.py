@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.multilingual.parallel import parallel_columns
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+from knowledge_mcp.readers.shared.containers import Element
 
 MARKER = "{https://clausewise.invalid}marker"
 """Attribute with the mark of a list's item or a note, or a heading's number; no page has it, only what is made one."""

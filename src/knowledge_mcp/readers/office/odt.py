@@ -10,13 +10,14 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.office.odt_numbers import HeadingNumbers, Lists, OpenList
 from knowledge_mcp.readers.office.remarks import remarks_of
 from knowledge_mcp.readers.shared.containers import (
+    Element,
     core_properties,
     corrupted,
     local_name,
@@ -40,9 +41,6 @@ from knowledge_mcp.readers.shared.pieces import (
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _EXPECTED = "an OpenDocument text"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"

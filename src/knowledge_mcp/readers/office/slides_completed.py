@@ -8,14 +8,10 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
+from knowledge_mcp.readers.shared.containers import Element, local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.drawings import diagram_items
 from knowledge_mcp.readers.shared.equations import equation_text
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _EXPECTED = "a PowerPoint presentation"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"

@@ -16,16 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
+from knowledge_mcp.readers.shared.containers import Element, local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.hidden import is_alike, nonblank_length
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _EXPECTED = "a PowerPoint presentation"
 _TOO_SMALL = 100

@@ -11,12 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from knowledge_mcp.language.identifiers import PUBLIC_NAMES
 from knowledge_mcp.readers.html.hidden import reason_of
 from knowledge_mcp.readers.shared.containers import (
     ZIP,
+    Element,
     corrupted,
     local_name,
     magic_of,
@@ -29,9 +30,6 @@ from knowledge_mcp.readers.shared.containers import (
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _EXPECTED = "a ReqIF file"
 _MADE = "clausewise-"

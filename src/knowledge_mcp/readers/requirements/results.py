@@ -6,12 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from knowledge_mcp.readers.shared.containers import local_name, parse_xml, too_large
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+from knowledge_mcp.readers.shared.containers import Element, local_name, parse_xml, too_large
 
 _MOST_BYTES = 256_000_000
 _ROOT = re.compile(

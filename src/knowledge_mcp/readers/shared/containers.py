@@ -13,12 +13,14 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+    from lxml import etree
+
+Element: TypeAlias = "etree._Element"  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001
 
 MAX_MEMBERS = 20_000
 MAX_TOTAL_BYTES = 1_000_000_000

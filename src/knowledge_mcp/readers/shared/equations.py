@@ -7,12 +7,8 @@ lowered one "x_i", a row of a matrix ends with ";". So no two numbers run into o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.shared.containers import local_name
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+from knowledge_mcp.readers.shared.containers import Element, local_name
 
 _MAX_DEPTH = 60
 _PROPERTIES = frozenset(
