@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.language.multilingual.force import FORCEFUL, KEY_WORDS, forces, masked
+from knowledge_mcp.language.multilingual.force import FORCEFUL, forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.multilingual.words import KEY_WORDS
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.support.checkpoints import check_each
 

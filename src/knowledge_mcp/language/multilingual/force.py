@@ -1,15 +1,4 @@
-"""Words of force in German (DIN 820-2), French, Spanish, Italian and Portuguese, and whether they are negated.
-
-Those of other languages are in `further`.
-
-| | requirement | prohibition | recommendation | permission | possibility |
-|---|---|---|---|---|---|
-| de | muss, hat zu, ist zu | darf nicht, darf nur (restricts) | soll, sollte | darf, muss nicht (no duty) | kann |
-| fr | doit | ne doit pas | il convient de, devrait | peut | |
-| es | debe, deberá | no debe, no podrá | debería, conviene | puede, podrá | |
-| it | deve, dovrà | non deve, non potrà, è vietato | dovrebbe, si raccomanda | può, potrà | |
-| pt | deve, deverá | não deve, não poderá, é vedado | deveria, convém | pode, poderá | |
-"""
+"""What words of force in other languages than English do, and whether they are negated; the words are in `words`."""
 
 from __future__ import annotations
 
@@ -17,13 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from knowledge_mcp.language.multilingual import further
+from knowledge_mcp.language.multilingual.words import CONDITION, COPULA, NOT, WORDS
 from knowledge_mcp.model.chunk import Modality
 
 Found = tuple[Modality, bool, int, int]
 """Force, whether it is negated, and where its word stands."""
 
-FORCEFUL = frozenset({"de", "fr", "es", "it", "pt", *further.WORDS})
+FORCEFUL = frozenset(WORDS)
 """ISO 639-1 codes of the languages whose words of force are known, beside English."""
 
 NOTES = (
@@ -46,135 +35,41 @@ _AND = re.compile(
 )
 _SEGMENT = 400
 """Characters before and behind a word of force that are looked at; clauses of ordinary documents are shorter."""
-
-_WORDS = {
-    "de": re.compile(
-        r"\b(?:(?P<requirement>m(?:uss|uß|üssen|üsste|üssten|üsse))"
-        r"|(?P<recommendation>soll(?:en|te|ten)?)"
-        r"|(?P<permission>d(?:arf|ürfen|ürfe))"
-        r"|(?P<possibility>k(?:ann|önnen))"
-        r"|(?P<no_duty>brauch(?:t|en)(?=\s+(?:\w{1,20}\s+){0,3}nicht\b))"
-        r"|(?P<state>erforderlich|notwendig|verpflichtend|vorgeschrieben|verpflichtet|unzulässig|verboten|untersagt"
-        r"|zulässig|erlaubt|gestattet|statthaft|empfohlen|empfehlenswert)"
-        r"|(?P<advises>empfiehlt)"
-        r"|zu\s+(?P<to>[a-zäöüß]{2,30}n)(?=\s*(?:[.,;:)]|\Z|(?:und|oder|sowie|sein|haben)\b))"
-        r"|(?P<into>(?:ab|an|auf|aus|be|bei|bereit|dar|durch|ein|fern|fest|frei|gegen|her|heran|hin|hinzu|mit|nach|nieder"
-        r"|sicher|über|um|unter|vor|weg|wieder|zu|zurück|zusammen)zu[a-zäöüß]{2,30}n)"
-        r"(?=\s*(?:[.,;:)]|\Z|(?:und|oder|sowie|sein)\b)))\b",
-        re.IGNORECASE,
-    ),
-    "fr": re.compile(
-        r"\b(?:(?P<requirement>doi(?:t|vent)|devr(?:a|ont)|faut"
-        r"|(?:est|sont|sera|seront)\s+à(?=\s+(?!noter\b|signaler\b|souligner\b|remarquer\b)[a-zéèê]{2,30}(?:er|ir|re)\b))"
-        r"|(?P<recommendation>devrai(?:t|ent)|convient)"
-        r"|(?P<permission>peut|peuvent|pourr(?:a|ont))"
-        r"|(?P<state>tenue?s?|obligatoires?|requise?s?|exigée?s?|nécessaires?|interdite?s?|prohibée?s?"
-        r"|autorisée?s?|permise?s?|admise?s?|recommandée?s?))\b",
-        re.IGNORECASE,
-    ),
-    "es": re.compile(
-        r"\b(?:(?P<requirement>debe|deben|deberá|deberán|tienen?(?=\s+que\b)|(?:han?|habr(?:á|án))(?=\s+de\s+\w{1,30}[aeií]r(?:se)?\b)"
-        r"|tendr(?:á|án)(?=\s+que\b)|hay(?=\s+que\b))"
-        r"|(?P<recommendation>deber[íi]an?|recomiendan?|conviene)"
-        r"|(?P<ban>podr(?:á|án))"
-        r"|(?P<permission>puede|pueden)"
-        r"|(?P<state>obligatori[oa]s?|necesari[oa]s?|prohibid[oa]s?|permitid[oa]s?|autorizad[oa]s?|recomendables?"
-        r"|recomendad[oa]s?|requerid[oa]s?)"
-        r"|se\s+(?P<impersonal>permiten?|proh[íi]ben?|requieren?|exigen?))\b",
-        re.IGNORECASE,
-    ),
-    "it": re.compile(
-        r"\b(?:(?P<requirement>deve|devono|debbono|dovrà|dovranno|occorre|bisogna|va(?:nno)?(?=\s+\w{2,30}(?:at|it|ut)[oaie]\b)"
-        r"|(?:è|sono|sarà|saranno)\s+da(?=\s+\w{2,30}(?:are|ere|ire|rsi)\b))"
-        r"|(?P<recommendation>dovrebbe(?:ro)?|conviene)"
-        r"|(?P<ban>potr(?:à|anno))"
-        r"|(?P<permission>può|possono)"
-        r"|(?P<state>tenut[oaie]|obbligat[oaie]|obbligatori[oae]?|necessari[oae]?|richiest[oaie]|vietat[oaie]|proibit[oaie]"
-        r"|ammess[oaie]|consentit[oaie]|permess[oaie]|autorizzat[oaie]|raccomandat[oaie]|consigliat[oaie])"
-        r"|si\s+(?P<impersonal>raccomanda(?:no)?|consiglia(?:no)?|richied(?:e|ono)))\b",
-        re.IGNORECASE,
-    ),
-    "pt": re.compile(
-        r"\b(?:(?P<requirement>deve|devem|dever(?:á|ão)|t[eê]m(?=\s+(?:que|de)\s+\w{1,30}[aeio]r(?:-se)?\b))"
-        r"|(?P<recommendation>deveriam?|convém|recomendam?)"
-        r"|(?P<ban>poder(?:á|ão))"
-        r"|(?P<permission>pode|podem)"
-        r"|(?P<state>obrigad[oa]s?|obrigatóri[oa]s?|necessári[oa]s?|exigid[oa]s?|requerid[oa]s?|vedad[oa]s?|proibid[oa]s?"
-        r"|permitid[oa]s?|autorizad[oa]s?|facultad[oa]s?|recomendad[oa]s?|recomendáve(?:l|is)))\b",
-        re.IGNORECASE,
-    ),
-    **further.WORDS,
-}
-KEY_WORDS = {
-    "de": re.compile(r"\b(?:MUSS|MÜSSEN|DARF|DÜRFEN|SOLL|SOLLTE|SOLLEN|SOLLTEN|KANN|KÖNNEN)\b"),
-    "fr": re.compile(r"\b(?:DOIT|DOIVENT|DEVRAIT|DEVRAIENT|PEUT|PEUVENT)\b"),
-    "es": re.compile(r"\b(?:DEBE|DEBEN|DEBERÁ|DEBERÁN|DEBERÍA|DEBERÍAN|PUEDE|PUEDEN)\b"),
-    "it": re.compile(r"\b(?:DEVE|DEVONO|DOVREBBE|DOVREBBERO|PUÒ|POSSONO)\b"),
-    "pt": re.compile(r"\b(?:DEVE|DEVEM|DEVERÁ|DEVERÃO|DEVERIA|DEVERIAM|PODE|PODEM)\b"),
-    **further.KEY_WORDS,
-}
-"""Words of force in capitals, by language."""
-
-_COPULA = {
-    "de": re.compile(r"\b(?:ist|sind|wird|werden|bleibt|bleiben|gilt|gelten|sei|seien)\b", re.IGNORECASE),
-    "fr": re.compile(r"\b(?:est|sont|sera|seront|soit|soient)\b", re.IGNORECASE),
-    "es": re.compile(r"\b(?:es|son|será|serán|está|están|queda|quedan)\b", re.IGNORECASE),
-    "it": re.compile(r"\b(?:è|sono|sarà|saranno|sia|siano|resta|restano)\b", re.IGNORECASE),
-    "pt": re.compile(r"\b(?:é|são|será|serão|seja|sejam|está|estão|fica|ficam)\b", re.IGNORECASE),
-}
 _DUTY = re.compile(r"\b(?:ist|sind|hat|haben)\b", re.IGNORECASE)
-_NOT = {
-    "de": re.compile(
-        r"\b(?:nicht(?!\s+nur\b)|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"
-        r"|keineswegs)\b",
-        re.IGNORECASE,
-    ),
-    "fr": re.compile(r"\b(?:ne\b|n['’])(?!\s+pas\s+(?:seulement|que)\b)", re.IGNORECASE),
-    "es": re.compile(r"\b(?:no(?!\s+s[óo]lo\b)|nunca|jamás|ning[úu]n|ningun[oa]|nadie|tampoco)\b", re.IGNORECASE),
-    "it": re.compile(r"\b(?:non(?!\s+sol(?:o|tanto)\b)|mai|nessun[oa]?|né)\b", re.IGNORECASE),
-    "pt": re.compile(r"\b(?:não(?!\s+(?:só|somente|apenas)\b)|nunca|jamais|nenhum[a]?|ninguém|nem)\b", re.IGNORECASE),
-}
-_ONLY = re.compile(r"\b(?:nur|ausschließlich|lediglich|höchstens|maximal)\b", re.IGNORECASE)
+_ONLY_GERMAN = re.compile(r"\b(?:nur|ausschließlich|lediglich|höchstens|maximal)\b", re.IGNORECASE)
+_ONLY = re.compile(
+    r"\b(?:alleen|slechts|uitsluitend|hoogstens|ten\shoogste|maximaal|endast|bara|högst|kun|bare|høyst|højst|maksimalt"
+    r"|только|не\sболее)\b",
+    re.IGNORECASE,
+)
 _NO_DUTY = re.compile(
     r"\b(?:kein|keine|keinen|keinem|keiner|nicht(?!\s+(?:nur\b|(?:mehr|weniger|größer|kleiner|höher|länger)\s+als\b"
     r"|[a-zäöü]{1,30}(?:bar|bare|barem|baren|barer|bares|end|ende|endem|enden|ender|endes)\b)))\b",
     re.IGNORECASE,
 )
 """What turns "muss" into "need not", but for "aus nicht brennbarem Holz" and "nicht mehr als"."""
+_BANNED = re.compile(
+    r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b|vietat|vedad|proibi|verboden|förbjud|forbudt",
+    re.IGNORECASE,
+)
+_ALLOWED = re.compile(
+    r"zulässig|erlaubt|gestattet|statthaft|autoris|autoriz|permi|perme|admis|ammes|consenti|facult|toege|tillåt|tillatt"
+    r"|tilladt",
+    re.IGNORECASE,
+)
+"""Words by which something is said to be allowed, in any of the languages."""
+_ADVISED = re.compile(r"empf|recom|raccom|consigl|aanbev", re.IGNORECASE)
 _EASY = re.compile(r"\b(?:leicht|leichter|schwer|schwerer|einfach|schwierig|möglich)\s*\Z", re.IGNORECASE)
 _BUT = re.compile(r"\bqu(?:e\b|['’])", re.IGNORECASE)
 _DENIAL = re.compile(r"\b(?:pas|jamais|aucune?|ni|point|nullement)\b", re.IGNORECASE)
 _NOBODY = re.compile(r"\b(?:aucune?|nul|nulle|personne|rien)\b", re.IGNORECASE)
 _ADVISED_NOT = re.compile(r"\s+(?:\w{1,30}\s+){0,2}de\s+ne\s+pas\b", re.IGNORECASE)
-_CONDITION = {
-    "de": re.compile(
-        r"\W{0,20}(?:wenn|falls|sofern|sobald|solange|soweit|bevor|nachdem|obwohl|weil|da|während|ob|muss|müssen|soll|sollen"
-        r"|darf|dürfen|kann|können|ist|sind|wird|werden|hat|haben)\b",
-        re.IGNORECASE,
-    ),
-    "fr": re.compile(
-        r"\W{0,20}(?:si|s['’]ils?|lorsqu(?:e|['’])\w*|quand|bien\s+qu(?:e|['’])\w*|puisqu(?:e|['’])\w*|avant\s+qu(?:e|['’])\w*)",
-        re.IGNORECASE,
-    ),
-    "es": re.compile(
-        r"\W{0,20}(?:si|cuando|aunque|siempre\s+que|en\s+caso\s+de\s+que|mientras|antes\s+de\s+que)\b", re.IGNORECASE
-    ),
-    "it": re.compile(
-        r"\W{0,20}(?:se|quando|qualora|sebbene|finché|prima\s+che|nel\s+caso\s+in\s+cui)\b", re.IGNORECASE
-    ),
-    "pt": re.compile(
-        r"\W{0,20}(?:se|quando|caso|embora|enquanto|sempre\s+que|antes\s+que|desde\s+que)\b", re.IGNORECASE
-    ),
-    **further.CONDITION,
-}
 _SUBORDINATE = re.compile(
     r"\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
     r"|welche[mnrs]?|wenn|falls|ob|weil|sofern|soweit|sobald|damit|bevor|wo\w{0,10}|wie|was|wer)\b",
     re.IGNORECASE,
 )
 """How a German clause begins whose verb stands at its end, but for "dass", which may carry the demand."""
-
-
 _INSERTED = re.compile(
     r",\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
     r"|welche[mnrs]?|wenn|falls|sofern|soweit|solange|sobald|bevor|wie|wo|außer|ausgenommen|Ausnahme|abweichend"
@@ -200,9 +95,9 @@ def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Foun
         capitals: only words in capitals count.
     """
     condition = 0
-    if not capitals and _CONDITION[code].match(sentence):
+    if not capitals and CONDITION[code].match(sentence):
         condition = max(sentence.find(","), 0)
-    matches = list(_WORDS[code].finditer(sentence))
+    matches = list(WORDS[code].finditer(sentence))
     joints = [joint for one, other in pairwise(filter(_is_verb, matches)) for joint in _joint(sentence, one, other)]
     for match in matches:
         if match.start() < condition or (capitals and not match.group().isupper()):
@@ -249,24 +144,39 @@ def _blanked(text: str, match: re.Match[str]) -> str:
     return text[: match.start()] + " " * len(match.group()) + text[match.end() :]
 
 
+def _permitted(denied: bool, limited: bool) -> tuple[Modality, bool]:
+    """Judge a word of permission: denied it forbids, and with "only" it requires."""
+    return (Modality.REQUIREMENT, denied) if denied or limited else (Modality.PERMISSION, False)
+
+
+def _judged_state(word: str, denied: bool) -> tuple[Modality, bool]:
+    """Judge what something is said to be: required, allowed, forbidden, recommended; in any of the languages."""
+    if _BANNED.search(word):
+        return (Modality.PERMISSION, False) if denied else (Modality.REQUIREMENT, True)
+    if _ALLOWED.search(word):
+        return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
+    if _ADVISED.search(word):
+        return Modality.RECOMMENDATION, denied
+    return (Modality.PERMISSION, True) if denied else (Modality.REQUIREMENT, False)
+
+
 def _german(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
     kind = match.lastgroup or ""
     ends = not after.strip() or after.split(maxsplit=1)[0] in {"und", "oder"}
     if mark == "," and ends and _SUBORDINATE.match(before):
         return None
     clause = f"{before}\n{after}"
-    denied = _NOT["de"].search(clause) is not None
+    denied = NOT["de"].search(clause) is not None
     if kind == "permission":
-        limits = denied or _ONLY.search(clause) is not None
-        return (Modality.REQUIREMENT, denied) if limits else (Modality.PERMISSION, False)
+        return _permitted(denied, _ONLY_GERMAN.search(clause) is not None)
     if kind in {"to", "into"}:
         bound = _DUTY.search(before) is not None and _EASY.search(before) is None
         return (Modality.REQUIREMENT, denied) if bound else None
     if kind == "state":
-        if _COPULA["de"].search(clause) is None:
+        if COPULA["de"].search(clause) is None:
             return None
-        restricts = _ONLY.search(before) is not None and further.ALLOWED.search(match.group()) is not None
-        return (Modality.REQUIREMENT, denied) if restricts else further.judge_state(match.group(), denied)
+        restricts = _ONLY_GERMAN.search(before) is not None and _ALLOWED.search(match.group()) is not None
+        return (Modality.REQUIREMENT, denied) if restricts else _judged_state(match.group(), denied)
     if kind in {"requirement", "no_duty"}:
         free = kind == "no_duty" or _NO_DUTY.search(clause) is not None
         return (Modality.PERMISSION, True) if free else (Modality.REQUIREMENT, False)
@@ -276,7 +186,7 @@ def _german(match: re.Match[str], before: str, after: str, mark: str) -> tuple[M
 def _french(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
     del mark
     kind = match.lastgroup or ""
-    denied = _NOT["fr"].search(before) is not None
+    denied = NOT["fr"].search(before) is not None
     if denied and _DENIAL.search(after) is None and _NOBODY.search(before) is None and _BUT.search(after):
         denied = False  # "ne doit être utilisé que": only
     if kind == "permission":
@@ -286,7 +196,7 @@ def _french(match: re.Match[str], before: str, after: str, mark: str) -> tuple[M
             return None
         return Modality.RECOMMENDATION, denied or _ADVISED_NOT.match(after) is not None
     if kind == "state":
-        return further.judge_state(match.group(), denied) if _COPULA["fr"].search(before) else None
+        return _judged_state(match.group(), denied) if COPULA["fr"].search(before) else None
     return Modality.REQUIREMENT, denied
 
 
@@ -299,7 +209,7 @@ def _southern(code: str) -> _Judge:
     def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
         del after, mark
         kind = match.lastgroup or ""
-        denied = _NOT[code].search(before) is not None
+        denied = NOT[code].search(before) is not None
         if kind == "permission":
             return (Modality.POSSIBILITY, True) if denied else (Modality.PERMISSION, False)
         if kind == "ban":
@@ -307,30 +217,56 @@ def _southern(code: str) -> _Judge:
         if kind == "recommendation":
             return Modality.RECOMMENDATION, denied
         if kind == "state":
-            return further.judge_state(match.group(), denied) if _COPULA[code].search(before) else None
+            return _judged_state(match.group(), denied) if COPULA[code].search(before) else None
         if kind == "impersonal":
-            return further.judge_state(match.group(), denied)
+            return _judged_state(match.group(), denied)
         return Modality.REQUIREMENT, denied
 
     return judge
 
 
 def _northern(code: str) -> _Judge:
+    """Make the judge of Dutch, Swedish, Norwegian or Danish, which deny somewhere in the clause."""
+
     def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
         del mark
-        return further.judge_northern(code, match, f"{before}\n{after}")
+        clause = f"{before}\n{after}"
+        kind, denied = match.lastgroup or "", NOT[code].search(clause) is not None
+        if kind == "permission":
+            return _permitted(denied, _ONLY.search(clause) is not None)
+        if kind == "no_duty":
+            return Modality.PERMISSION, True
+        if kind == "state":
+            return _judged_state(match.group(), denied)
+        return Modality(kind), denied
 
     return judge
 
 
 def _russian(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    """Judge a Russian word: "не" stands right before what it denies."""
     del mark
-    return further.judge_russian(match, f"{before}\n{after}")
+    kind, denied = match.lastgroup or "", match["not"] is not None
+    if kind == "ban":
+        return Modality.REQUIREMENT, True
+    if kind == "state":
+        return _judged_state(match.group(), denied)
+    if kind == "permission":
+        return _permitted(denied, _ONLY.search(f"{before}\n{after}") is not None)
+    if kind == "possibility":
+        return (Modality.POSSIBILITY, True) if denied else (Modality.PERMISSION, False)
+    return Modality(kind), denied
 
 
 def _chinese(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    """Judge a Chinese word, which holds its own "not"."""
     del before, after, mark
-    return further.judge_chinese(match)
+    kind = match.lastgroup or ""
+    if kind == "ban":
+        return Modality.REQUIREMENT, True
+    if kind == "no_duty":
+        return Modality.PERMISSION, True
+    return Modality(kind), match.group().startswith("不")
 
 
 _JUDGES: dict[str, _Judge] = {
