@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of, stands_in
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
 from knowledge_mcp.readers.shared.tables import Reach, worded_header
@@ -71,12 +71,7 @@ def ruled_tables(
     found: list[RuledTable] = []
     places = dict(places)
     for outlined in sorted(drawn.grids, key=lambda grid: (grid.box[0] - grid.box[2]) * (grid.box[3] - grid.box[1])):
-        left, top, right, bottom = outlined.box
-        inside = [
-            item
-            for item in items
-            if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
-        ]
+        inside = [item for item in items if stands_in(item, outlined.box)]
         grid = _with_columns(_with_inner_columns(outlined, inside), inside)
         grid = _with_rows(grid, inside) if grid is not None else None
         by_cell = _items_by_cell(grid, inside, places) if grid is not None else None
@@ -86,7 +81,7 @@ def ruled_tables(
         taken = set(map(id, inside))
         items = [item for item in items if id(item) not in taken]
     for grid in drawn.rows:
-        inside = [item for item in items if any(_holds(cell, item) for cell in grid.cells)]
+        inside = [item for item in items if any(stands_in(item, cell.box) for cell in grid.cells)]
         if lines := _named_text(grid, inside, page, places):
             found.append(RuledTable(list(lines), grid.box, lines[0].block))
             taken = set(map(id, inside))
@@ -100,10 +95,10 @@ _LABEL = 3
 
 def _named_text(grid: RuledGrid, items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> list[Line]:
     """Read a frame of two cells, a label and a text: the label leads the text; nothing where it is another frame."""
-    by_cell = [list(_lines([item for item in items if _holds(cell, item)], page, places)) for cell in grid.cells]
+    by_cell = [list(_lines([item for item in items if stands_in(item, cell.box)], page, places)) for cell in grid.cells]
     filled = [lines for lines in by_cell if lines]
     if len(filled) != 2 or any(
-        item.x + item.width > cell.box[2] + _OVER for cell in grid.cells for item in items if _holds(cell, item)
+        item.x + item.width > cell.box[2] + _OVER for cell in grid.cells for item in items if stands_in(item, cell.box)
     ):
         return []
     label, (first, *rest) = " ".join(line.text for line in filled[0]), filled[1]
@@ -135,11 +130,8 @@ def _with_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid | Non
         return grid
     cells: list[RuledCell] = []
     for cell in grid.cells:
-        left, top, right, bottom = cell.box
-        within = [
-            item for item in items
-            if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
-        ] if cell.across > 1 else []  # fmt: skip
+        _, top, _, bottom = cell.box
+        within = [item for item in items if stands_in(item, cell.box)] if cell.across > 1 else []
         cuts = [
             edge for edge in range(cell.column + 1, cell.column + cell.across) if _is_gutter(grid.edges[edge], within)
         ]
@@ -203,7 +195,7 @@ def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid
     edges: set[float] = set()
     for cell in grid.cells:
         if cell.row in cut_rows and cell.down == 1 and cell.across == 1:
-            edges |= _strips([item for item in items if _holds(cell, item)])
+            edges |= _strips([item for item in items if stands_in(item, cell.box)])
     for column in range(len(grid.edges) - 1):
         below = _lines_of_figures(grid, column, items)
         if found := _strips(list(itertools.chain.from_iterable(below.values()))):
@@ -216,7 +208,7 @@ def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid
     for cell in grid.cells:
         left, top, right, bottom = cell.box
         first, end = every.index(left), every.index(right)
-        inside = [item for item in items if _holds(cell, item)]
+        inside = [item for item in items if stands_in(item, cell.box)]
         crossed = any(item.x < edge < item.x + item.width for item in inside for edge in every[first + 1 : end])
         apart = cell.row in cut_rows or (bool(inside) and all(is_figures(item.text) for item in inside))
         for one, other in itertools.pairwise(range(first, end + 1) if apart and not crossed else (first, end)):
@@ -230,15 +222,10 @@ def _lines_of_figures(grid: RuledGrid, column: int, items: Sequence[TextItem]) -
     found: dict[int, list[TextItem]] = {}
     for cell in grid.cells:
         if cell.column == column and cell.down == 1 and cell.across == 1:
-            lines = rows_of([item for item in items if _holds(cell, item) and not is_rotated(item)])
+            lines = rows_of([item for item in items if stands_in(item, cell.box) and not is_rotated(item)])
             if figures := [item for line in lines if line and is_figures(line[-1].text) for item in line]:
                 found[cell.row] = figures
     return found
-
-
-def _holds(cell: RuledCell, item: TextItem) -> bool:
-    left, top, right, bottom = cell.box
-    return left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
 
 
 def _strips(items: Sequence[TextItem]) -> set[float]:

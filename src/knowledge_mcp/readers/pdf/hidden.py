@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.pdf.flow.pictured import MOST_PICTURES, Picture
 from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, from_page, matrix_of, placed, raw, times
-from knowledge_mcp.readers.pdf.lines import size_of
+from knowledge_mcp.readers.pdf.lines import Box, size_of
 from knowledge_mcp.readers.pdf.scans import COVERED, graphics_of
 from knowledge_mcp.readers.shared.layout import letters_of
 
@@ -42,8 +42,6 @@ _WITHOUT_INK = (3, 7)
 _LEFT_TO_THE_PARSER = frozenset({HiddenReason.OFF_PAGE, HiddenReason.CLIPPED})
 _DOUBTFUL = frozenset({HiddenReason.COLOUR, HiddenReason.TRANSPARENT, HiddenReason.NOT_DISPLAYED})
 
-_Box = tuple[float, float, float, float]
-
 
 @dataclass(frozen=True, slots=True)
 class HiddenText:
@@ -59,7 +57,7 @@ class HiddenText:
 
     reason: HiddenReason
     text: str
-    box: _Box
+    box: Box
     handle: Any
     in_form: bool
 
@@ -120,7 +118,7 @@ def _are_words_of(item: TextItem, hidden: HiddenText) -> bool:
     return letters_of(item.text) in letters_of(hidden.text)
 
 
-def _is_within(item: TextItem, box: _Box) -> bool:
+def _is_within(item: TextItem, box: Box) -> bool:
     """Tell whether an item stands in a box, whose edges may be those of its ink."""
     x, y = item.x + item.width / 2, item.y + item.height / 2
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - item.height / 2 <= y <= box[3] + item.height / 2
@@ -134,7 +132,7 @@ class _TextObject:
     """A text object: its box in the page's own space, why it may be hidden, and its ink where that is why."""
 
     handle: Any
-    box: _Box
+    box: Box
     reason: HiddenReason | None
     ink: tuple[int, ...] | None
     in_form: bool
@@ -158,8 +156,8 @@ class _Search:
         self._paper = _paper(page)
         self._edges = [ctypes.c_float() for _ in range(4)]
         self._inks = [ctypes.c_uint() for _ in range(4)]
-        self.pictures: list[_Box] = []
-        self._clips: dict[tuple[int, float, float], _Box | None] = {}
+        self.pictures: list[Box] = []
+        self._clips: dict[tuple[int, float, float], Box | None] = {}
 
     def texts(self) -> Iterator[_TextObject]:
         """Yield the text objects of the page, those within other objects too; `pictures` is then what it shows."""
@@ -185,7 +183,7 @@ class _Search:
                 inside = (pdfium.FPDFFormObj_GetObject(one, index) for index in range(count))
                 yield from self._walk(inside, times(matrix_of(one), outer), depth + 1)
 
-    def _why(self, one: Any, outer: Matrix, box: _Box) -> HiddenReason | None:
+    def _why(self, one: Any, outer: Matrix, box: Box) -> HiddenReason | None:
         pdfium = self._pdfium
         if pdfium.FPDFTextObj_GetTextRenderMode(one) in _WITHOUT_INK:
             return HiddenReason.INVISIBLE
@@ -206,7 +204,7 @@ class _Search:
             return HiddenReason.CLIPPED
         return None
 
-    def _box(self, one: Any, outer: Matrix) -> _Box:
+    def _box(self, one: Any, outer: Matrix) -> Box:
         left, bottom, right, top = self._edges
         if not self._pdfium.FPDFPageObj_GetBounds(one, left, bottom, right, top):
             return (0.0, 0.0, 0.0, 0.0)
@@ -231,14 +229,14 @@ class _Search:
                 return True
         return False
 
-    def _is_clipped(self, clip: Any, paths: int, outer: Matrix, box: _Box) -> bool:
+    def _is_clipped(self, clip: Any, paths: int, outer: Matrix, box: Box) -> bool:
         """Tell whether a clip lets nothing of an object through; of a clip the box around it counts."""
         return any(
             around is not None and _are_disjoint(box, around)
             for around in (self._clip(clip, path, outer) for path in range(paths))
         )
 
-    def _clip(self, clip: Any, path: int, outer: Matrix) -> _Box | None:
+    def _clip(self, clip: Any, path: int, outer: Matrix) -> Box | None:
         """Measure one path of a clip; clips of as many corners that begin at the same place are taken for one."""
         pdfium = self._pdfium
         x, y = self._edges[:2]
@@ -258,17 +256,17 @@ class _Search:
         return self._clips[known]
 
 
-def _are_disjoint(one: _Box, other: _Box) -> bool:
+def _are_disjoint(one: Box, other: Box) -> bool:
     return one[2] <= other[0] or one[0] >= other[2] or one[3] <= other[1] or one[1] >= other[3]
 
 
-def _paper(page: Any) -> _Box:
+def _paper(page: Any) -> Box:
     """Return the part of a page that is shown, in the page's own space, however it is turned."""
     crop, media = page.get_cropbox(), page.get_mediabox()
     return max(crop[0], media[0]), max(crop[1], media[1]), min(crop[2], media[2]), min(crop[3], media[3])
 
 
-def _around(points: Sequence[tuple[float, float]]) -> _Box:
+def _around(points: Sequence[tuple[float, float]]) -> Box:
     return (
         min(x for x, _ in points), min(y for _, y in points), max(x for x, _ in points), max(y for _, y in points),
     )  # fmt: skip
@@ -296,7 +294,7 @@ def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
 class _Picture:
     """A page as it is printed, as far as some boxes reach."""
 
-    def __init__(self, page: Any, boxes: Sequence[_Box]) -> None:
+    def __init__(self, page: Any, boxes: Sequence[Box]) -> None:
         width, height = page.get_size()
         around = _around([point for x0, y0, x1, y1 in boxes for point in ((x0, y0), (x1, y1))])
         self._left, self._top = max(math.floor(around[0]) - 2, 0), max(math.floor(around[1]) - 2, 0)
@@ -304,7 +302,7 @@ class _Picture:
         crop = (self._left, math.floor(bottom), math.floor(right), self._top)
         self._image: Any = page.render(scale=_SCALE, crop=crop).to_pil().convert("RGB")
 
-    def shows(self, box: _Box, ink: tuple[int, ...] | None) -> bool:
+    def shows(self, box: Box, ink: tuple[int, ...] | None) -> bool:
         """Tell whether words within a box can be seen: in an ink that is not the colour around them; else anything."""
         x0, x1 = ((value - self._left) * _SCALE for value in box[::2])
         y0, y1 = ((value - self._top) * _SCALE for value in box[1::2])
@@ -335,7 +333,7 @@ class _Picture:
         return colours.most_common(1)[0][0]
 
 
-def _on_paper(page: Any, box: _Box) -> _Box:
+def _on_paper(page: Any, box: Box) -> Box:
     """Turn a box of the page's own space into points from the top left of the page as it is shown."""
     size = page.get_size()
     corners = [from_page(page, size, x, y) for x in box[::2] for y in box[1::2]]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.readers.shared.layout import Line, is_bold_name, is_code_name, is_italic_name
 
 if TYPE_CHECKING:
-    from liteparse.types import TextItem, VectorGraphics
+    from liteparse.types import AnnotationRect, TextItem, VectorGraphics
 
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
@@ -35,6 +35,21 @@ def is_slanted(item: TextItem) -> bool:
 def is_heavy(item: TextItem) -> bool:
     """Tell whether an item is set bold."""
     return (item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "")
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom of something on a page, in points from its top left corner."""
+
+
+def stands_in(item: TextItem, box: Box, over: float = 0.0) -> bool:
+    """Tell whether the middle of an item lies in a box, or no farther outside than `over`."""
+    x, y = item.x + item.width / 2, item.y + item.height / 2
+    return box[0] - over <= x <= box[2] + over and box[1] - over <= y <= box[3] + over
+
+
+def box_of(rect: AnnotationRect) -> Box:
+    """Return the box of a block or a cell of the engine."""
+    return rect.x, rect.y, rect.x + rect.width, rect.y + rect.height
 
 
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:

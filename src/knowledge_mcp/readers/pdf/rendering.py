@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knowledge_mcp.readers.pdf.engine import refusal
+from knowledge_mcp.readers.pdf.geometry import raw
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 
@@ -159,7 +160,7 @@ class _Spelled:
 
     @classmethod
     def of(cls, sheet: Any, text: Any, size: tuple[int, int]) -> _Spelled:
-        pdfium = _raw()
+        pdfium = raw()
         letters: list[str] = []
         numbers: list[int] = []
         for number in range(min(text.count_chars(), _MOST_CHARACTERS)):
@@ -212,7 +213,7 @@ class _Spelled:
 
     def _on_picture(self, box: _Place) -> _Place:
         """Turn a box of the file (left, bottom, right, top) into one of the picture (left, top, right, bottom)."""
-        pdfium, (width, height) = _raw(), self.size
+        pdfium, (width, height) = raw(), self.size
         x, y = ctypes.c_int(), ctypes.c_int()
         xs: list[float] = []
         ys: list[float] = []
@@ -221,13 +222,6 @@ class _Spelled:
             xs.append(x.value)
             ys.append(y.value)
         return min(xs), min(ys), max(xs), max(ys)
-
-
-def _raw() -> Any:
-    """Return PDFium's own functions; the library has no types for them."""
-    import pypdfium2.raw
-
-    return pypdfium2.raw
 
 
 def _alike(one: str, other: str) -> int:

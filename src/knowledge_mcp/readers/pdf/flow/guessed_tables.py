@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import mark_alone
-from knowledge_mcp.readers.pdf.lines import line_of, rows_of
+from knowledge_mcp.readers.pdf.lines import box_of, line_of, rows_of, stands_in
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters_of, on_the_line
 
 if TYPE_CHECKING:
@@ -146,12 +146,7 @@ def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
     guessed, box = _clean(cell.text), cell.bbox
     if box is None:
         return guessed
-    inside = [
-        item
-        for item in items
-        if box.x - _AROUND <= item.x + item.width / 2 <= box.x + box.width + _AROUND
-        and box.y - _AROUND <= item.y + item.height / 2 <= box.y + box.height + _AROUND
-    ]
+    inside = [item for item in items if stands_in(item, box_of(box), _AROUND)]
     if not inside or not _WRITTEN.search(guessed):
         raised = {on_the_line(word): word for item in inside for word in item.text.split()}
         return " ".join(raised.get(word, word) for word in guessed.split())

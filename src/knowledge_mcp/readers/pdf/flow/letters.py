@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
-from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted
+from knowledge_mcp.readers.pdf.lines import Box, is_rotated, is_slanted
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -46,8 +46,6 @@ _FRACTION = frozenset("/⁄")
 _SMALL, _HIGH = 0.85, 0.15
 """Shares of the size of print below and above which digits are raised: word processors take 0.58 to 0.7, and 0.33."""
 
-_Box = tuple[float, float, float, float]
-
 
 @dataclass(frozen=True, slots=True)
 class PrintedLetter:
@@ -55,14 +53,14 @@ class PrintedLetter:
 
     at: int
     text: str
-    box: _Box
+    box: Box
 
     @property
     def middle(self) -> tuple[float, float]:
         return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
 
 
-def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ()) -> None:
+def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[Box] = ()) -> None:
     """Write the items of a parsed page as they are printed, in place, and add those that are missing.
 
     Args:
@@ -125,7 +123,7 @@ def ligatures_of(printed: str) -> _Ligatures | None:
 
 
 def _add(
-    page: Any, text: Any, parsed: ParsedPage, missing: set[str], ligatures: _Ligatures | None, hidden: Sequence[_Box]
+    page: Any, text: Any, parsed: ParsedPage, missing: set[str], ligatures: _Ligatures | None, hidden: Sequence[Box]
 ) -> None:
     sheet = LetterSheet(page, text, parsed.text_items, ligatures)
     inside: dict[int, list[PrintedLetter]] = {}
@@ -353,11 +351,11 @@ def _letters_only(text: str) -> Counter[str]:
     return Counter(filter(str.isalnum, text))
 
 
-def _box_of(item: TextItem) -> _Box:
+def _box_of(item: TextItem) -> Box:
     return item.x, item.y, item.x + item.width, item.y + item.height
 
 
-def _is_in(letter: PrintedLetter, box: _Box) -> bool:
+def _is_in(letter: PrintedLetter, box: Box) -> bool:
     x, y = letter.middle
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import box_of, is_rotated, line_of, rows_of, size_of, stands_in
 from knowledge_mcp.readers.shared.layout import Table, is_figures
 
 if TYPE_CHECKING:
@@ -154,18 +154,10 @@ def _are_figures(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -
 def _is_whole(rows: Sequence[Sequence[TextItem]], blocks: Sequence[LayoutBlock], below: Sequence[TextItem]) -> bool:
     """Tell whether one table of the engine has all words of some rows, and none of those below their last line."""
     inside = [item for row in rows for item in row]
+    tables = (box_of(block.bbox) for block in blocks if block.kind == "table" and block.bbox is not None)
     return any(
-        block.kind == "table"
-        and sum(_stands_in(item, block) for item in inside) == len(inside)
-        and not any(_stands_in(item, block) for item in below)
-        for block in blocks
-    )
-
-
-def _stands_in(item: TextItem, block: LayoutBlock) -> bool:
-    box, x, y = block.bbox, _middle(item), item.y + item.height / 2
-    return box is not None and (
-        box.x - _OVER <= x <= box.x + box.width + _OVER and box.y - _OVER <= y <= box.y + box.height + _OVER
+        all(stands_in(item, box, _OVER) for item in inside) and not any(stands_in(item, box, _OVER) for item in below)
+        for box in tables
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of
+from knowledge_mcp.readers.pdf.lines import box_of, is_rotated, rows_of, stands_in
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, TextItem
@@ -110,7 +110,8 @@ def _lengthened(
     lefts, right = _columns(_cells_of(table))
     if len(lefts) < 2 or not table.rows or len(_rows_of(table)) < 2:
         return None
-    stops = [block for block in blocks if block.kind in {"table", "heading", "figure"} and block is not table]
+    others = (block for block in blocks if block.kind in {"table", "heading", "figure"} and block is not table)
+    stops = [box_of(block.bbox) for block in others if block.bbox is not None]
     inside = [row for row in _within(rows, lefts, right) if _middle(row) >= _top(table)]
     own = [row for row in inside if _middle(row) <= _foot(table)]
     if not own:
@@ -120,7 +121,7 @@ def _lengthened(
     grid = [_cells_of(table)[-1]]
     for row in inside[len(own) :]:
         cells = _in_columns(row, lefts, right)
-        if cells is None or any(_stands_in(item, stop) for item in row for stop in stops):
+        if cells is None or any(stands_in(item, stop) for item in row for stop in stops):
             break
         height, gap = max(item.height for item in row), min(item.y for item in row) - bottom
         is_close = gap <= _CLOSE * height
@@ -218,11 +219,6 @@ def _goes_on(current: _Row, cells: _Row, starts: Sequence[set[float]]) -> bool:
         more is None or (cell is not None and any(abs(more.left - start) <= _FLUSH for start in known))
         for cell, more, known in zip(current, cells, starts, strict=True)
     )
-
-
-def _stands_in(item: TextItem, block: LayoutBlock) -> bool:
-    box, x, y = block.bbox, item.x + item.width / 2, item.y + item.height / 2
-    return box is not None and 0 <= x - box.x <= box.width and 0 <= y - box.y <= box.height
 
 
 def _cell_of(cell: LayoutCell) -> _Cell | None:

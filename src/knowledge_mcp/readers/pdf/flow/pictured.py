@@ -12,18 +12,17 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.geometry import text_in
-from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
+from knowledge_mcp.readers.pdf.lines import Box, is_rotated, size_of
 from knowledge_mcp.readers.shared.layout import UNREAD, is_bold_name
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
 
-_Box: TypeAlias = tuple[float, float, float, float]
 
 _LOWEST, _NARROWEST = 4.0, 3.0
 """Points of height and width below which a picture is a rule or a dot."""
@@ -81,7 +80,7 @@ _GOES_ON = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
 class Picture:
     """One picture: its box in points from the top left of the page as it is shown."""
 
-    box: _Box
+    box: Box
 
     @property
     def height(self) -> float:
@@ -186,11 +185,11 @@ def _is_drawn_at(page: ParsedPage, picture: Picture) -> bool:
     return any(_overlap(each, around) for each in drawn)
 
 
-def _holds(one: _Box, other: _Box) -> bool:
+def _holds(one: Box, other: Box) -> bool:
     return one[0] <= other[0] and one[1] <= other[1] and one[2] >= other[2] and one[3] >= other[3]
 
 
-def _overlap(one: _Box, other: _Box) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
 
 
