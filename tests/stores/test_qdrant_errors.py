@@ -26,7 +26,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
     may_pass,
 )
-from knowledge_mcp.stores.qdrant.errors import mapped
+from knowledge_mcp.stores.qdrant.connection import mapped
 from tests.servers.qdrant_local import refusal
 
 
