@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, Standard, checked_against
-from knowledge_mcp.engine.tracing.figures import row_said
 from knowledge_mcp.engine.tracing.readings import read_ingested
+from knowledge_mcp.engine.tracing.tabled import row_said
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import Seeker

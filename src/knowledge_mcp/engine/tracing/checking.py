@@ -22,7 +22,6 @@ from knowledge_mcp.engine.tracing.checks import (
     terms_otherwise,
 )
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
-from knowledge_mcp.engine.tracing.figures import row_said
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import (
     Obligation,
@@ -32,6 +31,7 @@ from knowledge_mcp.engine.tracing.obligations import (
     obligations_of_items,
 )
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
+from knowledge_mcp.engine.tracing.tabled import row_said
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.sentences import LEADS, cell_texts, is_row, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord

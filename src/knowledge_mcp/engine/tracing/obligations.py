@@ -9,10 +9,9 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.requirements import words_of
-from knowledge_mcp.engine.tracing.figures import completed
 from knowledge_mcp.engine.tracing.links import TraceItem, is_withdrawn, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
-from knowledge_mcp.engine.tracing.tabled import TabledRow, rows_tabled, tables_named
+from knowledge_mcp.engine.tracing.tabled import TabledRow, completed, rows_tabled, tables_named
 from knowledge_mcp.language.demands import condition_of
 from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import language_of
