@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from knowledge_mcp.cli.knowledge.clients import (
+from knowledge_mcp.cli.knowledge.configuration import (
     Client,
     ServerEntry,
     add_entry,

@@ -16,7 +16,7 @@ from knowledge_mcp.cli.knowledge import (
     requirements,
 )
 from knowledge_mcp.cli.knowledge.backup import BACKUP_HELP, RESTORE_HELP, backup, restore
-from knowledge_mcp.cli.knowledge.clients import install
+from knowledge_mcp.cli.knowledge.configuration import install
 from knowledge_mcp.cli.knowledge.doctor import doctor
 from knowledge_mcp.cli.knowledge.inspect import inspect
 from knowledge_mcp.cli.knowledge.review.check import check_command
