@@ -475,13 +475,18 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
     from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.repositories.values import RepositoryParts, SearchLimits, source_code
     from knowledge_mcp.ranking.fusion import code_similarity
-    from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
+    from knowledge_mcp.readers.code.reader import CodeReader
     from knowledge_mcp.sources.git import source as git
     from knowledge_mcp.sources.git.url import permalink
-    from knowledge_mcp.sources.scan.files import DEFAULT_EXCLUDES, DEFAULT_EXTENSIONS, RepositoryScan
+    from knowledge_mcp.sources.scan.files import (
+        DEFAULT_EXCLUDES,
+        DEFAULT_EXTENSIONS,
+        SOURCE_MEDIA_TYPES,
+        RepositoryScan,
+    )
 
     base = build_base(settings, surface="repositories", start=start)
-    readers = dict.fromkeys(CODE_MEDIA_TYPES, CodeReader())
+    readers = dict.fromkeys(SOURCE_MEDIA_TYPES, CodeReader())
     chunker = registry.load(registry.CHUNKERS["repositories"])(settings.chunk_max_tokens, settings.chunk_overlap_tokens)
     parts = RepositoryParts(
         copies=git.from_options(settings, environment=network_environment()),

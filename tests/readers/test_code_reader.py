@@ -17,7 +17,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.code import reader as code_module
 from knowledge_mcp.readers.code.parse import GRAMMARS, parse
-from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
+from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.support.sandbox import Limits
 from tests.machine import examples
 from tests.readers.source_files import item_of, outline_of, read_text
@@ -188,7 +188,6 @@ def test_every_grammar_is_installed_and_shown_by_a_sample(reader: CodeReader) ->
     assert reader.version == f"code-2 grammars={len(GRAMMARS)}"
     read = {dict(read_text(reader, name, content).metadata)["language"] for name, (content, _) in SAMPLES.items()}
     assert GRAMMARS.keys() <= read
-    assert "text/x-python" in CODE_MEDIA_TYPES
 
 
 def test_a_symbol_has_its_signature_its_comments_and_its_decorators(reader: CodeReader) -> None:

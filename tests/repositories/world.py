@@ -22,10 +22,10 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.ranking.fusion import code_similarity, fuse
-from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
+from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.sources.git.url import permalink
-from knowledge_mcp.sources.scan.files import RepositoryScan
+from knowledge_mcp.sources.scan.files import SOURCE_MEDIA_TYPES, RepositoryScan
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.support.sandbox import Sandbox
@@ -108,7 +108,7 @@ def make_service(
         fuse=fuse,
     )
     reader = CodeReader(sandbox=SANDBOX)
-    pipeline = Pipeline(dict.fromkeys(CODE_MEDIA_TYPES, reader), chunker or CodeChunker(), source_code)
+    pipeline = Pipeline(dict.fromkeys(SOURCE_MEDIA_TYPES, reader), chunker or CodeChunker(), source_code)
     parts = RepositoryParts(
         copies=GitClones(folder / "repos", tokens=tokens, loopback_http=True),
         scan=RepositoryScan,

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.code.outline import LANGUAGES
+from knowledge_mcp.readers.code.outline import language_of
 from knowledge_mcp.sources.scan.files import (
     DEFAULT_EXCLUDES,
     DEFAULT_EXTENSIONS,
     DEFAULT_NAMES,
+    SOURCE_MEDIA_TYPES,
     SPECIFIED_EXTENSIONS,
     RepositoryScan,
     media_type_of,
@@ -358,5 +359,7 @@ def test_a_missing_root_and_a_root_that_is_a_file_are_told(tmp_path: Path) -> No
 
 def test_every_media_type_that_a_name_can_mean_has_a_language() -> None:
     names = [f"x{extension}" for extension in DEFAULT_EXTENSIONS] + list(DEFAULT_NAMES)
-    assert {media_type_of(name) for name in names} <= LANGUAGES.keys()
-    assert LANGUAGES.keys() - {media_type_of(name) for name in names} == set()
+    assert {media_type_of(name) for name in names} == {*SOURCE_MEDIA_TYPES}
+    languages = {language_of(each) for each in SOURCE_MEDIA_TYPES}
+    assert len(languages) == len(SOURCE_MEDIA_TYPES)
+    assert {"python", "cpp", "csharp", "bash", "objective-c", "terraform", "markdown", "yaml", "text"} <= languages

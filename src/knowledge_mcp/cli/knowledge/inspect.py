@@ -415,11 +415,11 @@ def _reader_of(
         only = {media_type: targets[media_type]}
         return media_type, lambda: build_readers(ocr, only, passwords, ocr_language=ocr_language)[media_type]
     if media_type == UNKNOWN:
-        from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
+        from knowledge_mcp.readers.code.reader import CodeReader
         from knowledge_mcp.sources.scan.files import media_type_of as source_type_of
 
         media_type = source_type_of(path.name)  # plain text where the name says nothing
-        if media_type != "text/plain" and media_type in CODE_MEDIA_TYPES:
+        if media_type != "text/plain":
             return media_type, CodeReader
     raise UnreadableDocumentError(
         f"Files of this kind are not read: {path.name}",

@@ -10,65 +10,14 @@ from typing import Any
 
 from knowledge_mcp.model.document import Span
 
-LANGUAGES: Mapping[str, str] = {
-    "text/x-python": "python",
-    "text/javascript": "javascript",
-    "text/x-typescript": "typescript",
-    "text/x-tsx": "tsx",
-    "text/x-java": "java",
-    "text/x-go": "go",
-    "text/x-rust": "rust",
-    "text/x-c": "c",
-    "text/x-c++": "cpp",
-    "text/x-csharp": "csharp",
-    "text/x-ruby": "ruby",
-    "text/x-php": "php",
-    "text/x-shellscript": "bash",
-    "text/x-kotlin": "kotlin",
-    "text/x-scala": "scala",
-    "text/x-lua": "lua",
-    "text/x-swift": "swift",
-    "text/x-objective-c": "objective-c",
-    "text/x-perl": "perl",
-    "text/x-elixir": "elixir",
-    "text/x-erlang": "erlang",
-    "text/x-haskell": "haskell",
-    "text/x-clojure": "clojure",
-    "text/x-dart": "dart",
-    "text/x-r": "r",
-    "text/x-julia": "julia",
-    "text/x-zig": "zig",
-    "text/x-groovy": "groovy",
-    "text/x-fsharp": "fsharp",
-    "text/x-fortran": "fortran",
-    "text/x-powershell": "powershell",
-    "text/x-vb": "vb",
-    "text/x-protobuf": "protobuf",
-    "text/x-graphql": "graphql",
-    "text/x-terraform": "terraform",
-    "text/x-cmake": "cmake",
-    "text/x-vue": "vue",
-    "text/x-svelte": "svelte",
-    "text/x-sql": "sql",
-    "text/x-dockerfile": "dockerfile",
-    "text/x-makefile": "makefile",
-    "text/x-ini": "ini",
-    "text/x-rst": "rst",
-    "text/markdown": "markdown",
-    "application/json": "json",
-    "application/yaml": "yaml",
-    "application/toml": "toml",
-    "application/xml": "xml",
-    "text/html": "html",
-    "text/css": "css",
-    "text/plain": "text",
-}
-"""Language name by media type; every one of them is read by `CodeReader`."""
+_NAMED = {"c++": "cpp", "plain": "text", "shellscript": "bash"}
+"""Names of languages that are others than those in their media types."""
 
 
 def language_of(media_type: str) -> str:
-    """Name the language of a media type, `text` where it is not known."""
-    return LANGUAGES.get(media_type, "text")
+    """Name the language of a media type: `python` for `text/x-python`, `text` for `text/plain`."""
+    name = media_type.partition("/")[2].removeprefix("x-")
+    return _NAMED.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)

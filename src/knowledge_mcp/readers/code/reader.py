@@ -18,7 +18,6 @@ from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.code.outline import (
-    LANGUAGES,
     Outline,
     from_lines,
     from_markup,
@@ -33,9 +32,6 @@ from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
-
-CODE_MEDIA_TYPES = tuple(LANGUAGES)
-"""Media types that `CodeReader` reads."""
 
 _MAX_BYTES = 16 * 1024 * 1024
 _LIMITS = Limits(memory=768 * 1024 * 1024, seconds=20.0, silence=20.0)

@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from knowledge_mcp.model.source import MEDIA_TYPES
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
-_OPEN_XML = "application/vnd.openxmlformats-officedocument"
-_PPTX = f"{_OPEN_XML}.presentationml.presentation"
-_XLSX = f"{_OPEN_XML}.spreadsheetml.sheet"
-_XLS = "application/vnd.ms-excel"
-_MSG = "application/vnd.ms-outlook"
-_ODT = "application/vnd.oasis.opendocument.text"
-_EPUB = "application/epub+zip"
-_EML = "message/rfc822"
+_PPTX, _XLSX, _XLS, _MSG = (MEDIA_TYPES[each] for each in (".pptx", ".xlsx", ".xls", ".msg"))
+_ODT, _EPUB, _EML = (MEDIA_TYPES[each] for each in (".odt", ".epub", ".eml"))
 
 _ROOM = "knowledge_mcp.readers.office"
 

@@ -113,15 +113,6 @@ SPECIFIED_EXTENSIONS = tuple(
 )
 """The extensions that C 6.5 names."""
 
-_FURTHER = (
-    ".mjs .cjs .mts .cts .pyi .pyx .cc .cxx .hpp .hh .hxx .inl .m .mm .kt .kts .scala .sc .swift .rb .rake .gemspec "
-    ".php .sh .bash .zsh .lua .pl .pm .ex .exs .erl .hrl .hs .clj .cljs .cljc .dart .r .jl .zig .groovy .gradle .fs "
-    ".fsx .f90 .f95 .f03 .f .for .ps1 .psm1 .vb .proto .graphql .gql .tf .hcl .cmake .vue .svelte .sql .html .htm .css "
-    ".scss .less .xml .xsd .ini .cfg .conf .properties .mk .mdx .markdown .dockerfile"
-)
-DEFAULT_EXTENSIONS = (*SPECIFIED_EXTENSIONS, *_FURTHER.split())
-"""Extensions looked at unless others are chosen: the specified ones, and more languages."""
-
 DEFAULT_NAMES = tuple(
     "Dockerfile Containerfile Makefile GNUmakefile CMakeLists.txt Jenkinsfile Rakefile Gemfile Vagrantfile Procfile "
     "README LICENSE CHANGELOG CONTRIBUTING".split()
@@ -192,6 +183,11 @@ _TYPES: Mapping[str, str] = {
     "text/css": ".css .scss .less",
 }
 _BY_EXTENSION = {extension: name for name, extensions in _TYPES.items() for extension in extensions.split()}
+DEFAULT_EXTENSIONS = tuple(dict.fromkeys((*SPECIFIED_EXTENSIONS, *_BY_EXTENSION)))
+"""Extensions looked at unless others are chosen: the specified ones, and more languages."""
+
+SOURCE_MEDIA_TYPES = (*_TYPES, "text/plain")
+"""Media types that `media_type_of` tells, all of them read as source code."""
 _BY_NAME = {
     "dockerfile": "text/x-dockerfile",
     "containerfile": "text/x-dockerfile",

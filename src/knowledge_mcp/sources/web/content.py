@@ -26,7 +26,6 @@ from knowledge_mcp.support.retry import requested_pause
 
 PLAIN = "text/plain"
 _KNOWN = frozenset(MEDIA_TYPES.values())
-_OFFICE = "application/vnd.openxmlformats-officedocument"
 _UNINFORMATIVE = frozenset(
     {
         "",
@@ -65,9 +64,9 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
 )
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _IN_ZIP: tuple[tuple[bytes, str], ...] = (
-    (b"word/document.xml", f"{_OFFICE}.wordprocessingml.document"),
-    (b"xl/workbook.xml", f"{_OFFICE}.spreadsheetml.sheet"),
-    (b"ppt/presentation.xml", f"{_OFFICE}.presentationml.presentation"),
+    (b"word/document.xml", MEDIA_TYPES[".docx"]),
+    (b"xl/workbook.xml", MEDIA_TYPES[".xlsx"]),
+    (b"ppt/presentation.xml", MEDIA_TYPES[".pptx"]),
     (b"mimetypeapplication/epub+zip", "application/epub+zip"),
     (b"mimetypeapplication/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
 )
