@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
@@ -299,6 +299,31 @@ def split_clause_number(text: str) -> NumberedTitle:
 def _end_of_separator(title: str) -> int:
     match = _SEPARATOR.match(title)
     return match.end() if match else 0
+
+
+def level_of_numbered(number: str | None, marks: int, above: Iterable[tuple[str | None, int]]) -> int:
+    """Tell the level of a heading in Markdown, whose marks end at six.
+
+    Args:
+        number: of its clause.
+        marks: as many as stand before it.
+        above: number and level of the sections that it may be a part of, the nearest first.
+
+    Returns:
+        One below the section whose number it goes on, as deep as it goes on; else as its marks say, or where these are
+        six and more parts are in its number, as these.
+    """
+    if number is None:
+        return marks
+    depth = number.count(".") + 1
+    for other, level in above:
+        if other is not None and number.startswith(f"{other}."):
+            return level + depth - other.count(".") - 1
+    return max(marks, depth) if marks == MOST_MARKS else marks
+
+
+MOST_MARKS = 6
+"""Marks that a heading of Markdown has at most."""
 
 
 def _take_force(line: str) -> tuple[str, bool | None]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from knowledge_mcp.language.openings import MOST_MARKS, level_of_numbered
 from knowledge_mcp.language.sentences import BAR
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.support.checkpoints import check_each
@@ -361,14 +362,8 @@ def _indent(head: str, width: int, lines: Sequence[str]) -> list[str]:
 
 def _expected_level(section: Section, above: Sequence[Section]) -> int:
     """Tell at which level the reader takes a heading with as many marks as it can have."""
-    marks = min(section.level, 6)
-    if section.number is None:
-        return marks
-    depth = section.number.count(".") + 1
-    for other in reversed(above):
-        if other.number is not None and section.number.startswith(f"{other.number}."):
-            return other.level + depth - other.number.count(".") - 1
-    return max(marks, depth) if marks == 6 else marks
+    before = ((other.number, other.level) for other in reversed(above))
+    return level_of_numbered(section.number, min(section.level, MOST_MARKS), before)
 
 
 def _misleads(section: Section, line: str) -> bool:

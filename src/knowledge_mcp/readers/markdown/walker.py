@@ -12,6 +12,7 @@ from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
+    level_of_numbered,
     note_label,
     section_target,
 )
@@ -226,17 +227,8 @@ class MarkdownWalker:
             shown = " ".join(words.split())
             title = shown.removeprefix(given).lstrip(" .):,;") if given else shown
             parts = NumberedTitle(given or None, title or shown, parts.informative, parts.keyword if given else "")
-        return parts, int(depth.group(1)) if depth else self._level(level, parts)
-
-    def _level(self, level: int, parts: NumberedTitle) -> int:
-        """Place a numbered heading below the open section whose number it goes on; marks alone end at six."""
-        if parts.number is None:
-            return level
-        depth = parts.number.count(".") + 1
-        for section in reversed(self._open):
-            if section.number is not None and parts.number.startswith(f"{section.number}."):
-                return section.level + depth - section.number.count(".") - 1
-        return max(level, depth) if level == 6 else level
+        above = ((section.number, section.level) for section in reversed(self._open))
+        return parts, int(depth.group(1)) if depth else level_of_numbered(parts.number, level, above)
 
     def _name(self, words: str, parts: NumberedTitle, names: Sequence[str], place: int) -> None:
         """Remember by which names links may point to a section: its slug and the anchors written into it."""
