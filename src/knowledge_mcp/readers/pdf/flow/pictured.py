@@ -10,7 +10,7 @@ import contextlib
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -224,34 +224,22 @@ class _Rows:
 
     def left_of(self, picture: Picture) -> TextItem | None:
         """Return the word right before a picture; the parser joins words that stand close on both sides of it."""
-        left = picture.box[0]
-        return next(
-            (
-                item
-                for item in self._level(picture)
-                if -_OVER < left - item.x - item.width < _near(item) or _runs_past(item, picture)
-            ),
-            None,
-        )
+        return self._beside(picture, lambda item: picture.box[0] - item.x - item.width)
 
     def right_of(self, picture: Picture) -> TextItem | None:
         """Return the word right behind a picture."""
-        right = picture.box[2]
-        return next(
-            (
-                item
-                for item in self._level(picture)
-                if -_OVER < item.x - right < _near(item) or _runs_past(item, picture)
-            ),
-            None,
-        )
+        return self._beside(picture, lambda item: item.x - picture.box[2])
 
-    def _level(self, picture: Picture) -> Iterator[TextItem]:
+    def _beside(self, picture: Picture, gap: Callable[[TextItem], float]) -> TextItem | None:
+        """Return the first word at the height of a picture, with a small gap between the two, or that runs past it."""
         _, top, _, bottom = picture.box
         for item in self.near(top, bottom):
             shared = min(bottom, item.y + item.height) - max(top, item.y)
-            if shared > _LEVEL * min(item.height, picture.height):
-                yield item
+            if shared <= _LEVEL * min(item.height, picture.height):
+                continue
+            if -_OVER < gap(item) < _near(item) or _runs_past(item, picture):
+                return item
+        return None
 
     def is_prose(self, word: TextItem) -> bool:
         """Tell whether a word stands in running text: its row has some words, and the print of the page."""
