@@ -339,26 +339,25 @@ def _reviews(settings: Settings, knowledge: Knowledge) -> Reviews:
 
 def build_linker(settings: Settings) -> Linker:
     """Make what proposes links between two sets of texts, with the embedding model of the standards."""
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Linker
 
-    return Linker(EnglishAnalyser().document_terms, _embedding(settings))
+    return Linker(*_terms_and_vectors(settings))
 
 
 def build_seeker(settings: Settings) -> Seeker:
     """Make what finds evidence for demands, with the embedding model of the standards."""
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Seeker
 
-    return Seeker(EnglishAnalyser().document_terms, _embedding(settings))
+    return Seeker(*_terms_and_vectors(settings))
 
 
-def _embedding(settings: Settings) -> Callable[[Sequence[str]], Any]:
+def _terms_and_vectors(settings: Settings) -> tuple[Callable[[str], list[str]], Callable[[Sequence[str]], Any]]:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import embed_as_matrix
 
     provider = choose_embedding(settings, "standards").provider
     embedder = registry.load(registry.EMBEDDERS[provider])(settings)
-    return embed_as_matrix(embedder.embed_documents)
+    return EnglishAnalyser().document_terms, embed_as_matrix(embedder.embed_documents)
 
 
 def build_local(

@@ -11,7 +11,7 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_panel, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import open_console, print_panel, print_table, render, say, say_all, write_json
 from knowledge_mcp.cli.shared.session import CommandOptions, load
 from knowledge_mcp.language.openings import number_once
 from knowledge_mcp.model.errors import InvalidInputError
@@ -224,8 +224,7 @@ def _print_coverage(parts: Sequence[OutlineResponse]) -> None:
 
 
 def _print_notes(answer: OutlineResponse) -> None:
-    for line in (*([answer.message] if answer.message else []), *answer.warnings):
-        say(line)
+    say_all(answer.message, *answer.warnings)
 
 
 def _print_references(answer: ReferencesResponse) -> None:
@@ -234,8 +233,7 @@ def _print_references(answer: ReferencesResponse) -> None:
             _print_links(title, links, incoming=incoming)
     if answer.more:
         say(f"{answer.more} more are left out.")
-    for line in (*([answer.message] if answer.message else []), *answer.degraded):
-        say(line)
+    say_all(answer.message, *answer.degraded)
 
 
 def _print_links(title: str, links: Sequence[ReferenceResult], *, incoming: bool) -> None:
@@ -254,8 +252,7 @@ def _print_verdict(answer: VerifyQuoteResponse) -> None:
         say(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}.")
     for place in answer.places:
         print_panel(place.citation, _quote(place), _place(place.locator))
-    for line in answer.degraded:
-        say(line)
+    say_all(*answer.degraded)
 
 
 def _quote(place: QuotePlaceResult) -> Text:

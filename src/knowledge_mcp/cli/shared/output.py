@@ -65,6 +65,12 @@ def say(text: str, style: str = "") -> None:
     open_console().print(render(text, style), soft_wrap=True)
 
 
+def say_all(*lines: str) -> None:
+    """Write several of them to stdout; an empty one is none."""
+    for line in filter(None, lines):
+        say(line)
+
+
 def print_panel(title: str | Text, body: str | Text, foot: str = "") -> None:
     """Print a text in a frame."""
     from rich.panel import Panel

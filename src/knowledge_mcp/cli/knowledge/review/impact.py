@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import print_table, say
+from knowledge_mcp.cli.shared.output import print_table, say, say_all
 from knowledge_mcp.cli.shared.session import CommandOptions, load
 from knowledge_mcp.surfaces.tables import counts_in_words
 
@@ -55,9 +55,7 @@ def _print(answer: ImpactResponse) -> None:
             rows.append((where, each.text, aim, became))
         columns = ("Where", "Says", "Refers to", "What became of it")
         print_table(columns, rows, show_lines=True)
-    for line in (answer.message, *answer.degraded):
-        if line:
-            say(line)
+    say_all(answer.message, *answer.degraded)
     if answer.untouched:
         say(f"References to clauses that did not change, which are not listed: {answer.untouched}.")
     if answer.next_cursor:
