@@ -66,15 +66,29 @@ def raw(path: Path, statement: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def test_opening_makes_the_folder_and_imports_no_numpy(tmp_path: Path) -> None:
+def loaded_by(path: Path, use: str) -> str:
+    """Name what of NumPy and the stemmer a process has loaded that used the store of a file."""
     program = (
-        "import sys, time\nfrom pathlib import Path\nfrom knowledge_mcp.lexical.analyser import EnglishAnalyser\n"
+        "import sys\nfrom pathlib import Path\nfrom knowledge_mcp.lexical.analyser import EnglishAnalyser\n"
         "from knowledge_mcp.stores.sqlite.store import SqliteStore\n"
-        f"store = SqliteStore(Path({str(tmp_path / 'deep' / 'er' / 'knowledge.db')!r}), EnglishAnalyser())\n"
-        "store.collections()\nprint(*[name for name in ('numpy', 'Stemmer') if name in sys.modules])\n"
+        f"store = SqliteStore(Path({str(path)!r}), EnglishAnalyser())\n{use}\n"
+        "print(*[name for name in ('numpy', 'Stemmer') if name in sys.modules])\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert ran.stdout.strip() == ""
+    return ran.stdout.strip()
+
+
+def test_opening_makes_the_folder_and_imports_no_numpy(tmp_path: Path) -> None:
+    assert loaded_by(tmp_path / "deep" / "er" / "knowledge.db", "store.collections()") == ""
+
+
+def test_records_texts_and_passages_are_read_without_numpy(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "knowledge.db")
+    put(store, "d", ["alpha words"])
+    store.close()
+    use = "kept = store.open('c')\nassert kept.documents() and kept.parts('d') and kept.chunks('document', ['d'])"
+    assert loaded_by(tmp_path / "knowledge.db", use) == ""
+    assert loaded_by(tmp_path / "knowledge.db", f"{use}\nkept.search(vector=None, text='a', filter=None, limit=1)")
 
 
 def test_everything_is_in_one_file_once_the_store_is_closed(tmp_path: Path) -> None:

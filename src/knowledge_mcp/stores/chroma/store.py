@@ -33,7 +33,6 @@ from knowledge_mcp.stores.chroma.client import Address, ChromaConnection, Storag
 from knowledge_mcp.stores.chroma.errors import GoneError
 from knowledge_mcp.stores.chroma.places import Catalogue, ChromaCollection, info_of
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
-from knowledge_mcp.stores.chroma.reading import legs
 from knowledge_mcp.stores.chroma.verify import Specified, drop_specified, verify, verify_copy
 from knowledge_mcp.stores.chroma.view import ChromaView, ViewLimits
 from knowledge_mcp.stores.chroma.writing import STATE, change_of
@@ -300,7 +299,7 @@ class ChromaHandle:
 
         def look(place: ChromaCollection, view: ChromaView) -> LegResults:
             check_query(vector, place.info.space)
-            return legs(place, view, self._store.analyser, vector=vector, text=text, filter=filter, limit=limit)
+            return reading.legs(place, view, self._store.analyser, vector=vector, text=text, filter=filter, limit=limit)
 
         return self._at(look)
 

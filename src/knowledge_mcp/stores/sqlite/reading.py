@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import sound
@@ -115,6 +113,8 @@ def known_vectors(connection: Session, collection: int, dimensions: int, keys: S
 
 def _is_sound(vector: Vector, dimensions: int) -> bool:
     """Tell whether a vector can be used again."""
+    import numpy as np
+
     return len(vector) == 4 * dimensions and bool(np.isfinite(np.frombuffer(vector, "<f4")).all())
 
 

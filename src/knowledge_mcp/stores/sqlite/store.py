@@ -43,6 +43,7 @@ from knowledge_mcp.stores.shared.rules import (
     replaced,
     terms_of,
 )
+from knowledge_mcp.stores.sqlite import reading
 from knowledge_mcp.stores.sqlite.connection import Database
 from knowledge_mcp.stores.sqlite.tables import FileIdentity, Place, Session, every_place, find_place, place_of
 
@@ -287,26 +288,16 @@ class SqliteHandle:
             return delete_document(connection, place.id, document_id)
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        from knowledge_mcp.stores.sqlite.reading import known_vectors
-
-        return self._read(
-            lambda connection, place: known_vectors(connection, place.id, place.space.dimensions, embedding_keys),
-        )
+        return self._read(lambda it, place: reading.known_vectors(it, place.id, place.space.dimensions, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        from knowledge_mcp.stores.sqlite.reading import records
-
-        return self._read(lambda connection, place: records(connection, place.id, document_ids, limit))
+        return self._read(lambda it, place: reading.records(it, place.id, document_ids, limit))
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        from knowledge_mcp.stores.sqlite.reading import parts
-
-        return self._read(lambda connection, place: parts(connection, place.id, document_id))
+        return self._read(lambda it, place: reading.parts(it, place.id, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import chunks
-
-        return self._read(lambda connection, place: chunks(connection, place.id, key, values), indexed=key == "term")
+        return self._read(lambda it, place: reading.chunks(it, place.id, key, values), indexed=key == "term")
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         from knowledge_mcp.stores.sqlite.search import legs
@@ -320,9 +311,7 @@ class SqliteHandle:
             return replace(found, lexical_error=newer or found.lexical_error)
 
     def defined_terms(self) -> dict[str, str]:
-        from knowledge_mcp.stores.sqlite.reading import defined_terms
-
-        return self._read(lambda connection, place: defined_terms(connection, place.id), indexed=True)
+        return self._read(lambda it, place: reading.defined_terms(it, place.id), indexed=True)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         from knowledge_mcp.stores.sqlite.verify import verify
