@@ -26,6 +26,7 @@ from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.extraction import ScanOptions
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.files import NotRegularError
@@ -402,7 +403,6 @@ def _reader_of(
     path: Path, ocr: Any, passwords: Passwords, ocr_language: str, *, ignore_outline: bool
 ) -> tuple[str, Callable[[], Any]]:
     """Choose what reads a file by its name: its media type, and what makes the reader."""
-    from knowledge_mcp.model.extraction import ScanOptions
     from knowledge_mcp.wiring import build_readers
 
     media_type = media_type_of(path.name)

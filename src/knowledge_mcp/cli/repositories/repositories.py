@@ -21,6 +21,7 @@ from knowledge_mcp.cli.shared.output import open_console, print_facts, print_tab
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.report import duration
 from knowledge_mcp.cli.shared.session import StoreOptions, Version, Yes, load, run_command
+from knowledge_mcp.model.errors import CancelledError, KnowledgeError
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -320,7 +321,6 @@ def _update(options: StoreOptions, names: list[str], *, fresh: bool) -> None:
     code = ExitCode.SUCCESS
     with _open_service(options) as service:
         from knowledge_mcp.engine.repositories.values import IndexResult
-        from knowledge_mcp.model.errors import CancelledError, KnowledgeError
 
         results: list[IndexResult] = []
         for name in names or [each.name for each in service.repositories()]:
@@ -403,7 +403,6 @@ def status(
     """
     code = ExitCode.SUCCESS
     with _open_service(options) as service:
-        from knowledge_mcp.model.errors import KnowledgeError
         from knowledge_mcp.surfaces.repositories.tools import entry
 
         found = [service.repository(name)] if name else service.repositories()

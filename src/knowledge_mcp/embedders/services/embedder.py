@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 from knowledge_mcp.embedders.cache import OnAnswer, refuse_blanks
-from knowledge_mcp.embedders.services.service import Service
+from knowledge_mcp.embedders.services.service import Service, openai_library
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, needing
@@ -329,8 +329,6 @@ class RemoteEmbedder:
         with self._lock:
             self._refuse_when_closed()
             if self._requests is None:
-                from knowledge_mcp.embedders.services.service import openai_library
-
                 openai_library()
                 from knowledge_mcp.embedders.services.requests import Requests
 

@@ -15,6 +15,7 @@ from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, Unr
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import run_isolated
 from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox_worker import Refusal
 
 T = TypeVar("T")
 
@@ -114,8 +115,6 @@ def unlock_pdf(path: str, *, password: str) -> Iterator[bytes]:
         Refusal: password_protected, where this is not its password.
     """
     import pypdfium2
-
-    from knowledge_mcp.support.sandbox_worker import Refusal
 
     document: Any  # the library's annotations are partial
     try:
