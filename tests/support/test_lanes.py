@@ -82,3 +82,33 @@ def test_closing_in_the_middle_of_the_work_is_an_error_of_that_work() -> None:
     assert not worker.is_alive()
     with pytest.raises(ClosedError, match="closed"):
         lanes.map(work, range(4))
+
+
+def test_closing_ends_a_list_whose_lanes_still_wait_for_a_thread() -> None:
+    """A list whose lanes are queued behind another one is refused, and does not wait for ever."""
+    lanes, begun, go_on = Lanes(2, "test", closed), threading.Barrier(3), threading.Event()
+    refused: list[ClosedError] = []
+
+    def hold(item: int) -> int:
+        begun.wait(30)
+        assert go_on.wait(30)
+        return item
+
+    def second() -> None:
+        try:
+            lanes.map(str, range(2))
+        except ClosedError as error:
+            refused.append(error)
+
+    holding = threading.Thread(target=lanes.map, args=(hold, range(2)), daemon=True)
+    holding.start()
+    begun.wait(30)
+    waiting = threading.Thread(target=second, daemon=True)
+    waiting.start()
+    waiting.join(0.2)  # seconds: enough to be queued; too few, and it is refused all the same
+    closer = threading.Thread(target=lanes.close, daemon=True)
+    closer.start()
+    closer.join(0.2)  # seconds: it waits for the two items that are held
+    go_on.set()
+    waiting.join(10)
+    assert len(refused) == 1

@@ -43,7 +43,7 @@ class Lanes:
 
         def lane() -> None:
             for index, item in _take(work, taking):
-                if stop.is_set():
+                if stop.is_set() or self._closed:
                     return
                 results[index] = function(item)
 
@@ -70,7 +70,7 @@ class Lanes:
             self._closed = True
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=True)  # queued lanes see that it is closed; `wait` never hears of those cancelled here
 
     def _start(self) -> ThreadPoolExecutor:
         with self._lock:
