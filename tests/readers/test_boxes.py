@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageOps
 
 from knowledge_mcp.model.document import BlockKind, Box, Document
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
-from knowledge_mcp.ocr.tesseract import turn as turned_image
+from knowledge_mcp.ocr.pictures import turn as turned_image
 from knowledge_mcp.readers.pdf.job import read as read_job
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.pdf.recognised.layout import load_recognised

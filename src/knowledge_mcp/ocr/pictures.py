@@ -1,0 +1,177 @@
+"""What a page's picture shows beside its words, and the pictures that are read in its place; runs in a sandbox's child.
+
+Each function is a job: it opens the picture at a path and yields one value. Pillow and NumPy are imported inside them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.ocr.rules import Box, flattened, ink_of, is_shaded, mark_runs, rules_of, strokes_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SMALL = 900
+_REACH = 15.0
+_WHITE = 255
+
+
+def look(path: str) -> Iterator[dict[str, float]]:
+    """Yield how much of an image is ink (0..1), and specks, and by how many degrees it is to be turned to lie straight.
+
+    Specks are pixels that differ from those around them. The angle is clockwise, within 15 degrees either way of the
+    nearest quarter turn; 0 where nothing tells one.
+    """
+    import numpy as np
+    from PIL import ImageChops, ImageFilter
+
+    with _open(path) as image:
+        small = image.copy()
+        alone = ImageChops.difference(image, image.filter(ImageFilter.MedianFilter(3))).histogram()
+    small.thumbnail((_SMALL, _SMALL))
+    shades = np.asarray(small, dtype=np.float32)
+    paper = float(np.median(shades))
+    ink = np.clip(np.abs(shades - paper) - 48, 0, None) > 0
+    share = float(ink.mean())
+    yield {"ink": share, "specks": sum(alone[48:]) / sum(alone), "skew": _skew(ink) if 0.0005 < share < 0.6 else 0.0}
+
+
+def _skew(ink: Any) -> float:
+    """Find the angle at which rows (or columns) of ink are the most sharply parted, coarse first, then fine."""
+    np: Any = importlib.import_module("numpy")  # what is counted here has no types worth the reading
+    ys, xs = np.nonzero(ink)
+    if len(xs) > 60_000:
+        step = len(xs) // 60_000 + 1
+        xs, ys = xs[::step], ys[::step]
+    size = 3 * max(ink.shape)
+
+    def sharpness(angle: float) -> float:
+        slope = np.tan(np.radians(angle))
+        rows = np.bincount(np.round(ys - xs * slope).astype(np.int64) + size, minlength=3 * size)
+        columns = np.bincount(np.round(xs + ys * slope).astype(np.int64) + size, minlength=3 * size)
+        return float(max((np.diff(rows) ** 2).sum(), (np.diff(columns) ** 2).sum()))
+
+    coarse = max(np.arange(-_REACH, _REACH + 0.5, 0.5), key=sharpness)
+    best = float(max(np.arange(coarse - 0.5, coarse + 0.55, 0.1), key=sharpness))
+    # lines fall to the right by `best` degrees; a page without lines is about as sharp at every angle
+    return -best if sharpness(best) > 1.15 * sharpness(0.0) else 0.0
+
+
+_REDUCED = 3
+"""Times by which a page is made smaller before what was not read is looked for: letters of 8 points keep 10 pixels."""
+_INKED = 64
+"""Steps of 255 from the paper to ink: what is fainter than that are shades and what shines through."""
+_PRINT = 0.08, 0.7
+"""Share of ink in a square as high as a letter: between a stroke of dirt and a black area."""
+_RUN = 3
+"""Squares side by side from which on they are a word, not a speck, and strokes from which on a line is a rule."""
+
+
+def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
+    """Yield what else a page shows.
+
+    `rules` are their ends, `strokes` how wide those of each word are, `unread` is the share 0..1 of print that is in no
+    word's box, and `shaded` tells whether there is any ground but paper.
+    """
+    with _open(path) as image:
+        yield {
+            "rules": rules_of(image, boxes),
+            "strokes": strokes_of(image, boxes),
+            "unread": _unread(image, boxes),
+            "shaded": is_shaded(image),
+        }
+
+
+def _unread(image: Image, boxes: Sequence[Sequence[int]]) -> float:
+    """Measure the share 0..1 of a page's print that is in no word's box: stamps, writing, pictures, lost words.
+
+    Rules are no print. Print is counted in squares as high as the words are, on shaded ground too.
+    """
+    ink = ink_of(image.reduce(_REDUCED), _INKED)
+    size = max(round(statistics.median(bottom - top for _, top, _, bottom in boxes) / _REDUCED) if boxes else 10, 6)
+    ink &= ~(_strokes(ink, _RUN * size) | _strokes(ink.T, _RUN * size).T)
+    squares = _squares(ink, size)
+    for left, top, right, bottom in ([edge // _REDUCED for edge in box] for box in boxes):
+        ink[max(top - size // 3, 0) : bottom + size // 3, max(left - size // 3, 0) : right + size // 3] = False
+    remaining, printed = int(_squares(ink, size).sum()), int(squares.sum())
+    return min(remaining / printed, 1.0) if printed else 0.0
+
+
+def _strokes(ink: Any, length: int) -> Any:
+    """Mark the runs of ink along rows that are so long, with the pixels above and below them."""
+    marked = mark_runs(ink, length, 0.95)  # a scanner breaks a rule here and there
+    marked[1:] |= marked[:-1].copy()
+    marked[:-1] |= marked[1:].copy()
+    return marked
+
+
+def _squares(ink: Any, size: int) -> Any:
+    """Mark the squares that hold print, where several stand side by side."""
+    np: Any = importlib.import_module("numpy")
+    rows, columns = ink.shape[0] // size, ink.shape[1] // size
+    shares = ink[: rows * size, : columns * size].reshape(rows, size, columns, size).mean(axis=(1, 3))
+    full = np.pad((shares > _PRINT[0]) & (shares < _PRINT[1]), ((0, 0), (_RUN - 1, _RUN - 1)))
+    runs = full[:, :-2] & full[:, 1:-1] & full[:, 2:]
+    return runs[:, :-2] | runs[:, 1:-1] | runs[:, 2:]
+
+
+def flatten(path: str, *, rules: Sequence[Box], read: Sequence[Box]) -> Iterator[bytes]:
+    """Yield the image as PNG with dark print on white paper everywhere, without rules and words that were read.
+
+    Shaded areas are lightened, dark areas with light print inverted: the program takes either for pictures, and rules
+    that touch letters for letters.
+    """
+    with _open(path) as image:
+        dpi = image.info.get("dpi", (300, 300))
+        flat = flattened(image, rules, read)
+    printed = io.BytesIO()
+    flat.save(printed, "PNG", compress_level=1, dpi=dpi)
+    yield printed.getvalue()
+
+
+def clean(path: str) -> Iterator[bytes]:
+    """Yield the image as PNG, each pixel as dark as the middle one of the nine around it: specks and grain go."""
+    from PIL import ImageFilter
+
+    printed = io.BytesIO()
+    with _open(path) as image:
+        dpi = image.info.get("dpi", (300, 300))
+        image.filter(ImageFilter.MedianFilter(3)).save(printed, "PNG", compress_level=1, dpi=dpi)
+    yield printed.getvalue()
+
+
+def turn(path: str, *, degrees: float) -> Iterator[bytes]:
+    """Yield the image, turned clockwise by `degrees` on white paper that holds all of it, as PNG."""
+    from PIL import Image
+
+    with _open(path) as image:
+        dpi = image.info.get("dpi", (300, 300))
+        quarter = degrees / 90
+        if quarter == int(quarter):
+            result = _turn_quarters(image, int(quarter) % 4)
+        else:
+            result = image.rotate(-degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=_WHITE)
+    printed = io.BytesIO()
+    result.save(printed, "PNG", compress_level=1, dpi=dpi)
+    yield printed.getvalue()
+
+
+def _turn_quarters(image: Image, turns: int) -> Image:
+    from PIL.Image import Transpose
+
+    # Pillow turns against the clock
+    ways = {1: Transpose.ROTATE_270, 2: Transpose.ROTATE_180, 3: Transpose.ROTATE_90}
+    return image.transpose(ways[turns]) if turns else image.copy()
+
+
+def _open(path: str) -> Image:
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None  # the caller has checked the header's size
+    image = Image.open(path, formats=["PNG"])
+    return image if image.mode == "L" else image.convert("L")
