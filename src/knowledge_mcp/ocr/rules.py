@@ -72,16 +72,20 @@ def rules_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[Box]:
         image: the page, grey.
         boxes: of its words: a stroke within one is a letter's.
     """
+    np: Any = importlib.import_module("numpy")
     ink = ink_of(image.reduce(_HALF), _INK)
     level = [rule for rule in _rules(ink, _LEVEL) if not any(_is_serif(rule, box) for box in boxes)]
-    upright = [(left, top, right, bottom) for top, left, bottom, right in _rules(ink.T, _UPRIGHT)]
+    turned = _rules(np.ascontiguousarray(ink.T), _UPRIGHT)
+    upright = [(left, top, right, bottom) for top, left, bottom, right in turned]
     return [*level, *(rule for rule in upright if not any(_is_stroke(rule, box) for box in boxes))]
 
 
 def ink_of(image: Image, steps: int) -> Any:
     """Mark what is darker by so many steps of 255 than the paper around it, on shaded ground too."""
     np: Any = importlib.import_module("numpy")
-    return np.asarray(_paper(image, _PAPER), dtype=np.int16) - np.asarray(image, dtype=np.int16) > steps
+    from PIL import ImageChops
+
+    return np.asarray(ImageChops.subtract(_paper(image, _PAPER), image)) > steps
 
 
 def _paper(image: Image, pixels: int) -> Image:
@@ -132,11 +136,13 @@ def _rules(ink: Any, length: int) -> list[Box]:
     wide = ink.copy()
     wide[1:] |= ink[:-1]
     wide[:-1] |= ink[1:]
-    edges = np.diff(np.pad(mark_runs(wide, length, 1 - _BROKEN), ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    marked = mark_runs(wide, length, 1 - _BROKEN)
+    lined = np.nonzero(marked.any(axis=1))[0]
+    edges = np.diff(np.pad(marked[lined], ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]
     found: list[Box] = []
-    for group in _touching(list(zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True))):
+    for group in _touching(list(zip(lined[rows].tolist(), starts.tolist(), ends.tolist(), strict=True))):
         first, last = min(start for _, start, _ in group), max(end for _, _, end in group)
         if sum(end - start for _, start, end in group) > _THICK * (last - first):
             continue
@@ -168,8 +174,11 @@ def mark_runs(ink: Any, length: int, full: float) -> Any:
         return np.zeros_like(ink)
     before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
     solid = before[:, length:] - before[:, :-length] >= full * length
-    reach = np.cumsum(np.pad(solid, ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
-    return reach[:, length:] - reach[:, :-length] > 0
+    marked = np.zeros_like(ink)
+    rows = np.nonzero(solid.any(axis=1))[0]  # few of a page of text
+    reach = np.cumsum(np.pad(solid[rows], ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
+    marked[rows] = reach[:, length:] - reach[:, :-length] > 0
+    return marked
 
 
 _Run = tuple[int, int, int]

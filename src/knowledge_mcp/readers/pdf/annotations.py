@@ -140,7 +140,7 @@ def comment_warnings(comments: Sequence[PageComment]) -> Iterator[str]:
     if not comments:
         return
     counts = Counter(each.kind for each in comments)
-    what = ", ".join(how_many(count, kind) for kind, count in counts.items())
+    what = ", ".join(how_many(count, kind, f"{kind}es" if kind.endswith("x") else "") for kind, count in counts.items())
     numbers = sorted({each.page for each in comments})
     where = f"{'pages' if len(numbers) > 1 else 'page'} {list_first([*map(str, numbers)], _MOST_PAGES)}"
     yield f"Comments on pages are no part of the text ({what}; {where}): they are in its metadata."
