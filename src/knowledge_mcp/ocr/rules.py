@@ -52,6 +52,8 @@ _INK = 56
 _LEVEL, _UPRIGHT = 45, 30
 """Pixels of the smaller page, 7.6 and 5 mm at 300 dots per inch, that a rule is long at least: longer than the strokes
 of letters, and as short as a row is high."""
+_MOST_RUNS = 20_000
+"""Runs of a page from which on it is a drawing or a picture: pages of cells have some thousand, several a rule."""
 _LONG = 600
 """Pixels of the page, 5 cm at 300 dots per inch, of a level rule that tells how the page lies: its ends are right to
 one."""
@@ -131,7 +133,7 @@ def is_within(rule: Sequence[int], box: Sequence[int]) -> bool:
 
 
 def _rules(ink: Any, length: int) -> list[Box]:
-    """Find the rules along rows, in pixels of the page."""
+    """Find the rules along rows, in pixels of the page; none in a drawing of thousands."""
     np: Any = importlib.import_module("numpy")
     wide = ink.copy()
     wide[1:] |= ink[:-1]
@@ -142,6 +144,8 @@ def _rules(ink: Any, length: int) -> list[Box]:
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]
     found: list[Box] = []
+    if len(starts) > _MOST_RUNS:
+        return found
     for group in _touching(list(zip(lined[rows].tolist(), starts.tolist(), ends.tolist(), strict=True))):
         first, last = min(start for _, start, _ in group), max(end for _, _, end in group)
         if sum(end - start for _, start, end in group) > _THICK * (last - first):
@@ -197,13 +201,16 @@ def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
 
     above: list[int] = []
     own: list[int] = []
-    row = -1
+    row, reached = -1, 0
     for index, (at, start, end) in enumerate(runs):
         if at != row:
-            above, own, row = (own if at == row + 1 else []), [], at
-        for other in above:
-            if runs[other][1] <= end and runs[other][2] >= start:
-                home[root(index)] = root(other)
+            above, own, row, reached = (own if at == row + 1 else []), [], at, 0
+        while reached < len(above) and runs[above[reached]][2] < start:
+            reached += 1
+        place = reached
+        while place < len(above) and runs[above[place]][1] <= end:
+            home[root(index)] = root(above[place])
+            place += 1
         own.append(index)
     groups: defaultdict[int, list[_Run]] = defaultdict(list)
     for index, run in enumerate(runs):

@@ -230,7 +230,7 @@ class TesseractEngine:
         try:
             (value,) = self._sandbox.run(f"{_JOBS}:{function}", arguments, files=files, limits=_LIMITS)
         except (Refusal, SandboxFailure) as failure:
-            raise InternalError("The page image could not be turned upright.", details=reason_of(failure)) from failure
+            raise InternalError("The page image could not be looked at.", details=reason_of(failure)) from failure
         return value
 
     def _run(
