@@ -15,7 +15,7 @@ import pytest
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, TimedOutError
 from knowledge_mcp.model.extraction import OcrWord
-from knowledge_mcp.ocr.invocation import in_sure_lines, run_program
+from knowledge_mcp.ocr.invocation import in_sure_lines, run_program, words_of
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from tests.ocr.engines import program
 from tests.ocr.pages import drawn, png
@@ -235,3 +235,24 @@ def test_a_line_with_a_longer_word_that_is_sure_is_kept_and_a_single_sign_can_be
         OcrWord("\u56f3", 90.0, box, 3),
     )
     assert [word.text for word in in_sure_lines(words)] == ["Drawing", "7|", "\u56f3"]
+
+
+def row(text: str, left: int, top: int, width: int, height: int, line: int = 1, confidence: float = 90.0) -> str:
+    """Print a word as the program does: level, page, block, paragraph, line, word, box, confidence, text."""
+    return f"5\t1\t1\t1\t{line}\t1\t{left}\t{top}\t{width}\t{height}\t{confidence}\t{text}"
+
+
+def test_letters_that_leaders_were_taken_for_are_no_words() -> None:
+    rows = [row("Scope", 100, 100, 120, 32), row("oes", 240, 127, 300, 5, confidence=24), row("12", 700, 100, 40, 32)]
+    assert [word.text for word in words_of("\n".join(rows))] == ["Scope", "12"]
+    dots = [row("Scope", 100, 100, 120, 32), row(".....", 240, 127, 300, 5), row("12", 700, 100, 40, 32)]
+    assert [word.text for word in words_of("\n".join(dots))] == ["Scope", ".....", "12"]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "height", "is_read_as"),
+    [("Vv", 30, 32, "V"), ("Xx", 26, 23, "x"), ("Xx", 62, 32, "Xx"), ("Oo", 31, 32, "O"), ("Go", 31, 32, "Go")],
+)
+def test_a_letter_that_stands_alone_is_read_once(text: str, width: int, height: int, is_read_as: str) -> None:
+    rows = [row("UNIT", 100, 100, 110, 32), row(text, 400, 200, width, height, line=2)]
+    assert words_of("\n".join(rows))[1].text == is_read_as

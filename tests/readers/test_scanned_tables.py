@@ -150,6 +150,10 @@ def test_lines_that_one_reading_missed_stand_where_they_are_printed() -> None:
     found = with_missing([*lines[0], *lines[1]], [*lines[0], *missed, *doubtful])
     assert text_of(found).split("\n") == ["The first line.", "The second line.", "The third line."]
     assert with_missing((), missed) == tuple(missed)
+    whole = sentence("Used car dealers are named.", 800, 7)
+    found = with_missing([*whole[:2], *whole[3:]], [whole[2]])
+    assert text_of(found) == "Used car dealers are named."
+    assert {word.line for word in found} == {7}
 
 
 # ---- with the real program ------------------------------------------------------------------------------------------

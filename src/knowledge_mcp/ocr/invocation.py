@@ -186,7 +186,19 @@ def words_of(tsv: str) -> tuple[OcrWord, ...]:
                 paragraphs.setdefault((block, paragraph), len(paragraphs)),
             )
         )
-    return _with_single_letters(words)
+    return _with_single_letters(_without_leaders(words))
+
+
+_LEADER = 0.3
+"""Share of the height of a page's words below which letters are none: dots that lead to a number have .1 or .2."""
+
+
+def _without_leaders(words: Sequence[OcrWord]) -> list[OcrWord]:
+    """Leave out the letters that rows of dots were taken for: "Scope oes ee 12"."""
+    usual = statistics.median([word.box[3] - word.box[1] for word in words]) if words else 0.0
+    return [
+        word for word in words if word.box[3] - word.box[1] >= _LEADER * usual or not any(map(str.isalnum, word.text))
+    ]
 
 
 _SINGLE = re.compile(r"[CcOoPpSsVvWwXxZz]{2}")
@@ -212,16 +224,27 @@ def _with_single_letters(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
 
 
 def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
-    """Add lines of another reading of the page where it has words, of which it is sure, and this one has none.
+    """Add what another reading of the page has, and is sure of, where this one has no word.
 
-    They stand before the first line that is below them.
+    A word joins the line beside it. What stands beside no line goes before the first line that is below it.
     """
     missing = [
         word for word in others if word.confidence >= _SURE_SIGN and not any(_meet(word.box, own.box) for own in words)
     ]
     found = list(words)
+    alone: list[OcrWord] = []
+    for word in missing:
+        beside = min(
+            (each for each in found if _is_beside(each, word)), key=lambda each: _gap(each, word), default=None
+        )
+        if beside is None:
+            alone.append(word)
+            continue
+        own = [at for at, each in enumerate(found) if each.line == beside.line]
+        place = next((at for at in own if found[at].box[0] > word.box[0]), own[-1] + 1)
+        found.insert(place, replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph))
     number = max((word.line for word in words), default=-1) + 1
-    for _, line in itertools.groupby(missing, key=lambda word: word.line):
+    for _, line in itertools.groupby(alone, key=lambda word: word.line):
         added = [replace(word, line=number) for word in line]
         low = max(word.box[3] for word in added)
         place = next((at for at, word in enumerate(found) if word.box[1] > low and _begins_line(found, at)), len(found))
@@ -229,6 +252,20 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[O
         found[place:place] = [replace(word, block=block.block, paragraph=block.paragraph) for word in added]
         number += 1
     return tuple(found)
+
+
+_NEAR = 2.5
+"""Times its height by which a word that was missed stands off the words of its line at most."""
+
+
+def _is_beside(one: OcrWord, other: OcrWord) -> bool:
+    height = min(one.box[3] - one.box[1], other.box[3] - other.box[1])
+    shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
+    return 2 * shared > height and _gap(one, other) <= _NEAR * height
+
+
+def _gap(one: OcrWord, other: OcrWord) -> int:
+    return max(one.box[0], other.box[0]) - min(one.box[2], other.box[2])
 
 
 def _begins_line(words: Sequence[OcrWord], at: int) -> bool:
