@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from knowledge_mcp.ocr.rules import Box, Straightening, fall_of, flattened, is_shaded, is_within, rules_of, strokes_of
+from knowledge_mcp.ocr.rules import Box, Straightening, fall_of, flattened, is_shaded, is_within, print_of, rules_of
 
 WHITE = 255
 
@@ -73,16 +73,26 @@ def test_an_underline_stays_and_a_bar_within_a_word_goes() -> None:
     assert rules_of(image, [(195, 280, 405, 340)]) == []
 
 
-def test_strokes_of_bold_print_are_wider_on_pale_print_too() -> None:
+def test_print_of_bold_print_are_wider_on_pale_print_too() -> None:
     image, pen = page()
     pen.text((100, 100), "overcurrent", font=ImageFont.load_default(44), fill=0)
     pen.text((100, 300), "overcurrent", font=ImageFont.load_default(44), fill=0, stroke_width=2)
     pen.text((100, 500), "overcurrent", font=ImageFont.load_default(44), fill=130)
     boxes = [(90, top, 600, top + 70) for top in (95, 295, 495, 700)]
-    plain, bold, pale, nothing = strokes_of(image, boxes)
+    (plain, top, bottom), (bold, *_), (pale, *_), (nothing, *box) = print_of(image, boxes)
     assert bold > 1.4 * plain
     assert pale == pytest.approx(plain, rel=0.1)
-    assert nothing == 0
+    assert (nothing, box) == (0, [700, 770])
+    assert 95 < top < bottom < 165
+
+
+def test_ink_on_a_shaded_band_is_as_high_as_its_letters() -> None:
+    image, pen = page()
+    pen.rectangle((100, 100, 1500, 260), fill=170)
+    pen.text((120, 160), "Pressure", font=ImageFont.load_default(44), fill=0)
+    ((stroke, top, bottom),) = print_of(image, [(110, 90, 400, 270)])
+    assert stroke > 0
+    assert 160 <= top < bottom < 215
 
 
 def test_shaded_ground_is_lightened_dark_ground_inverted_and_rules_go() -> None:

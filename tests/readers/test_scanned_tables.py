@@ -156,6 +156,13 @@ def test_lines_that_one_reading_missed_stand_where_they_are_printed() -> None:
     assert {word.line for word in found} == {7}
 
 
+def test_a_doubtful_word_gives_way_to_a_sure_one_of_the_same_print() -> None:
+    line = sentence("Used car dealers", 800, 7)
+    doubted = dataclasses.replace(line[1], text="cor", confidence=30.0)
+    assert text_of(with_missing([line[0], doubted, line[2]], [line[1]])) == "Used car dealers"
+    assert text_of(with_missing([line[0], doubted, line[2]], [])) == "Used cor dealers"
+
+
 # ---- with the real program ------------------------------------------------------------------------------------------
 
 

@@ -224,14 +224,15 @@ def _with_single_letters(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
 
 
 def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
-    """Add what another reading of the page has, and is sure of, where this one has no word.
+    """Add what another reading of the page has, and is sure of, where this one has no word or a doubtful one.
 
     A word joins the line beside it. What stands beside no line goes before the first line that is below it.
     """
-    missing = [
-        word for word in others if word.confidence >= _SURE_SIGN and not any(_meet(word.box, own.box) for own in words)
+    sure = [word for word in others if word.confidence >= _SURE_SIGN]
+    found = [
+        word for word in words if word.confidence >= _SURE_SIGN or not any(_meet(word, each, _DOUBTED) for each in sure)
     ]
-    found = list(words)
+    missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in found)]
     alone: list[OcrWord] = []
     for word in missing:
         beside = min(
@@ -254,8 +255,19 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[O
     return tuple(found)
 
 
+_EDGE, _DOUBTED = 0.25, 0.5
+"""Shares of the height of words by which the box of one may end within its letters, and by which that of a doubtful one
+may lie off them."""
 _NEAR = 2.5
 """Times its height by which a word that was missed stands off the words of its line at most."""
+
+
+def with_edges(words: Sequence[OcrWord]) -> list[tuple[int, int, int, int]]:
+    """Return boxes that hold all print of the words that are sure."""
+    edge = round(statistics.median([word.box[3] - word.box[1] for word in words]) * _EDGE) if words else 0
+    return [
+        (left - edge, top - edge, right + edge, bottom + edge) for left, top, right, bottom in (w.box for w in words)
+    ]
 
 
 def _is_beside(one: OcrWord, other: OcrWord) -> bool:
@@ -272,9 +284,11 @@ def _begins_line(words: Sequence[OcrWord], at: int) -> bool:
     return at == 0 or words[at - 1].line != words[at].line
 
 
-def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> bool:
-    across, along = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
-    return across > 0 and along > 0
+def _meet(one: OcrWord, other: OcrWord, slack: float) -> bool:
+    """Tell whether two words may be of the same print; `slack` is as of `_EDGE`."""
+    across = min(one.box[2], other.box[2]) - max(one.box[0], other.box[0])
+    along = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
+    return across > 0 and along > -slack * max(one.box[3] - one.box[1], other.box[3] - other.box[1])
 
 
 def text_of(words: Sequence[OcrWord]) -> str:

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.ocr.rules import Box, flattened, ink_of, is_shaded, mark_runs, rules_of, strokes_of
+from knowledge_mcp.ocr.rules import Box, flattened, ink_of, is_shaded, mark_runs, print_of, rules_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -75,13 +75,13 @@ _RUN = 3
 def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
     """Yield what else a page shows.
 
-    `rules` are their ends, `strokes` how wide those of each word are, `unread` is the share 0..1 of print that is in no
-    word's box, and `shaded` tells whether there is any ground but paper.
+    `rules` are their ends, `print` is what `print_of` tells of each word, `unread` the share 0..1 of print that is in
+    no word's box, and `shaded` tells whether there is any ground but paper.
     """
     with _open(path) as image:
         yield {
             "rules": rules_of(image, boxes),
-            "strokes": strokes_of(image, boxes),
+            "print": print_of(image, boxes),
             "unread": _unread(image, boxes),
             "shaded": is_shaded(image),
         }

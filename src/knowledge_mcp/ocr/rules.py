@@ -26,8 +26,8 @@ __all__ = [
     "is_shaded",
     "is_within",
     "mark_runs",
+    "print_of",
     "rules_of",
-    "strokes_of",
 ]
 
 Box = tuple[int, int, int, int]
@@ -231,21 +231,28 @@ def _is_serif(rule: Box, box: Sequence[int]) -> bool:
     return along and top < (rule[1] + rule[3]) / 2 < bottom - _FOOT * (bottom - top)
 
 
-def strokes_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[float]:
-    """Measure how wide the strokes of words are on average, across the page, in pixels; 0 where nothing is printed.
+def print_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[tuple[float, int, int]]:
+    """Measure the print in the boxes of words.
 
-    Ink is what is darker than half way from the lightest to the darkest of a word: pale print has no thinner strokes.
+    Ink is what is darker than half way from the lightest to the darkest of a word: pale print has no thinner strokes,
+    and shaded ground is none.
+
+    Returns:
+        How wide its strokes are on average, across the page, in pixels; where its ink begins and ends from the top of
+        the page. 0 and the edges of the box where nothing is printed.
     """
     np: Any = importlib.import_module("numpy")
     shades = np.asarray(image, dtype=np.int16)
-    found: list[float] = []
+    found: list[tuple[float, int, int]] = []
     for left, top, right, bottom in boxes:
         word = shades[max(top, 0) : bottom, max(left, 0) : right]
         ink = 2 * word < int(word.max()) + int(word.min()) if word.size else word > 0
         begun = ink.copy()
         begun[:, 1:] &= ~ink[:, :-1]
-        count = int(begun.sum())
-        found.append(round(float(ink.sum()) / count, 2) if count else 0.0)
+        count, rows = int(begun.sum()), np.nonzero(ink.sum(axis=1) > 1)[0]
+        stroke = round(float(ink.sum()) / count, 2) if count else 0.0
+        high, low = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, bottom - max(top, 0))
+        found.append((stroke, max(top, 0) + high, max(top, 0) + low))
     return found
 
 

@@ -31,6 +31,7 @@ from knowledge_mcp.ocr.invocation import (
     skew_of,
     text_of,
     weight_of,
+    with_edges,
     with_missing,
     words_of,
 )
@@ -64,6 +65,8 @@ _CLEARLY = 1.5
 _BLANK = 0.0004
 _LEAST_UNREAD = 0.001
 """Share of a page's print in no word from which on it is looked for once more: on a full page a fifth of a word."""
+_BAND = 0.75
+"""Share of a word's box that its ink is high at most where the box is that of the ground on which it is printed."""
 _OVER_RULES = 2
 """Words that lie over upright rules from which on it is."""
 _REMEMBERED = 16
@@ -287,7 +290,7 @@ class _Attempts:
             again = self._attempt(self._flat(best, rules))
             best, seen = self._joined(best, again, seen)
         if best.words and seen["unread"] >= _LEAST_UNREAD and (rules or seen["shaded"]):
-            again = self._attempt(self._flat(best, rules, [word.box for word in best.words]), _SCATTERED)
+            again = self._attempt(self._flat(best, rules, with_edges(best.words)), _SCATTERED)
             best, seen = self._joined(best, again, seen)
         return best, best.confidence, seen
 
@@ -383,6 +386,13 @@ class _Attempts:
         return replace(reading, png=turned, words=(), rotation=degrees)
 
 
+def _measured(word: OcrWord, stroke: float, top: int, bottom: int) -> OcrWord:
+    """Add to a word how wide its strokes are; its box ends with its ink where the program took a shaded band for it."""
+    left, high, right, low = word.box
+    is_band = bottom - top < _BAND * (low - high)
+    return replace(word, stroke=stroke, box=(left, top, right, bottom) if is_band else word.box)
+
+
 def _page(reading: _Reading, confidence: float, measured: dict[str, Any]) -> OcrPage:
     """Make the page of its best reading; one that lies a little askew is told as if it lay straight.
 
@@ -392,7 +402,7 @@ def _page(reading: _Reading, confidence: float, measured: dict[str, Any]) -> Ocr
         measured: see `pictures.measure`.
     """
     width, height = _size(reading.png)
-    words = tuple(replace(word, stroke=stroke) for word, stroke in zip(reading.words, measured["strokes"], strict=True))
+    words = tuple(_measured(word, *printed) for word, printed in zip(reading.words, measured["print"], strict=True))
     skew = reading.skew
     rules: list[Box] = [(left, top, right, bottom) for left, top, right, bottom in measured["rules"]]
     known = fall_of(rules)
