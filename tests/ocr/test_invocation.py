@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, TimedOutError
 from knowledge_mcp.model.extraction import OcrWord
@@ -23,6 +24,8 @@ from tests.ocr.pages import drawn, png
 HEADER = "level\\tpage_num\\tblock_num\\tpar_num\\tline_num\\tword_num\\tleft\\ttop\\twidth\\theight\\tconf\\ttext\\n"
 WORDS = f'cat > /dev/null; printf "{HEADER}5\\t1\\t1\\t1\\t1\\t1\\t10\\t10\\t60\\t20\\t96\\tharbour\\n"'
 IMAGE = png(drawn(("harbour",), width=400))
+BLANK = png(Image.new("L", (400, 100), 255))
+"""Without print that the program could leave unread: it runs once."""
 
 
 def header_of(width: int, height: int) -> bytes:
@@ -124,12 +127,12 @@ def test_the_program_sees_one_thread_and_nothing_of_our_environment(
 
 def test_the_program_is_told_the_name_of_the_image_and_the_file_is_gone_afterwards(tmp_path: Path) -> None:
     told = tmp_path / "told"
-    page = engine_of(tmp_path, f'read path; echo "$path" > {told}; cp "$path" {tmp_path}/copy.png; {WORDS}').read(IMAGE)
+    page = engine_of(tmp_path, f'read path; echo "$path" > {told}; cp "$path" {tmp_path}/copy.png; {WORDS}').read(BLANK)
     assert page.words
     path = Path(told.read_text().strip())
     assert path.is_absolute()
     assert not path.exists()
-    assert (tmp_path / "copy.png").read_bytes() == IMAGE
+    assert (tmp_path / "copy.png").read_bytes() == BLANK
 
 
 def test_the_image_is_gone_where_the_program_fails_too(tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_no_more_programs_run_than_there_are_workers(tmp_path: Path) -> None:
     count = f'n=$(ls {tmp_path}/run.* 2>/dev/null | wc -l); echo "$n" >> {tmp_path}/counts'
     script = f"touch {tmp_path}/run.$$; {count}; sleep 0.1; {WORDS}; rm {tmp_path}/run.$$"
     engine = engine_of(tmp_path, script)
-    images = [png(drawn((f"harbour {number}",), width=400)) for number in range(6)]
+    images = [png(Image.new("L", (400 + number, 100), 255)) for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
         assert all(page.words for page in pool.map(engine.read, images))
     seen = [int(line) for line in (tmp_path / "counts").read_text().split()]
@@ -256,3 +259,21 @@ def test_letters_that_leaders_were_taken_for_are_no_words() -> None:
 def test_a_letter_that_stands_alone_is_read_once(text: str, width: int, height: int, is_read_as: str) -> None:
     rows = [row("UNIT", 100, 100, 110, 32), row(text, 400, 200, width, height, line=2)]
     assert words_of("\n".join(rows))[1].text == is_read_as
+
+
+def test_print_that_was_left_unread_is_read_by_itself(tmp_path: Path) -> None:
+    """The first run has one of two lines; the second is given a picture in which that line is white."""
+    sheet = drawn(("The valve shall not be opened", "while the pump runs in reverse"), width=900)
+    runs = tmp_path / "runs"
+    first, second = (
+        f'printf "{HEADER}5\\t1\\t1\\t1\\t1\\t1\\t90\\t{top}\\t{width}\\t45\\t96\\t{text}\\n"'
+        for text, top, width in (("The", 95, 640), ("while", 150, 130))
+    )
+    is_first = f"[ $(wc -l < {runs}) = 1 ]"
+    script = f'read path; cp "$path" {tmp_path}/seen.png; echo run >> {runs}; {is_first} && {first} || {second}'
+    page = engine_of(tmp_path, script).read(png(sheet))
+    assert [word.text for word in page.words] == ["The", "while"]
+    assert len(runs.read_text().split()) == 2
+    seen = Image.open(tmp_path / "seen.png")
+    assert min(seen.crop((90, 95, 730, 140)).tobytes()) == 255
+    assert min(seen.crop((90, 155, 730, 200)).tobytes()) < 100

@@ -239,13 +239,13 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[O
             (each for each in found if _is_beside(each, word)), key=lambda each: _gap(each, word), default=None
         )
         if beside is None:
-            alone.append(word)
+            alone += [word] if word.confidence >= _SURE_WORD else []
             continue
         own = [at for at, each in enumerate(found) if each.line == beside.line]
         place = next((at for at in own if found[at].box[0] > word.box[0]), own[-1] + 1)
         found.insert(place, replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph))
     number = max((word.line for word in words), default=-1) + 1
-    for _, line in itertools.groupby(alone, key=lambda word: word.line):
+    for _, line in itertools.groupby(in_sure_lines(alone), key=lambda word: word.line):
         added = [replace(word, line=number) for word in line]
         low = max(word.box[3] for word in added)
         place = next((at for at, word in enumerate(found) if word.box[1] > low and _begins_line(found, at)), len(found))
@@ -255,6 +255,8 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[O
     return tuple(found)
 
 
+_SURE_WORD = 80.0
+"""Confidence of words in lines that another reading adds: letters that it finds in a picture have less."""
 _EDGE, _DOUBTED = 0.25, 0.5
 """Shares of the height of words by which the box of one may end within its letters, and by which that of a doubtful one
 may lie off them."""

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.ocr.rules import Box, flattened, ink_of, is_shaded, mark_runs, print_of, rules_of
+from knowledge_mcp.ocr.rules import Box, flattened, ink_of, mark_runs, print_of, rules_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -76,14 +76,13 @@ def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, 
     """Yield what else a page shows.
 
     `rules` are their ends, `print` is what `print_of` tells of each word, `unread` the share 0..1 of print that is in
-    no word's box, and `shaded` tells whether there is any ground but paper.
+    no word's box.
     """
     with _open(path) as image:
         yield {
             "rules": rules_of(image, boxes),
             "print": print_of(image, boxes),
             "unread": _unread(image, boxes),
-            "shaded": is_shaded(image),
         }
 
 

@@ -23,7 +23,6 @@ __all__ = [
     "fall_of",
     "flattened",
     "ink_of",
-    "is_shaded",
     "is_within",
     "mark_runs",
     "print_of",
@@ -41,8 +40,6 @@ nine: strokes of letters are narrower than that, shaded rows are higher."""
 _COARSE = 16
 """Pixels, three times as many in both directions, over which dark ground with light letters is darker than half of the
 paper: no word on light ground is."""
-_SHADE, _SHADED = 24, 0.001
-"""Steps of 255 by which shaded ground is darker than the paper, and the share of a page that it takes: half a line."""
 _GRAIN = 60
 """Steps of 255 that are taken off the print of a flat page, whose contrast was raised: grain and specks of paper."""
 _WIDE = 5
@@ -96,14 +93,6 @@ def _paper(image: Image, pixels: int) -> Image:
     from PIL import ImageFilter
 
     return image.reduce(pixels).filter(ImageFilter.MaxFilter(3)).resize(image.size, Pillow.Resampling.BILINEAR)
-
-
-def is_shaded(image: Image) -> bool:
-    """Tell whether some of a page's ground is clearly darker than its paper: shaded rows, dark bands, pictures."""
-    coarse = image.reduce(_COARSE)
-    ground = _paper(coarse, 1).tobytes()
-    darker = sorted(coarse.tobytes())[coarse.width * coarse.height // 2] - _SHADE
-    return sum(shade < darker for shade in ground) > _SHADED * len(ground)
 
 
 def flattened(image: Image, rules: Sequence[Sequence[int]], read: Sequence[Sequence[int]] = ()) -> Image:

@@ -278,7 +278,7 @@ class _Attempts:
         """Return the best reading with its confidence and what was measured of it (see `pictures.measure`).
 
         Where words lie over rules, a flat picture is read as well: the reading that has more counts. Print that was
-        left unread on a page with rules or shaded ground is read by itself.
+        left unread is then read by itself: a "not" among it turns a sentence around.
         """
         best = self.best(png)
         if best.confidence < _WEAK:  # a drawing, or grain: lines without a sure word are left out
@@ -289,7 +289,7 @@ class _Attempts:
         if sum(any(is_within(rule, word.box) for rule in rules) for word in best.words) >= _OVER_RULES:
             again = self._attempt(self._flat(best, rules))
             best, seen = self._joined(best, again, seen)
-        if best.words and seen["unread"] >= _LEAST_UNREAD and (rules or seen["shaded"]):
+        if best.words and seen["unread"] >= _LEAST_UNREAD:
             again = self._attempt(self._flat(best, rules, with_edges(best.words)), _SCATTERED)
             best, seen = self._joined(best, again, seen)
         return best, best.confidence, seen
