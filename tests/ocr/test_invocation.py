@@ -267,7 +267,7 @@ def test_print_that_was_left_unread_is_read_by_itself(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     first, second = (
         f'printf "{HEADER}5\\t1\\t1\\t1\\t1\\t1\\t90\\t{top}\\t{width}\\t45\\t96\\t{text}\\n"'
-        for text, top, width in (("The", 95, 640), ("while", 150, 130))
+        for text, top, width in (("The", 95, 640), ("while", 158, 130))
     )
     is_first = f"[ $(wc -l < {runs}) = 1 ]"
     script = f'read path; cp "$path" {tmp_path}/seen.png; echo run >> {runs}; {is_first} && {first} || {second}'

@@ -288,24 +288,25 @@ class _Attempts:
         rules = seen["rules"]
         if sum(any(is_within(rule, word.box) for rule in rules) for word in best.words) >= _OVER_RULES:
             again = self._attempt(self._flat(best, rules))
-            best, seen = self._joined(best, again, seen)
+            more, less = (again, best) if again.weight > best.weight else (best, again)
+            best, seen = self._with_words(best, with_missing(more.words, less.words), seen)
         if best.words and seen["unread"] >= _LEAST_UNREAD:
-            again = self._attempt(self._flat(best, rules, with_edges(best.words)), _SCATTERED)
-            best, seen = self._joined(best, again, seen)
+            rest = self._attempt(self._flat(best, rules, with_edges(best.words)), _SCATTERED)
+            best, seen = self._with_words(best, with_missing(best.words, rest.words), seen)
         return best, best.confidence, seen
 
     def _flat(self, reading: _Reading, rules: Sequence[Box], read: Sequence[Box] = ()) -> _Reading:
         flat: bytes = self._engine.picture("flatten", reading.png, rules=rules, read=read)
         return replace(reading, png=flat, words=())
 
-    def _joined(self, one: _Reading, other: _Reading, seen: dict[str, Any]) -> tuple[_Reading, dict[str, Any]]:
-        """Return the better of two readings of one page with what only the other one has, and what is seen then."""
-        more, less = (other, one) if other.weight > one.weight else (one, other)
-        words = with_missing(more.words, less.words)
-        if words == one.words:
-            return one, seen
-        joined = replace(one, words=words)
-        return joined, self._measure(joined)
+    def _with_words(
+        self, reading: _Reading, words: tuple[OcrWord, ...], seen: dict[str, Any]
+    ) -> tuple[_Reading, dict[str, Any]]:
+        """Give a reading other words, and measure it again if they are others."""
+        if words == reading.words:
+            return reading, seen
+        changed = replace(reading, words=words)
+        return changed, self._measure(changed)
 
     def _measure(self, reading: _Reading) -> dict[str, Any]:
         boxes = [word.box for word in reading.words]
