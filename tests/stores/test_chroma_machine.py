@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from tests.stores.chroma_checked import Checked
 pytestmark = pytest.mark.slow
 
 ROOT = quick_folder()
+atexit.register(shutil.rmtree, ROOT, ignore_errors=True)  # a process that collects this module may run none of it
 SERVER = ChromaServer(ROOT / "server")
 NUMBERS = itertools.count()
 COPIED = {"c": PLANNING}
@@ -33,7 +35,6 @@ def setup_module() -> None:
 
 def teardown_module() -> None:
     SERVER.kill()
-    shutil.rmtree(ROOT, ignore_errors=True)
 
 
 def embedded_store(analyser: Analyser) -> Store:
