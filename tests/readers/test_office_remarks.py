@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+from knowledge_mcp.readers.shared.hidden import Passages
 from tests.readers.office_files import odt, workbook
 from tests.readers.test_office import read
 
@@ -45,3 +47,15 @@ def test_comments_on_cells_are_told_with_their_cells() -> None:
     document = read(workbook(fill), "limits.xlsx")
     assert "24 V" not in document.text
     assert dict(document.metadata)["comments"] == "Limits B2, J. Doe, comment: Should be 24 V?"
+
+
+def test_passages_that_nobody_ends_cost_no_more_than_others() -> None:
+    passages = Passages()
+    for number in range(20_000):
+        passages.open(str(number))
+    begun = time.monotonic()
+    for _ in range(20_000):
+        passages.add("A word ")
+    assert passages.close("7").startswith("A word A word ")
+    assert passages.close("7") == ""
+    assert time.monotonic() - begun < 10, "each word was given to each of the passages"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.docx.package import Element, attribute, parse
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, noted, remark, unaccepted_changes
+from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, Passages, noted, remark, unaccepted_changes
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 _KINDS = {"ins": "insertion", "del": "deletion", "moveTo": "move", "cellIns": "insertion", "cellDel": "deletion"}
 _BEGIN, _END = "commentRangeStart", "commentRangeEnd"
 _LOOKED_AT = [f"{{*}}{name}" for name in (*_KINDS, _BEGIN, _END, "commentReference", "t")]
-_MOST_PIECES = 50
-"""Pieces of text that are kept of what a comment is about: its first words find it."""
 
 
 class Remarks:
@@ -27,7 +25,7 @@ class Remarks:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._changes: list[str] = []
-        self._open: dict[str, list[str]] = {}
+        self._passages = Passages()
         self._commented: dict[str, str] = {}
         self._clauses: dict[str, str] = {}
 
@@ -39,15 +37,13 @@ class Remarks:
             if name in _KINDS:
                 self._change(part, _KINDS[name], clause)
             elif name == "t":
-                for words in self._open.values():
-                    if len(words) < _MOST_PIECES:
-                        words.append(part.text or "")
+                self._passages.add(part.text)
             else:
                 number = attribute(part, "id") or ""
                 if name == _BEGIN:
-                    self._open[number] = []
+                    self._passages.open(number)
                 elif name == _END:
-                    self._commented[number] = "".join(self._open.pop(number, ()))
+                    self._commented[number] = self._passages.close(number)
                 else:
                     self._clauses[number] = clause
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of, without_namespace
-from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, noted, remark, unaccepted_changes
+from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, Passages, noted, remark, unaccepted_changes
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.support.wording import how_many
 
@@ -24,8 +24,6 @@ _BEGINS = {"change-start": f"{_TEXT}change-id", "annotation": f"{_OFFICE}name"}
 _ENDS = {"change-end": f"{_TEXT}change-id", "annotation-end": f"{_OFFICE}name"}
 """Marks between which words stand that came, or that a comment is about, and the attributes with their names."""
 _WORKBOOK = "an Excel workbook"
-_MOST_PIECES = 50
-"""Pieces of text that are kept of such words: the first ones find them."""
 
 
 def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
@@ -52,28 +50,22 @@ def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
 
 def _words_within(body: Element) -> dict[str, str]:
     """Collect the words between two marks of one name, by that name."""
-    open_: dict[str, list[str]] = {}
+    passages = Passages()
     found: dict[str, str] = {}
-
-    def add(words: str | None) -> None:
-        for pieces in open_.values():
-            if words and len(pieces) < _MOST_PIECES:
-                pieces.append(words)
-
     walk = etree.iterwalk(body, events=("start", "end"))
     for event, each in walk:
         name = local_name(each)
         if event == "end":
             if name in _BEGINS and (own := each.get(_BEGINS[name])):
-                open_[own] = []
-            elif name in _ENDS and (own := each.get(_ENDS[name], "")) in open_:
-                found[own] = "".join(open_.pop(own))
-            add(each.tail)
+                passages.open(own)
+            elif name in _ENDS and (own := each.get(_ENDS[name])):
+                found[own] = passages.close(own) or found.get(own, "")
+            passages.add(each.tail)
         elif name in {"tracked-changes", "annotation"}:
             walk.skip_subtree()
         else:
-            add(" " if name in {"s", "tab", "p"} else each.text)
-            add(each.text if name == "p" else None)
+            passages.add(" " if name in {"s", "tab", "p"} else each.text)
+            passages.add(each.text if name == "p" else None)
     return found
 
 

@@ -23,6 +23,8 @@ COMMENTS, CHANGES = "comments", "pending_changes"
 _LONGEST, _LONGEST_REMARK, _LONGEST_WORDS = 1950, 300, 60
 """Characters that are kept of all remarks, which with how many others there are fit into the 2,000 that a service takes
 of one fact; of one, some sentences; and of the words that one is about, enough to find them."""
+_MOST_PIECES = 50
+"""Pieces of text, a run or a line each, that are kept of words between two marks: more than `_LONGEST_WORDS` hold."""
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _NEAR = 8
 """Steps of 255 by which two colours may differ in each channel and still look the same."""
@@ -106,6 +108,37 @@ def unaccepted_changes(insertions: int = 0, deletions: int = 0, moves: int = 0) 
     counts = ((insertions, "insertion"), (deletions, "deletion"), (moves, "move"))
     changes_in_words = ", ".join(how_many(count, what) for count, what in counts if count)
     return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."
+
+
+class Passages:
+    """Gather the words between marks that are named: what a comment is about, or what came.
+
+    The first pieces of each are kept, which find it, so that any number of open passages costs no more.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[str]] = {}
+        self._filling: dict[str, list[str]] = {}
+
+    def open(self, name: str) -> None:
+        """Begin a passage."""
+        self._open[name] = self._filling[name] = []
+
+    def add(self, words: str | None) -> None:
+        """Add words to all passages that are open."""
+        if not words:
+            return
+        full: list[str] = []
+        for name, pieces in self._filling.items():
+            pieces.append(words[: 2 * _LONGEST_WORDS])
+            full += [name] if len(pieces) == _MOST_PIECES else []
+        for name in full:
+            del self._filling[name]
+
+    def close(self, name: str) -> str:
+        """End a passage; returns its words, empty where none of that name is open."""
+        self._filling.pop(name, None)
+        return "".join(self._open.pop(name, ()))
 
 
 def remark(place: str, author: str | None, kind: str, words: str = "", said: str = "") -> str:
