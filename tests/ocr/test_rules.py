@@ -131,3 +131,11 @@ def test_a_word_of_a_page_askew_lies_where_the_turned_page_has_it(degrees: float
     assert near(
         (left, top, right, bottom), (round(300 + across), round(400 + along), round(700 + across), round(440 + along))
     )
+
+
+def test_strokes_of_a_drawing_that_meet_in_a_row_without_ink_are_looked_at() -> None:
+    image, pen = page()
+    for start in range(200, 800, 120):
+        pen.rectangle((start, 400, start + 59, 401), fill=0)
+        pen.rectangle((start + 60, 404, start + 119, 405), fill=0)
+    assert all(rule[0] < rule[2] for rule in rules_of(image, ()))

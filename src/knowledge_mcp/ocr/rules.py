@@ -146,10 +146,17 @@ def _rules(ink: Any, length: int) -> list[Box]:
 
 
 def _ends(band: Any) -> tuple[float, float]:
-    """Return the rows in which the rule along a band begins and ends, by the middle of its ink in both halves."""
+    """Return the rows in which the rule along a band begins and ends, by the middle of its ink in both halves.
+
+    A band whose ink lies in the rows beside it, on a drawing, has it in the middle.
+    """
     np: Any = importlib.import_module("numpy")
     counts = band.sum(axis=0)
+    if not counts.any():
+        return (len(band) - 1) / 2, (len(band) - 1) / 2
     columns = np.nonzero((counts > 0) & (counts <= 2 * np.median(counts[counts > 0])))[0]  # no rule that crosses it
+    if len(columns) < 2:
+        return (len(band) - 1) / 2, (len(band) - 1) / 2
     middles = (band[:, columns] * np.arange(len(band))[:, None]).sum(axis=0) / counts[columns]
     half = len(columns) // 2
     (x, y), (other_x, other_y) = (
