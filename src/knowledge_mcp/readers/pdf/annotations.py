@@ -100,7 +100,10 @@ def comments_on(page: Any, number: int) -> tuple[list[PageComment], list[Box]]:
 
 
 _BALLOON = re.compile(
-    r"(?:(?:[^\W\d_]+ ){0,2}[^\W\d_]+ \[[^\W\d_]{1,9}\d{1,4}\]"
+    r"(?:(?:[^\W\d_]{1,20} ){0,2}[^\W\d_]{0,20}(?:[CcKk]omm?ent|[Кк]оммент|opmerking)[^\W\d_]{0,20}"
+    r" \[[^\W\d_]{1,9}\d{1,4}\]"
+    r"|(?:[^\W\d_]{1,20} ){0,2}(?:[Mm]oved|[Vv]erschoben|[Dd]éplacé|[Mm]ovido|[Ss]postato|[Vv]erplaatst)"
+    r"(?: [^\W\d_]{1,20}){0,3} \[\d{1,4}\]"
     r"|Deleted|Inserted|Formatted|Gelöscht|Eingefügt|Formatiert|(?:a )?(?:[Ss]upprimé|[Ii]nséré|[Mm]is en forme)"
     r"|Eliminado|Insertado|Con formato|Eliminato|Inserito|Formattato|Verwijderd|Ingevoegd|Opgemaakt) ?:"
 )
@@ -110,7 +113,7 @@ _FLUSH = 4.0
 
 
 def take_balloons(parsed: ParsedPage) -> list[PageComment]:
-    """Take the balloons beside the text out of a parsed page: small print to the right of all else, flush."""
+    """Take the balloons beside the text out of a parsed page: small print to the right of all else on it, flush."""
     items = [item for item in parsed.text_items if item.text.strip() and not is_rotated(item)]
     begins = [item for item in items if _BALLOON.match(item.text)]
     if not begins:
@@ -120,9 +123,9 @@ def take_balloons(parsed: ParsedPage) -> list[PageComment]:
     beside = sorted(
         (item for item in items if item.x >= edge and item.y >= top), key=lambda item: (round(item.y), item.x)
     )
-    rest = [item for item in items if item.x < edge]
-    bottom = beside[-1].y
-    is_clear = not any(item.x + item.width > edge and top <= item.y <= bottom for item in rest)
+    own = set(map(id, beside))
+    rest = [item for item in items if id(item) not in own]
+    is_clear = not any(item.x + item.width > edge for item in rest)
     if not rest or not is_clear or statistics.median(map(size_of, beside)) >= statistics.median(map(size_of, rest)):
         return []
     said: list[list[str]] = []
@@ -130,8 +133,7 @@ def take_balloons(parsed: ParsedPage) -> list[PageComment]:
         if not said or _BALLOON.match(item.text):
             said.append([])
         said[-1].append(item.text)
-    gone = set(map(id, beside))
-    parsed.text_items = [item for item in parsed.text_items if id(item) not in gone]
+    parsed.text_items = [item for item in parsed.text_items if id(item) not in own]
     return [PageComment(parsed.page_num, "balloon", "", "", " ".join(words)) for words in said]
 
 
