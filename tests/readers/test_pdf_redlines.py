@@ -203,6 +203,23 @@ def test_print_of_the_size_of_the_text_is_no_balloon() -> None:
     assert "comments" not in dict(document.metadata)
 
 
+def test_the_right_column_of_a_list_of_changes_is_no_balloon() -> None:
+    paper = sheet()
+    for _ in range(6):
+        paper.line("The following changes apply from the day on which this edition of the standard is published.")
+    for row, (clause, change) in enumerate((("5.1", "Deleted: the fuses"), ("5.2", "Inserted: a limit of 5 V"))):
+        paper.at(LEFT, 200 + 12 * row, clause, 7)
+        paper.at(300, 200 + 12 * row, change, 7)
+    document = _read(paper.done())
+    assert "Deleted: the fuses" in document.text
+    assert "Inserted: a limit of 5 V" in document.text
+
+
+def test_names_of_requirements_beside_the_text_are_no_balloons() -> None:
+    document = _with_balloons("Requirement [REQ1]: see 4", "Requirement [REQ2]: see 5")
+    assert "[REQ2]" in document.text
+
+
 @pytest.mark.parametrize("x", [55.0, 530.0])
 def test_a_bar_in_the_margin_is_no_word_and_a_table_of_signs_keeps_its_bars(x: float) -> None:
     paper = sheet()
@@ -220,3 +237,32 @@ def test_a_bar_in_the_margin_is_no_word_and_a_table_of_signs_keeps_its_bars(x: f
     drawn.at(LEFT + 100, 100, "|")
     drawn.at(LEFT + 150, 100, "two")
     assert "|" in _read(drawn.done()).text
+
+
+def test_a_line_below_words_with_lowered_letters_strikes_none_out() -> None:
+    document = _printed(f"The value {_came('V<sub>max</sub>')} shall be at most 5 V.")
+    assert document.text == "The value Vmax shall be at most 5 V."
+    paper = sheet()
+    paper.at(LEFT, 100, "The voltage U")
+    edge = LEFT + stringWidth("The voltage U", "Helvetica", 10)
+    paper.at(edge, 102.5, "nominal", 6.5)
+    for start, end in ((LEFT, edge), (edge, edge + stringWidth("nominal", "Helvetica", 6.5))):
+        paper.canvas.line(start, 842 - 101.2, end, 842 - 101.2)
+    assert "nominal" in _read(paper.done()).text
+
+
+def test_a_line_that_is_painted_over_or_white_strikes_nothing_out() -> None:
+    paper = sheet()
+    label = stringWidth("approved by all", "Helvetica", 8)
+    paper.canvas.line(160, 842 - 100, 190, 842 - 100)
+    paper.canvas.setFillColorRGB(1, 1, 1)
+    paper.canvas.rect(175 - label / 2, 842 - 105, label, 10, fill=1, stroke=0)
+    paper.canvas.setFillColorRGB(0, 0, 0)
+    paper.at(175 - label / 2, 102.5, "approved by all", 8)
+    paper.canvas.setStrokeColorRGB(1, 1, 1)
+    paper.at(LEFT, 140, "Stencilled words")
+    paper.canvas.line(LEFT, 842 - 137, LEFT + stringWidth("Stencilled words", "Helvetica", 10), 842 - 137)
+    document = _read(paper.done())
+    assert "approved by all" in document.text
+    assert "Stencilled words" in document.text
+    assert document.hidden == ()

@@ -37,6 +37,8 @@ _SMALL = 1.5
 _CONTRAST = 12
 """Steps of 255 by which the lightest and darkest pixel of a place differ at least where something is seen."""
 _SCALE = 2.0
+_DRAWN = 0.9
+"""Share of its length along which a line is seen, where one is: letters alone leave more of it free."""
 _WITHOUT_INK = (3, 7)
 """Modes of drawing text that leave no ink: none at all, and only adding to the clip."""
 _LEFT_TO_THE_PARSER = frozenset({HiddenReason.OFF_PAGE, HiddenReason.CLIPPED})
@@ -279,7 +281,7 @@ def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
     """Look at the page where it takes that, and read the words of what is hidden."""
     boxes = [_on_paper(page, each.box) for each in suspects]
     doubtful = [box for each, box in zip(suspects, boxes, strict=True) if each.needs_a_look]
-    picture = _Picture(page, doubtful) if doubtful else None
+    picture = PrintedPart(page, doubtful) if doubtful else None
     found: list[HiddenText] = []
     with contextlib.closing(page.get_textpage()) as text:
         for each, box in zip(suspects, boxes, strict=True):
@@ -291,7 +293,11 @@ def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
     return found
 
 
-class _Picture:
+def _differs(one: Sequence[int], other: Sequence[int]) -> bool:
+    return any(abs(first - second) >= _CONTRAST for first, second in zip(one, other, strict=True))
+
+
+class PrintedPart:
     """A page as it is printed, as far as some boxes reach."""
 
     def __init__(self, page: Any, boxes: Sequence[Box]) -> None:
@@ -304,17 +310,31 @@ class _Picture:
 
     def shows(self, box: Box, ink: tuple[int, ...] | None) -> bool:
         """Tell whether words within a box can be seen: in an ink that is not the colour around them; else anything."""
+        left, top, right, bottom = self._pixels(box)
+        if right <= left or bottom <= top:
+            return False
+        if ink is None:
+            part = self._image.crop((left, top, right, bottom))
+            return any(high - low >= _CONTRAST for low, high in part.getextrema())
+        return _differs(ink, self._around(left, top, right, bottom))
+
+    def shows_line(self, box: Box, height: float) -> bool:
+        """Tell whether a line can be seen through the words within a box, at a height: ink, or its own, all along."""
+        left, top, right, bottom = self._pixels(box)
+        at = math.floor((height - self._top) * _SCALE)
+        first, end = max(at - 1, 0), min(at + 2, self._image.height)
+        if right <= left or end <= first:
+            return False
+        ground = self._around(left, top, right, bottom)
+        pixels = self._image.load()
+        inked = sum(any(_differs(pixels[x, y], ground) for y in range(first, end)) for x in range(left, right))
+        return inked >= _DRAWN * (right - left)
+
+    def _pixels(self, box: Box) -> tuple[int, int, int, int]:
         x0, x1 = ((value - self._left) * _SCALE for value in box[::2])
         y0, y1 = ((value - self._top) * _SCALE for value in box[1::2])
         left, top = max(math.floor(x0), 0), max(math.floor(y0), 0)
-        right, bottom = min(math.ceil(x1), self._image.width), min(math.ceil(y1), self._image.height)
-        if right <= left or bottom <= top:
-            return False
-        part = self._image.crop((left, top, right, bottom))
-        if ink is None:
-            return any(high - low >= _CONTRAST for low, high in part.getextrema())
-        ground = self._around(left, top, right, bottom)
-        return any(abs(one - other) >= _CONTRAST for one, other in zip(ink, ground, strict=True))
+        return left, top, min(math.ceil(x1), self._image.width), min(math.ceil(y1), self._image.height)
 
     def _around(self, left: int, top: int, right: int, bottom: int) -> tuple[int, int, int]:
         """Return the colour that there is most of in a frame around some words."""

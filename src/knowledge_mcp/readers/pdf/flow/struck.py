@@ -7,15 +7,17 @@ line passes it: a line below is an underline, one above and below letters is tha
 from __future__ import annotations
 
 import ctypes
+import statistics
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of, size_of_letter
 from knowledge_mcp.readers.pdf.geometry import from_page, raw
+from knowledge_mcp.readers.pdf.hidden import PrintedPart
 from knowledge_mcp.readers.pdf.lines import is_rotated
 
 if TYPE_CHECKING:
@@ -37,6 +39,13 @@ _THICK, _THIN = 0.2, 3.0
 _BLANK, _LEVEL = 0.5, 0.3
 """Shares of the height of an item by which another one is apart from it at most, to the side and in height, that goes
 on with its words: more than a blank; cells of tables are further apart."""
+_TOUCHING, _SAME_HEIGHT = 1.0, 0.5
+"""Points by which pieces of one line are apart at most, along it and across: programs draw one below each run."""
+_LARGER, _SMALLER = 2.0, 0.5
+"""Times the usual size of the letters in a line's way from which on, and up to which, one is of other print: a
+watermark below a table; raised and lowered letters have .58 to .7."""
+_FULL = 0.9
+"""Share of the largest size from which on a letter is none that is raised or lowered, which web pages set at .83."""
 _MOST_LINES = 2000
 """Level lines of a page from which on it is a drawing; a page on which each word is struck out has some hundred."""
 
@@ -54,8 +63,9 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """A letter as it is set: its sign, the middle of its width and its edges, what it stands on, and its size."""
+    """A letter as it is set: its place in the file, its sign, the middle of its width, its edges, foot and size."""
 
+    at: int
     text: str
     middle: float
     left: float
@@ -78,26 +88,38 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
         parsed: as the parser has it.
         marked: places that comments strike out.
     """
-    rules = sorted(_rules(parsed), key=lambda rule: rule.height)
+    rules = _joined(_rules(parsed))
     crossing = [*_crossing(rules, parsed.text_items)] if len(rules) <= _MOST_LINES else []
     if not crossing and not marked:
         return 0, []
-    letters = [*_letters(page, text)]
-    struck = [letter for letter in letters if any(_is_home(letter, box) for box in marked)]
-    for rule in crossing:
-        struck += _struck_by(rule, letters)
-    gone = set(map(id, struck))
+    letters = _Letters(_letters(page, text))
+    struck = [letter for box in marked for letter in letters.within(box)]
+    for each in _seen(page, [way for rule in crossing if (way := _struck_by(rule, letters)) is not None]):
+        struck += each.letters
+    gone = {letter.at for letter in struck}
     count = 0
     empty: list[TextItem] = []
     for item in parsed.text_items if gone else ():
-        inside = [letter for letter in letters if _is_home(letter, _box_of(item))]
-        if not is_rotated(item) and any(id(letter) in gone for letter in inside):
+        inside = letters.within(_box_of(item))
+        if not is_rotated(item) and any(letter.at in gone for letter in inside):
             count += _cut(item, inside, gone)
             empty += [] if item.text else [item]
     if not empty:
         return count, []
     parsed.text_items = [item for item in parsed.text_items if item.text]
     return count, [_box_of(item) for item in empty if not _taken_over(item, parsed.text_items)]
+
+
+def _joined(rules: Iterable[_Rule]) -> list[_Rule]:
+    """Sort rules from the top and make one of the pieces of each that touch."""
+    found: list[_Rule] = []
+    for rule in sorted(rules, key=lambda rule: (round(rule.height / _SAME_HEIGHT), rule.start)):
+        last = found[-1] if found else None
+        if last and abs(last.height - rule.height) <= _SAME_HEIGHT and rule.start - last.end <= _TOUCHING:
+            found[-1] = _Rule(last.height, last.start, max(last.end, rule.end), max(last.thick, rule.thick))
+        else:
+            found.append(rule)
+    return sorted(found, key=lambda rule: rule.height)
 
 
 def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
@@ -141,22 +163,72 @@ def _letters(page: Any, text: Any) -> Iterator[_Set]:
             continue
         _, foot = from_page(page, size, across.value, up.value)
         left, _, right, _ = letter.box
-        yield _Set(letter.text, letter.middle[0], left, right, foot, measured)
+        yield _Set(letter.at, letter.text, letter.middle[0], left, right, foot, measured)
 
 
-def _is_home(letter: _Set, box: Box) -> bool:
-    return box[0] <= letter.middle <= box[2] and box[1] <= letter.foot - _HOME * letter.size <= box[3]
+class _Letters:
+    """The letters of a page, to be found by where they stand."""
+
+    def __init__(self, letters: Iterable[_Set]) -> None:
+        self._sorted = sorted(letters, key=lambda letter: letter.foot)
+        self._feet = [letter.foot for letter in self._sorted]
+        self._largest = max((letter.size for letter in self._sorted), default=0.0)
+
+    def within(self, box: Box) -> list[_Set]:
+        """List the letters whose middle is in a box, in the order of the file."""
+        near = self._between(box[1], box[3] + _HOME * self._largest)
+        inside = [
+            each for each in near
+            if box[0] <= each.middle <= box[2] and box[1] <= each.foot - _HOME * each.size <= box[3]
+        ]  # fmt: skip
+        return sorted(inside, key=lambda letter: letter.at)
+
+    def in_the_way(self, rule: _Rule) -> list[_Set]:
+        """List the letters that a rule passes, those too that it passes below or above their middle."""
+        low, high = (share * self._largest + rule.height for share in _REACH)
+        near = self._between(low, high)
+        return [each for each in near if rule.start <= each.middle <= rule.end and _is_between(each, rule, _REACH)]
+
+    def _between(self, top: float, bottom: float) -> list[_Set]:
+        return self._sorted[bisect_left(self._feet, top) : bisect_right(self._feet, bottom)]
 
 
-def _struck_by(rule: _Rule, letters: Sequence[_Set]) -> list[_Set]:
-    """List the letters that a rule strikes out, all that stand in its way; none where it is another rule."""
-    way = [each for each in letters if rule.start <= each.middle <= rule.end and _is_between(each, rule, _REACH)]
-    crossed = [each for each in way if _is_between(each, rule, _CROSSED) and rule.thick <= _THICK * each.size]
-    if 2 * len(crossed) <= len(way):
-        return []
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A rule, the letters that it strikes out, and the box around what of it passes these."""
+
+    rule: _Rule
+    letters: list[_Set]
+    box: Box
+
+
+def _struck_by(rule: _Rule, letters: _Letters) -> _Way | None:
+    """Find the letters that a rule strikes out, all that stand in its way; None where it is another rule.
+
+    Raised and lowered letters go with those beside them: what underlines these may strike out a lowered one.
+    """
+    way = letters.in_the_way(rule)
+    if not way:
+        return None
+    usual = statistics.median(each.size for each in way)
+    way = [each for each in way if _SMALLER * usual <= each.size <= _LARGER * usual]
+    largest = max(each.size for each in way)
+    full = [each for each in way if each.size >= _FULL * largest]
+    crossed = [each for each in full if _is_between(each, rule, _CROSSED) and rule.thick <= _THICK * each.size]
+    if 2 * len(crossed) <= len(full):
+        return None
     left, right = min(each.left for each in way), max(each.right for each in way)
-    over = _OVER * max(each.size for each in way)
-    return way if left - over <= rule.start and rule.end <= right + over else []
+    over = _OVER * largest
+    if rule.start < left - over or rule.end > right + over:
+        return None
+    top, bottom = min(each.foot - each.size for each in way), max(each.foot for each in way)
+    return _Way(rule, way, (max(left, rule.start), top, min(right, rule.end), bottom))
+
+
+def _seen(page: Any, ways: Sequence[_Way]) -> list[_Way]:
+    """List those whose rule is seen on the page: some are painted over, or as white as the paper."""
+    picture = PrintedPart(page, [each.box for each in ways]) if ways else None
+    return [each for each in ways if picture is not None and picture.shows_line(each.box, each.rule.height)]
 
 
 def _is_between(letter: _Set, rule: _Rule, shares: tuple[float, float]) -> bool:
@@ -174,7 +246,7 @@ def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
         signs[match.a + step]
         for match in matcher.get_matching_blocks()
         for step in range(match.size)
-        if id(printed[match.b + step][1]) in gone
+        if printed[match.b + step][1].at in gone
     }
     item.text = " ".join("".join(sign for at, sign in enumerate(item.text) if at not in cut).split())
     return len(cut)
