@@ -48,7 +48,7 @@ def test_a_missing_program_is_named_with_the_lines_that_install_it() -> None:
 
 
 def test_a_program_that_is_there_is_part_of_the_version(tmp_path: Path) -> None:
-    assert engine_of(tmp_path, WORDS).version == "tesseract-4"
+    assert engine_of(tmp_path, WORDS).version == "tesseract-5"
 
 
 def test_words_come_back_from_the_program(tmp_path: Path) -> None:

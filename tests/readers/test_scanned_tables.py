@@ -10,7 +10,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
-from knowledge_mcp.ocr.invocation import mean_confidence, text_of, with_missing
+from knowledge_mcp.ocr.invocation import mean_confidence, text_of
+from knowledge_mcp.ocr.readings import with_missing
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.machine import needs
@@ -161,6 +162,21 @@ def test_a_doubtful_word_gives_way_to_a_sure_one_of_the_same_print() -> None:
     doubted = dataclasses.replace(line[1], text="cor", confidence=30.0)
     assert text_of(with_missing([line[0], doubted, line[2]], [line[1]])) == "Used car dealers"
     assert text_of(with_missing([line[0], doubted, line[2]], [])) == "Used cor dealers"
+
+
+def test_lines_that_one_reading_missed_stand_in_their_column_and_beside_paragraphs_not_in_them() -> None:
+    left = [sentence(f"Left {row}.", 400 + 100 * row, row) for row in range(3)]
+    right = [
+        [
+            dataclasses.replace(each, block=1, paragraph=1)
+            for each in sentence(f"Right {row}.", 400 + 100 * row, line, 1300)
+        ]
+        for row, line in ((0, 3), (2, 4))
+    ]
+    missed, beside = sentence("Right 1.", 500, 0, 1300), sentence("Paid", 450, 1, 2000)
+    words = [each for line in (*left, *right) for each in line]
+    found = text_of(with_missing(words, [*missed, *beside]))
+    assert found.split() == "Left 0. Left 1. Left 2. Right 0. Right 1. Right 2. Paid".split()
 
 
 # ---- with the real program ------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ whoever put it there is trusted, and it has the limits only.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -221,76 +220,6 @@ def _with_single_letters(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
             text = text[0].upper() if bottom - top >= _CAPITAL * capital else text[0].lower()
         found.append(replace(word, text=text) if text != word.text else word)
     return tuple(found)
-
-
-def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
-    """Add what another reading of the page has, and is sure of, where this one has no word or a doubtful one.
-
-    A word joins the line beside it. What stands beside no line goes before the first line that is below it.
-    """
-    sure = [word for word in others if word.confidence >= _SURE_SIGN]
-    found = [
-        word for word in words if word.confidence >= _SURE_SIGN or not any(_meet(word, each, _DOUBTED) for each in sure)
-    ]
-    missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in found)]
-    alone: list[OcrWord] = []
-    for word in missing:
-        beside = min(
-            (each for each in found if _is_beside(each, word)), key=lambda each: _gap(each, word), default=None
-        )
-        if beside is None:
-            alone += [word] if word.confidence >= _SURE_WORD else []
-            continue
-        own = [at for at, each in enumerate(found) if each.line == beside.line]
-        place = next((at for at in own if found[at].box[0] > word.box[0]), own[-1] + 1)
-        found.insert(place, replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph))
-    number = max((word.line for word in words), default=-1) + 1
-    for _, line in itertools.groupby(in_sure_lines(alone), key=lambda word: word.line):
-        added = [replace(word, line=number) for word in line]
-        low = max(word.box[3] for word in added)
-        place = next((at for at, word in enumerate(found) if word.box[1] > low and _begins_line(found, at)), len(found))
-        block = found[min(place, len(found) - 1)] if found else added[0]
-        found[place:place] = [replace(word, block=block.block, paragraph=block.paragraph) for word in added]
-        number += 1
-    return tuple(found)
-
-
-_SURE_WORD = 80.0
-"""Confidence of words in lines that another reading adds: letters that it finds in a picture have less."""
-_EDGE, _DOUBTED = 0.25, 0.5
-"""Shares of the height of words by which the box of one may end within its letters, and by which that of a doubtful one
-may lie off them."""
-_NEAR = 2.5
-"""Times its height by which a word that was missed stands off the words of its line at most."""
-
-
-def with_edges(words: Sequence[OcrWord]) -> list[tuple[int, int, int, int]]:
-    """Return boxes that hold all print of the words that are sure."""
-    edge = round(statistics.median([word.box[3] - word.box[1] for word in words]) * _EDGE) if words else 0
-    return [
-        (left - edge, top - edge, right + edge, bottom + edge) for left, top, right, bottom in (w.box for w in words)
-    ]
-
-
-def _is_beside(one: OcrWord, other: OcrWord) -> bool:
-    height = min(one.box[3] - one.box[1], other.box[3] - other.box[1])
-    shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
-    return 2 * shared > height and _gap(one, other) <= _NEAR * height
-
-
-def _gap(one: OcrWord, other: OcrWord) -> int:
-    return max(one.box[0], other.box[0]) - min(one.box[2], other.box[2])
-
-
-def _begins_line(words: Sequence[OcrWord], at: int) -> bool:
-    return at == 0 or words[at - 1].line != words[at].line
-
-
-def _meet(one: OcrWord, other: OcrWord, slack: float) -> bool:
-    """Tell whether two words may be of the same print; `slack` is as of `_EDGE`."""
-    across = min(one.box[2], other.box[2]) - max(one.box[0], other.box[0])
-    along = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
-    return across > 0 and along > -slack * max(one.box[3] - one.box[1], other.box[3] - other.box[1])
 
 
 def text_of(words: Sequence[OcrWord]) -> str:

@@ -31,10 +31,9 @@ from knowledge_mcp.ocr.invocation import (
     skew_of,
     text_of,
     weight_of,
-    with_edges,
-    with_missing,
     words_of,
 )
+from knowledge_mcp.ocr.readings import with_edges, with_missing
 from knowledge_mcp.ocr.rules import (
     Box,
     Straightening,
@@ -136,7 +135,7 @@ class TesseractEngine:
             find_program(self._program)
         except KnowledgeError:
             return ""
-        return "tesseract-4"
+        return "tesseract-5"
 
     def languages(self) -> tuple[str, ...]:
         """List the languages whose data is installed, `osd` (orientation) among them.
