@@ -7,7 +7,6 @@ them are told, with their words.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import re
 import statistics
@@ -45,7 +44,9 @@ _UNSEEN = 2 | 32
 _REFUSED = ("Rejected", "Cancelled")
 """What a reviewer sets a comment to that does not hold."""
 _MOST = 5000
-"""Annotations of a page that are looked at: an index page has some hundred links."""
+"""Annotations of a page that are looked at, and lines that one marks: an index page has some hundred links."""
+_MOST_LINES = 10
+"""Lines of what one marks that are read: its first words are told."""
 _STAMPED = 100
 """Characters of what a stamp says that a warning repeats."""
 _MOST_PAGES, _MOST_STAMPS = 10, 3
@@ -77,8 +78,14 @@ class PageComment:
         return remark(f"page {self.page}", self.author, self.kind, self.marked, self.words)
 
 
-def comments_on(page: Any, number: int) -> tuple[list[PageComment], list[Box]]:
-    """List the comments on an open page of PDFium, and the places that they strike out, in points from the top left."""
+def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], list[Box]]:
+    """List the comments on an open page of PDFium, and the places that they strike out, in points from the top left.
+
+    Args:
+        page: the page.
+        text: its text, open as well.
+        number: of the page, counted from 1.
+    """
     pdfium = raw()
     found: list[PageComment] = []
     struck: dict[int, list[Box]] = {}
@@ -92,7 +99,7 @@ def comments_on(page: Any, number: int) -> tuple[list[PageComment], list[Box]]:
             else:
                 places = [*_places(page, one)]
                 words = _value(one, "Contents") or (_value(one, "Name") if kind == _STAMP else "")
-                found.append(PageComment(number, _KINDS[kind], _value(one, "T"), _marked(page, places), words))
+                found.append(PageComment(number, _KINDS[kind], _value(one, "T"), _marked(page, text, places), words))
                 struck[index] = places if kind == _STRIKE_OUT else []
         if one:
             pdfium.FPDFPage_CloseAnnot(one)
@@ -175,7 +182,7 @@ def _places(page: Any, one: Any) -> Iterator[Box]:
     """Yield where an annotation marks words, a box for each line of them."""
     pdfium, size = raw(), page.get_size()
     points = pdfium.FS_QUADPOINTSF()
-    for index in range(pdfium.FPDFAnnot_CountAttachmentPoints(one)):
+    for index in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(one), _MOST)):
         if pdfium.FPDFAnnot_GetAttachmentPoints(one, index, points):
             corners = [
                 from_page(page, size, getattr(points, f"x{corner}"), getattr(points, f"y{corner}"))
@@ -185,8 +192,5 @@ def _places(page: Any, one: Any) -> Iterator[Box]:
             yield left, top, right, bottom
 
 
-def _marked(page: Any, places: Sequence[Box]) -> str:
-    if not places:
-        return ""
-    with contextlib.closing(page.get_textpage()) as text:
-        return " ".join(text_in(page, text, *place) for place in places)
+def _marked(page: Any, text: Any, places: Sequence[Box]) -> str:
+    return " ".join(text_in(page, text, *place) for place in places[:_MOST_LINES])

@@ -243,9 +243,9 @@ class _Printed:
 
     def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
         """Write a parsed page as it is printed, without what is struck out."""
-        comments, places = comments_on(page, parsed.page_num)
-        self.comments += comments
         with contextlib.closing(page.get_textpage()) as text:
+            comments, places = comments_on(page, text, parsed.page_num)
+            self.comments += comments
             write_as_printed(page, text, parsed, [each.box for each in hidden])
             count, self.struck[parsed.page_num] = take_struck(page, text, parsed, places)
             self.hidden[HiddenReason.STRUCK] += count

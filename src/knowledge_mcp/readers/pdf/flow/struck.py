@@ -112,13 +112,21 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
 
 def _joined(rules: Iterable[_Rule]) -> list[_Rule]:
     """Sort rules from the top and make one of the pieces of each that touch."""
+    levels: list[list[_Rule]] = []
+    for rule in sorted(rules, key=lambda rule: rule.height):
+        if not levels or rule.height - levels[-1][0].height > _SAME_HEIGHT:
+            levels.append([])
+        levels[-1].append(rule)
     found: list[_Rule] = []
-    for rule in sorted(rules, key=lambda rule: (round(rule.height / _SAME_HEIGHT), rule.start)):
-        last = found[-1] if found else None
-        if last and abs(last.height - rule.height) <= _SAME_HEIGHT and rule.start - last.end <= _TOUCHING:
-            found[-1] = _Rule(last.height, last.start, max(last.end, rule.end), max(last.thick, rule.thick))
-        else:
-            found.append(rule)
+    for level in levels:
+        first, *others = sorted(level, key=lambda rule: rule.start)
+        found.append(first)
+        for rule in others:
+            last = found[-1]
+            if rule.start - last.end <= _TOUCHING:
+                found[-1] = _Rule(last.height, last.start, max(last.end, rule.end), max(last.thick, rule.thick))
+            else:
+                found.append(rule)
     return sorted(found, key=lambda rule: rule.height)
 
 
