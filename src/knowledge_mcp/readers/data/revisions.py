@@ -6,8 +6,12 @@ Arbortext by elements, oXygen by processing instructions, which hold the words t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from lxml import etree
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.data.prose import has_words, name_of
@@ -38,20 +42,37 @@ def take_out_deleted(root: Element, *, is_prose: bool) -> Iterator[Piece]:
         root: of the tree.
         is_prose: whether it is a document: in data a record that is "deleted" is one all the same.
     """
-    count = 0
-    for element in [each for each in root.iter("*") if _is_deleted(each)]:
+    found: dict[Element, list[Element]] = {}
+    is_worded = functools.cache(has_words)
+    walk = etree.iterwalk(root, events=("start",), tag="*")
+    for _, element in walk:
         above = element.getparent()
-        if above is None or not (is_prose or has_words(above)):
-            continue
-        count += nonblank_length("".join(map(str, element.itertext())))
-        before, tail = element.getprevious(), element.tail or ""
-        if before is not None:
-            before.tail = (before.tail or "") + tail
-        else:
-            above.text = (above.text or "") + tail
-        above.remove(element)
+        if above is not None and _is_deleted(element) and (is_prose or is_worded(above)):
+            found.setdefault(above, []).append(element)
+            walk.skip_subtree()
+    for above, deleted in found.items():
+        _take_out(above, deleted)
+    count = sum(nonblank_length("".join(map(str, each.itertext()))) for each in itertools.chain(*found.values()))
     if count:
         yield hidden_piece({HiddenReason.STRUCK: count})
+
+
+def _take_out(above: Element, deleted: Sequence[Element]) -> None:
+    """Take some children out of an element; the words behind each stay."""
+    gone = set(deleted)
+    kept: Element | None = None
+    pieces = [above.text or ""]
+    for child in [*above, None]:
+        if child is not None and child in gone:
+            pieces.append(child.tail or "")
+            child.tail = None
+            above.remove(child)
+            continue
+        if kept is None:
+            above.text = "".join(pieces)
+        else:
+            kept.tail = "".join(pieces)
+        kept, pieces = child, [child.tail or "" if child is not None else ""]
 
 
 def pending_in(data: bytes) -> Iterator[Piece]:
