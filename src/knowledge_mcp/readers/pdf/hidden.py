@@ -10,14 +10,23 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.pdf.flow.pictured import MOST_PICTURES, Picture
-from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, from_page, matrix_of, placed, raw, times
+from knowledge_mcp.readers.pdf.geometry import (
+    SAME,
+    Matrix,
+    PrintedPart,
+    box_around,
+    from_page,
+    matrix_of,
+    placed,
+    raw,
+    times,
+)
 from knowledge_mcp.readers.pdf.lines import Box, size_of
 from knowledge_mcp.readers.pdf.scans import COVERED, graphics_of
 from knowledge_mcp.readers.shared.layout import letters_of
@@ -34,11 +43,6 @@ _FAINT = 128
 """Opacity, of 255, below which the picture of the page tells."""
 _SMALL = 1.5
 """Points of type below which nobody reads a letter; the smallest print of real documents has four."""
-_CONTRAST = 12
-"""Steps of 255 by which the lightest and darkest pixel of a place differ at least where something is seen."""
-_SCALE = 2.0
-_DRAWN = 0.9
-"""Share of its length along which a line is seen, where one is: letters alone leave more of it free."""
 _WITHOUT_INK = (3, 7)
 """Modes of drawing text that leave no ink: none at all, and only adding to the clip."""
 _LEFT_TO_THE_PARSER = frozenset({HiddenReason.OFF_PAGE, HiddenReason.CLIPPED})
@@ -211,7 +215,7 @@ class _Search:
         if not self._pdfium.FPDFPageObj_GetBounds(one, left, bottom, right, top):
             return (0.0, 0.0, 0.0, 0.0)
         box = (left.value, bottom.value, right.value, top.value)
-        return box if outer is SAME else _around([placed(outer, x, y) for x in box[::2] for y in box[1::2]])
+        return box if outer is SAME else box_around([placed(outer, x, y) for x in box[::2] for y in box[1::2]])
 
     def _size(self, one: Any, outer: Matrix) -> float:
         """Measure the type as it is printed, in points; fonts drawn by the file itself may measure otherwise."""
@@ -254,7 +258,7 @@ class _Search:
                 for segment in segments
                 if pdfium.FPDFPathSegment_GetPoint(segment, x, y)
             ]
-            self._clips[known] = _around(points) if points else None
+            self._clips[known] = box_around(points) if points else None
         return self._clips[known]
 
 
@@ -266,12 +270,6 @@ def _paper(page: Any) -> Box:
     """Return the part of a page that is shown, in the page's own space, however it is turned."""
     crop, media = page.get_cropbox(), page.get_mediabox()
     return max(crop[0], media[0]), max(crop[1], media[1]), min(crop[2], media[2]), min(crop[3], media[3])
-
-
-def _around(points: Sequence[tuple[float, float]]) -> Box:
-    return (
-        min(x for x, _ in points), min(y for _, y in points), max(x for x, _ in points), max(y for _, y in points),
-    )  # fmt: skip
 
 
 # ---- the picture of a page ------------------------------------------------------------------------------------------
@@ -293,71 +291,11 @@ def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
     return found
 
 
-def _differs(one: Sequence[int], other: Sequence[int]) -> bool:
-    return any(abs(first - second) >= _CONTRAST for first, second in zip(one, other, strict=True))
-
-
-class PrintedPart:
-    """A page as it is printed, as far as some boxes reach."""
-
-    def __init__(self, page: Any, boxes: Sequence[Box]) -> None:
-        width, height = page.get_size()
-        around = _around([point for x0, y0, x1, y1 in boxes for point in ((x0, y0), (x1, y1))])
-        self._left, self._top = max(math.floor(around[0]) - 2, 0), max(math.floor(around[1]) - 2, 0)
-        right, bottom = max(width - around[2] - 2, 0), max(height - around[3] - 2, 0)
-        crop = (self._left, math.floor(bottom), math.floor(right), self._top)
-        self._image: Any = page.render(scale=_SCALE, crop=crop).to_pil().convert("RGB")
-
-    def shows(self, box: Box, ink: tuple[int, ...] | None) -> bool:
-        """Tell whether words within a box can be seen: in an ink that is not the colour around them; else anything."""
-        left, top, right, bottom = self._pixels(box)
-        if right <= left or bottom <= top:
-            return False
-        if ink is None:
-            part = self._image.crop((left, top, right, bottom))
-            return any(high - low >= _CONTRAST for low, high in part.getextrema())
-        return _differs(ink, self._around(left, top, right, bottom))
-
-    def shows_line(self, box: Box, height: float) -> bool:
-        """Tell whether a line can be seen through the words within a box, at a height: ink, or its own, all along."""
-        left, top, right, bottom = self._pixels(box)
-        at = math.floor((height - self._top) * _SCALE)
-        first, end = max(at - 1, 0), min(at + 2, self._image.height)
-        if right <= left or end <= first:
-            return False
-        ground = self._around(left, top, right, bottom)
-        pixels = self._image.load()
-        inked = sum(any(_differs(pixels[x, y], ground) for y in range(first, end)) for x in range(left, right))
-        return inked >= _DRAWN * (right - left)
-
-    def _pixels(self, box: Box) -> tuple[int, int, int, int]:
-        x0, x1 = ((value - self._left) * _SCALE for value in box[::2])
-        y0, y1 = ((value - self._top) * _SCALE for value in box[1::2])
-        left, top = max(math.floor(x0), 0), max(math.floor(y0), 0)
-        return left, top, min(math.ceil(x1), self._image.width), min(math.ceil(y1), self._image.height)
-
-    def _around(self, left: int, top: int, right: int, bottom: int) -> tuple[int, int, int]:
-        """Return the colour that there is most of in a frame around some words."""
-        left, top = max(left - 2, 0), max(top - 2, 0)
-        right, bottom = min(right + 2, self._image.width), min(bottom + 2, self._image.height)
-        strips = (
-            (left, top, right, top + 1),
-            (left, bottom - 1, right, bottom),
-            (left, top, left + 1, bottom),
-            (right - 1, top, right, bottom),
-        )
-        colours: Counter[tuple[int, int, int]] = Counter()
-        for strip in strips:
-            part = self._image.crop(strip)
-            colours.update({colour: count for count, colour in part.getcolors(part.width * part.height)})
-        return colours.most_common(1)[0][0]
-
-
 def _on_paper(page: Any, box: Box) -> Box:
     """Turn a box of the page's own space into points from the top left of the page as it is shown."""
     size = page.get_size()
     corners = [from_page(page, size, x, y) for x in box[::2] for y in box[1::2]]
-    return _around(corners)
+    return box_around(corners)
 
 
 def _words(one: Any, text: Any) -> str:

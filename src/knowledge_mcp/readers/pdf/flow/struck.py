@@ -16,8 +16,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of, size_of_letter
-from knowledge_mcp.readers.pdf.geometry import from_page, raw
-from knowledge_mcp.readers.pdf.hidden import PrintedPart
+from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw
 from knowledge_mcp.readers.pdf.lines import is_rotated
 
 if TYPE_CHECKING:
