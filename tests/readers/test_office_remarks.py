@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from knowledge_mcp.readers.shared.hidden import Passages
+from knowledge_mcp.readers.shared.hidden import MarkedWords
 from tests.readers.office_files import odt, workbook
 from tests.readers.test_office import read
 
@@ -50,12 +50,12 @@ def test_comments_on_cells_are_told_with_their_cells() -> None:
 
 
 def test_passages_that_nobody_ends_cost_no_more_than_others() -> None:
-    passages = Passages()
+    marked = MarkedWords()
     for number in range(20_000):
-        passages.open(str(number))
+        marked.open(str(number))
     begun = time.monotonic()
     for _ in range(20_000):
-        passages.add("A word ")
-    assert passages.close("7").startswith("A word A word ")
-    assert passages.close("7") == ""
+        marked.add("A word ")
+    assert marked.close("7").startswith("A word A word ")
+    assert marked.close("7") == ""
     assert time.monotonic() - begun < 10, "each word was given to each of the passages"

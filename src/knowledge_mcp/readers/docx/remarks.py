@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.docx.package import Element, attribute, parse
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, Passages, noted, remark, unaccepted_changes
+from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, MarkedWords, noted, remark, unaccepted_changes
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Remarks:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._changes: list[str] = []
-        self._passages = Passages()
+        self._marked = MarkedWords()
         self._commented: dict[str, str] = {}
         self._clauses: dict[str, str] = {}
 
@@ -37,13 +37,13 @@ class Remarks:
             if name in _KINDS:
                 self._change(part, _KINDS[name], clause)
             elif name == "t":
-                self._passages.add(part.text)
+                self._marked.add(part.text)
             else:
                 number = attribute(part, "id") or ""
                 if name == _BEGIN:
-                    self._passages.open(number)
+                    self._marked.open(number)
                 elif name == _END:
-                    self._commented[number] = self._passages.close(number)
+                    self._commented[number] = self._marked.close(number)
                 else:
                     self._clauses[number] = clause
 

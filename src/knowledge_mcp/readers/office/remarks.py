@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of, without_namespace
-from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, Passages, noted, remark, unaccepted_changes
+from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, MarkedWords, noted, remark, unaccepted_changes
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.support.wording import how_many
 
@@ -50,22 +50,22 @@ def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
 
 def _words_within(body: Element) -> dict[str, str]:
     """Collect the words between two marks of one name, by that name."""
-    passages = Passages()
+    marked = MarkedWords()
     found: dict[str, str] = {}
     walk = etree.iterwalk(body, events=("start", "end"))
     for event, each in walk:
         name = local_name(each)
         if event == "end":
             if name in _BEGINS and (own := each.get(_BEGINS[name])):
-                passages.open(own)
+                marked.open(own)
             elif name in _ENDS and (own := each.get(_ENDS[name])):
-                found[own] = passages.close(own) or found.get(own, "")
-            passages.add(each.tail)
+                found[own] = marked.close(own) or found.get(own, "")
+            marked.add(each.tail)
         elif name in {"tracked-changes", "annotation"}:
             walk.skip_subtree()
         else:
-            passages.add(" " if name in {"s", "tab", "p"} else each.text)
-            passages.add(each.text if name == "p" else None)
+            marked.add(" " if name in {"s", "tab", "p"} else each.text)
+            marked.add(each.text if name == "p" else None)
     return found
 
 

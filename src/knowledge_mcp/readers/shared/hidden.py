@@ -110,10 +110,10 @@ def unaccepted_changes(insertions: int = 0, deletions: int = 0, moves: int = 0) 
     return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."
 
 
-class Passages:
+class MarkedWords:
     """Gather the words between marks that are named: what a comment is about, or what came.
 
-    The first pieces of each are kept, which find it, so that any number of open passages costs no more.
+    The first pieces of each are kept, which find it, so that any number of open marks costs no more.
     """
 
     def __init__(self) -> None:
@@ -121,11 +121,11 @@ class Passages:
         self._filling: dict[str, list[str]] = {}
 
     def open(self, name: str) -> None:
-        """Begin a passage."""
+        """Begin to gather."""
         self._open[name] = self._filling[name] = []
 
     def add(self, words: str | None) -> None:
-        """Add words to all passages that are open."""
+        """Add words to all that is open."""
         if not words:
             return
         full: list[str] = []
@@ -136,7 +136,7 @@ class Passages:
             del self._filling[name]
 
     def close(self, name: str) -> str:
-        """End a passage; returns its words, empty where none of that name is open."""
+        """End it; returns its words, none where nothing of that name is open."""
         self._filling.pop(name, None)
         return "".join(self._open.pop(name, ()))
 
