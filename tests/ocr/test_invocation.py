@@ -259,21 +259,3 @@ def test_letters_that_leaders_were_taken_for_are_no_words() -> None:
 def test_a_letter_that_stands_alone_is_read_once(text: str, width: int, height: int, is_read_as: str) -> None:
     rows = [row("UNIT", 100, 100, 110, 32), row(text, 400, 200, width, height, line=2)]
     assert words_of("\n".join(rows))[1].text == is_read_as
-
-
-def test_print_that_was_left_unread_is_read_by_itself(tmp_path: Path) -> None:
-    """The first run has one of two lines; the second is given a picture in which that line is white."""
-    sheet = drawn(("The valve shall not be opened", "while the pump runs in reverse"), width=900)
-    runs = tmp_path / "runs"
-    first, second = (
-        f'printf "{HEADER}5\\t1\\t1\\t1\\t1\\t1\\t90\\t{top}\\t{width}\\t45\\t96\\t{text}\\n"'
-        for text, top, width in (("The", 95, 640), ("while", 158, 130))
-    )
-    is_first = f"[ $(wc -l < {runs}) = 1 ]"
-    script = f'read path; cp "$path" {tmp_path}/seen.png; echo run >> {runs}; {is_first} && {first} || {second}'
-    page = engine_of(tmp_path, script).read(png(sheet))
-    assert [word.text for word in page.words] == ["The", "while"]
-    assert len(runs.read_text().split()) == 2
-    seen = Image.open(tmp_path / "seen.png")
-    assert min(seen.crop((90, 95, 730, 140)).tobytes()) == 255
-    assert min(seen.crop((90, 155, 730, 200)).tobytes()) < 100

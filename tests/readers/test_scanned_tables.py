@@ -220,6 +220,23 @@ def test_a_ruled_table_of_a_scan_is_read_cell_by_cell(real: TesseractEngine, sha
     assert kinds(document) == [BlockKind.PARAGRAPH, BlockKind.TABLE, BlockKind.PARAGRAPH]
 
 
+def test_a_digit_that_stands_alone_in_a_cell_is_read_or_told(real: TesseractEngine) -> None:
+    sheet = Image.new("L", (1500, 900), 255)
+    pen, face = ImageDraw.Draw(sheet), ImageFont.load_default(42)
+    pen.text((150, 60), "The number of anchors shall be as given below.", font=face, fill=0)
+    rows = (("Wall A", "3", "8", "5"), ("Wall B", "7", "2", "9"), ("Wall C", "4", "6", "1"), ("Wall D", "2", "5", "8"))
+    for row, texts in enumerate(rows):
+        for column, text in enumerate(texts):
+            pen.text((170 + 300 * column + (100 if column else 0), 215 + 75 * row), text, font=face, fill=0)
+    for y in range(200, 200 + 75 * len(rows) + 1, 75):
+        pen.line((150, y, 1350, y), fill=0, width=3)
+    for x in range(150, 1351, 300):
+        pen.line((x, 200, x, 200 + 75 * len(rows)), fill=0, width=3)
+    document = PdfReader(sandbox=InProcessSandbox(), ocr=real).read(item_of(scan(sheet)))
+    (table,) = tables(document)
+    assert [line for line in table.split("\n") if "---" not in line] == ["| " + " | ".join(row) + " |" for row in rows]
+
+
 @pytest.mark.slow
 def test_light_print_on_a_dark_band_is_read(real: TesseractEngine) -> None:
     sheet = drawn(LETTER)

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.ocr.remains import pieces_of, sheet_of
 from knowledge_mcp.ocr.rules import Box, flattened, ink_of, mark_runs, print_of, rules_of
 
 if TYPE_CHECKING:
@@ -119,29 +120,51 @@ def _squares(ink: Any, size: int) -> Any:
     return runs[:, :-2] | runs[:, 1:-1] | runs[:, 2:]
 
 
-def flatten(path: str, *, rules: Sequence[Box], read: Sequence[Box]) -> Iterator[bytes]:
-    """Yield the image as PNG with dark print on white paper everywhere, without rules and words that were read.
+def gather(
+    path: str, *, rules: Sequence[Box], read: Sequence[Box], between: Box, height: int
+) -> Iterator[list[tuple[Any, ...]] | bytes]:
+    """Yield the pieces of print that were left (see `remains.Piece`), and, if there are any, them as a sheet in PNG.
+
+    Args:
+        rules: their ends.
+        read: boxes of words that were read.
+        between: the word that is set between two pieces.
+        height: of the page's words.
+    """
+    from PIL import ImageDraw
+
+    with _open(path) as image:
+        flat = flattened(image, rules)
+        dpi = image.info.get("dpi", (300, 300))
+    left, top, right, bottom = between
+    word = flat.crop((left, top, right, bottom))
+    paint = ImageDraw.Draw(flat)
+    for box in read:
+        paint.rectangle(tuple(box), fill=255)
+    pieces = pieces_of(flat, rules, height, word.width)
+    yield [(piece.box, piece.left, piece.line) for piece in pieces]
+    if pieces:
+        yield _printed(sheet_of(flat, word, pieces, height), dpi)
+
+
+def flatten(path: str, *, rules: Sequence[Box]) -> Iterator[bytes]:
+    """Yield the image as PNG with dark print on white paper everywhere, without rules.
 
     Shaded areas are lightened, dark areas with light print inverted: the program takes either for pictures, and rules
     that touch letters for letters.
     """
     with _open(path) as image:
         dpi = image.info.get("dpi", (300, 300))
-        flat = flattened(image, rules, read)
-    printed = io.BytesIO()
-    flat.save(printed, "PNG", compress_level=1, dpi=dpi)
-    yield printed.getvalue()
+        flat = flattened(image, rules)
+    yield _printed(flat, dpi)
 
 
 def clean(path: str) -> Iterator[bytes]:
     """Yield the image as PNG, each pixel as dark as the middle one of the nine around it: specks and grain go."""
     from PIL import ImageFilter
 
-    printed = io.BytesIO()
     with _open(path) as image:
-        dpi = image.info.get("dpi", (300, 300))
-        image.filter(ImageFilter.MedianFilter(3)).save(printed, "PNG", compress_level=1, dpi=dpi)
-    yield printed.getvalue()
+        yield _printed(image.filter(ImageFilter.MedianFilter(3)), image.info.get("dpi", (300, 300)))
 
 
 def turn(path: str, *, degrees: float) -> Iterator[bytes]:
@@ -155,9 +178,13 @@ def turn(path: str, *, degrees: float) -> Iterator[bytes]:
             result = _turn_quarters(image, int(quarter) % 4)
         else:
             result = image.rotate(-degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=_WHITE)
+    yield _printed(result, dpi)
+
+
+def _printed(image: Image, dpi: tuple[float, float]) -> bytes:
     printed = io.BytesIO()
-    result.save(printed, "PNG", compress_level=1, dpi=dpi)
-    yield printed.getvalue()
+    image.save(printed, "PNG", compress_level=1, dpi=dpi)
+    return printed.getvalue()
 
 
 def _turn_quarters(image: Image, turns: int) -> Image:

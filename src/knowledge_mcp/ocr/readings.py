@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
 from knowledge_mcp.model.extraction import DOUBTFUL, OcrWord
 from knowledge_mcp.ocr.invocation import in_sure_lines
+from knowledge_mcp.ocr.remains import Piece
 from knowledge_mcp.ocr.rules import Box
 
-__all__ = ["with_edges", "with_missing"]
+__all__ = ["count_lost", "with_edges", "with_missing"]
 
-_SURE_LINE = 80.0
-"""Confidence of words in lines that another reading adds: letters that it finds in a picture have less."""
+_SURE = 80.0
+"""Confidence of words in cells that need no second reading, and of those in lines that one adds: letters that are found
+in a picture have less."""
+_SURE_SIGN = 85.0
+"""Confidence of words with digits, and of one or two signs in a cell, that another reading adds: a wrong letter shows,
+a wrong digit does not."""
+_HAS_DIGIT = re.compile(r"\d").search
+_SIDES = 3
+"""Upright rules, and level ones, from which on there are cells side by side and one below the other."""
 _EDGE, _DOUBTED = 0.25, 0.5
 """Shares of the height of words by which the box of one may end within its letters, and by which that of a doubtful one
 may lie off them."""
@@ -22,23 +31,27 @@ _NEAR = 2.5
 """Times its height by which a word that was missed stands off the words of its line at most."""
 
 
-def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
+def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Sequence[Box] = ()) -> tuple[OcrWord, ...]:
     """Add what another reading of the page has, and is sure of, where this one has no word or a doubtful one.
 
     A word joins the line beside it. Lines that stand beside none go before the first line of their column that is below
     them, else behind the last one above. Where nothing stands in their column, they are a paragraph of their own before
-    the first one that begins below them.
+    the first one that begins below them. Digits and letters alone are words only between `rules`: in cells.
     """
-    sure = [word for word in others if word.confidence >= DOUBTFUL]
-    found = [
-        word for word in words if word.confidence >= DOUBTFUL or not any(_meet(word, each, _DOUBTED) for each in sure)
-    ]
+    cells = _around_rules(rules)
+    sure = [word for word in others if word.confidence >= (_SURE_SIGN if _HAS_DIGIT(word.text) else DOUBTFUL)]
+    found = [word for word in words if _is_sure(word, cells) or not any(_is_better(each, word) for each in sure)]
     missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in found)]
-    alone = [word for word in missing if not _joined(found, word) and word.confidence >= _SURE_LINE]
+    alone = [word for word in missing if not _joined(found, word, cells) and word.confidence >= _SURE]
     lines = _lines_of(found)
     boxes = [_around(line) for line in lines]
     number = max((word.line for word in words), default=-1) + 1
-    for added in _lines_of(in_sure_lines(alone)):
+    longer = {id(word) for word in in_sure_lines(alone)}
+    within = _around_rules(rules)
+    kept = [
+        word for word in alone if id(word) in longer or (word.confidence >= _SURE_SIGN and _is_in(word.box, within))
+    ]
+    for added in _lines_of(kept):
         box = _around(added)
         place, near = _place_of(box, lines, boxes)
         own = lines[near][0] if lines else added[0]
@@ -48,21 +61,61 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord]) -> tuple[O
     return tuple(itertools.chain.from_iterable(lines))
 
 
-def with_edges(words: Sequence[OcrWord]) -> list[Box]:
-    """Return boxes that hold all print of the words that are sure."""
+def _around_rules(rules: Sequence[Box]) -> Box:
+    """Return the box around the upright rules and those that cross them; an empty one where there are no cells."""
+    upright = [rule for rule in rules if abs(rule[3] - rule[1]) > abs(rule[2] - rule[0])]
+    if len(upright) < _SIDES or len(rules) - len(upright) < _SIDES:
+        return 0, 0, 0, 0
+    tops, bottoms = [min(rule[1], rule[3]) for rule in upright], [max(rule[1], rule[3]) for rule in upright]
+    return min(rule[0] for rule in upright), min(tops), max(rule[2] for rule in upright), max(bottoms)
+
+
+def _is_in(one: Box, box: Box) -> bool:
+    return box[0] <= one[0] and box[1] <= one[1] and one[2] <= box[2] and one[3] <= box[3]
+
+
+def _share(one: Box, other: Box) -> bool:
+    return min(one[2], other[2]) > max(one[0], other[0]) and min(one[3], other[3]) > max(one[1], other[1])
+
+
+def count_lost(pieces: Sequence[Piece], words: Sequence[OcrWord], rules: Sequence[Box]) -> int:
+    """Count the pieces of print in cells that are no words: a digit that was not read would be an empty cell."""
+    within = _around_rules(rules)
+    inside = [piece.box for piece in pieces if _is_in(piece.box, within)]
+    return sum(not any(_share(box, word.box) for word in words) for box in inside)
+
+
+def with_edges(words: Sequence[OcrWord], rules: Sequence[Box] = ()) -> list[Box]:
+    """Return boxes that hold all print of the words that are sure; `rules` are those of the page."""
+    cells = _around_rules(rules)
     edge = round(statistics.median([word.box[3] - word.box[1] for word in words]) * _EDGE) if words else 0
-    boxes = [word.box for word in words if word.confidence >= DOUBTFUL]
+    boxes = [word.box for word in words if _is_sure(word, cells)]
     return [(left - edge, top - edge, right + edge, bottom + edge) for left, top, right, bottom in boxes]
 
 
-def _joined(found: list[OcrWord], word: OcrWord) -> bool:
-    """Put a word into the line beside it; tells whether there is one."""
+def _is_better(one: OcrWord, other: OcrWord) -> bool:
+    return one.confidence > other.confidence and _meet(one, other, _DOUBTED)
+
+
+def _is_sure(word: OcrWord, cells: Box) -> bool:
+    """Tell whether a word needs no second reading: in cells, without a sentence around it, it has to be surer.
+
+    Doubtful digits of running text stay, for they are told as doubtful, and parts of a number are none.
+    """
+    if _is_in(word.box, cells):
+        return word.confidence >= _SURE
+    return word.confidence >= DOUBTFUL or _HAS_DIGIT(word.text) is not None
+
+
+def _joined(found: list[OcrWord], word: OcrWord, cells: Box) -> bool:
+    """Put a word into the line beside it; tells whether there is one. One sign before a line is a bullet, no word."""
     beside = min((each for each in found if _is_beside(each, word)), key=lambda each: _gap(each, word), default=None)
     if beside is None:
         return False
     own = [at for at, each in enumerate(found) if each.line == beside.line]
     place = next((at for at in own if found[at].box[0] > word.box[0]), own[-1] + 1)
-    found.insert(place, replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph))
+    if len(word.text) > 1 or place > own[0] or _is_in(word.box, cells):
+        found.insert(place, replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph))
     return True
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "mark_runs",
     "print_of",
     "rules_of",
+    "touching",
 ]
 
 Box = tuple[int, int, int, int]
@@ -95,8 +96,8 @@ def _paper(image: Image, pixels: int) -> Image:
     return image.reduce(pixels).filter(ImageFilter.MaxFilter(3)).resize(image.size, Pillow.Resampling.BILINEAR)
 
 
-def flattened(image: Image, rules: Sequence[Sequence[int]], read: Sequence[Sequence[int]] = ()) -> Image:
-    """Return a page with dark print on white paper everywhere, without some rules and boxes of words."""
+def flattened(image: Image, rules: Sequence[Sequence[int]]) -> Image:
+    """Return a page with dark print on white paper everywhere, without some rules."""
     from PIL import Image as Pillow
     from PIL import ImageChops, ImageDraw, ImageFilter
 
@@ -109,8 +110,6 @@ def flattened(image: Image, rules: Sequence[Sequence[int]], read: Sequence[Seque
     paint = ImageDraw.Draw(flat)
     for left, top, right, bottom in rules:
         paint.line((left, top, right, bottom), fill=255, width=_WIDE)
-    for box in read:
-        paint.rectangle(tuple(box), fill=255)
     return flat
 
 
@@ -135,7 +134,7 @@ def _rules(ink: Any, length: int) -> list[Box]:
     found: list[Box] = []
     if len(starts) > _MOST_RUNS:
         return found
-    for group in _touching(list(zip(lined[rows].tolist(), starts.tolist(), ends.tolist(), strict=True))):
+    for group in touching(list(zip(lined[rows].tolist(), starts.tolist(), ends.tolist(), strict=True))):
         first, last = min(start for _, start, _ in group), max(end for _, _, end in group)
         if sum(end - start for _, start, end in group) > _THICK * (last - first):
             continue
@@ -185,7 +184,7 @@ _Run = tuple[int, int, int]
 """A row, and from where to where ink runs in it."""
 
 
-def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
+def touching(runs: Sequence[_Run]) -> list[list[_Run]]:
     """Group runs that touch others in the next row."""
     home = list(range(len(runs)))
 

@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import re
+import statistics
 import struct
 import tempfile
 import threading
@@ -33,7 +34,8 @@ from knowledge_mcp.ocr.invocation import (
     weight_of,
     words_of,
 )
-from knowledge_mcp.ocr.readings import with_edges, with_missing
+from knowledge_mcp.ocr.readings import count_lost, with_edges, with_missing
+from knowledge_mcp.ocr.remains import Piece, words_of_pieces
 from knowledge_mcp.ocr.rules import (
     Box,
     Straightening,
@@ -66,11 +68,15 @@ _LEAST_UNREAD = 0.001
 """Share of a page's print in no word from which on it is looked for once more: on a full page a fifth of a word."""
 _BAND = 0.75
 """Share of a word's box that its ink is high at most where the box is that of the ground on which it is printed."""
+_BETWEEN = range(3, 7)
+"""Letters of the word that is set between pieces of print: enough to be a word, and no wider than needed."""
+_LOW = frozenset("gjpqyQJ")
+"""Letters that reach below the line: a 9 whose foot stands beside theirs is taken for a g."""
 _OVER_RULES = 2
 """Words that lie over upright rules from which on it is."""
 _REMEMBERED = 16
 """Pages whose reading is kept: a document is judged by a sample of its pages, which are then read with the others."""
-_PAGE, _SCATTERED = "3", "11"
+_PAGE, _BLOCK, _SCATTERED = "3", "6", "11"
 _LIMITS = Limits(memory=768 * 1024 * 1024, seconds=60.0, silence=60.0)
 
 
@@ -228,12 +234,16 @@ class TesseractEngine:
 
     def picture(self, function: str, png: bytes, **arguments: Any) -> Any:
         """Run a job of `ocr.pictures` over an image in a child process and return its one value."""
+        (value,) = self.job(function, png, **arguments)
+        return value
+
+    def job(self, function: str, png: bytes, **arguments: Any) -> list[Any]:
+        """Run a job of `ocr.pictures` over an image in a child process and return its values."""
         files = {"path": InputFile(io.BytesIO(png), ".png")}
         try:
-            (value,) = self._sandbox.run(f"{_JOBS}:{function}", arguments, files=files, limits=_LIMITS)
+            return list(self._sandbox.run(f"{_JOBS}:{function}", arguments, files=files, limits=_LIMITS))
         except (Refusal, SandboxFailure) as failure:
             raise InternalError("The page image could not be looked at.", details=reason_of(failure)) from failure
-        return value
 
     def _run(
         self, options: list[str], png: bytes, deadline: float, accepted: tuple[int, ...] = (0,)
@@ -289,14 +299,34 @@ class _Attempts:
             again = self._attempt(self._flat(best, rules))
             more, less = (again, best) if again.weight > best.weight else (best, again)
             best, seen = self._with_words(best, with_missing(more.words, less.words), seen)
-        if best.words and seen["unread"] >= _LEAST_UNREAD:
-            rest = self._attempt(self._flat(best, rules, with_edges(best.words)), _SCATTERED)
-            best, seen = self._with_words(best, with_missing(best.words, rest.words), seen)
+        if best.words and (rules or seen["unread"] >= _LEAST_UNREAD):
+            left, pieces = self._remains(best, rules)
+            best, seen = self._with_words(best, with_missing(best.words, left, rules), seen)
+            lost = count_lost(pieces, best.words, rules)
+            seen["unread"] = max(seen["unread"], lost / (len(best.words) + lost))
         return best, best.confidence, seen
 
-    def _flat(self, reading: _Reading, rules: Sequence[Box], read: Sequence[Box] = ()) -> _Reading:
-        flat: bytes = self._engine.picture("flatten", reading.png, rules=rules, read=read)
+    def _flat(self, reading: _Reading, rules: Sequence[Box]) -> _Reading:
+        flat: bytes = self._engine.picture("flatten", reading.png, rules=rules)
         return replace(reading, png=flat, words=())
+
+    def _remains(self, reading: _Reading, rules: Sequence[Box]) -> tuple[tuple[OcrWord, ...], list[Piece]]:
+        """Read what is left of a page beside the words of a reading, with the surest of its short words between.
+
+        Returns:
+            The words, and all pieces of print that there are.
+        """
+        plain = (word for word in reading.words if word.text.isalpha() and not _LOW & set(word.text))
+        short = [word for word in plain if len(word.text) in _BETWEEN]
+        if not short:
+            return (), []
+        between = max(short, key=lambda word: word.confidence).box
+        height = max(round(statistics.median([word.box[3] - word.box[1] for word in reading.words])), 1)
+        read = with_edges(reading.words, rules)
+        told, *sheet = self._engine.job("gather", reading.png, rules=rules, read=read, between=between, height=height)
+        pieces = [Piece(tuple(box), left, line) for box, left, line in told]
+        words = self._attempt(replace(reading, png=sheet[0]), _BLOCK).words if sheet else ()
+        return words_of_pieces(words, pieces, height), pieces
 
     def _with_words(
         self, reading: _Reading, words: tuple[OcrWord, ...], seen: dict[str, Any]

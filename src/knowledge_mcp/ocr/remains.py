@@ -1,0 +1,162 @@
+"""What is left of a page's print once its words and rules are painted over, set anew as lines of text.
+
+The program finds text by its lines: a digit that stands alone in a cell is no line, and is passed over without a word.
+Set in a line, with a word of the page between each two pieces, it is read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.model.extraction import OcrWord
+from knowledge_mcp.ocr.rules import Box, touching
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Piece", "pieces_of", "sheet_of", "words_of_pieces"]
+
+_REDUCED = 3
+"""Times by which a page is made smaller before pieces are looked for: digits of 8 points keep 7 pixels."""
+_DARK = 150
+"""Steps of 255 below which a flat page, which is white, has ink."""
+_APART = 0.2
+"""Half of the gap, as a share of the height of words, up to which letters are of one piece: blanks are wider."""
+_HEIGHTS, _WIDEST = (0.4, 2.2), 40.0
+"""Heights of the page's words between which a piece is high, and up to which it is wide: no specks, no pictures."""
+_SHARES = 0.08, 0.8
+"""Shares of its box between which a piece is ink."""
+_CLEAR = 5
+"""Pixels by which a piece is off a rule at least: what is left of one looks like "1"."""
+_MOST = 600
+"""Pieces of a page from which on it is a drawing or grain."""
+_ACROSS = 2200
+"""Pixels of a line of the sheet."""
+_GAP, _STEP = 0.6, 2.6
+"""Heights of the page's words that part two of a line, as a wide blank, and from line to line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Print on the page, in pixels, and where the sheet has it."""
+
+    box: Box
+    left: int
+    line: int
+
+
+def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> list[Piece]:
+    """Find print as high as words on a flat page, from the top, and give each piece its place on a sheet.
+
+    Args:
+        flat: the page, dark on white, without rules and words.
+        rules: where rules were: what touches one is a part of it.
+        height: of the page's words, in pixels.
+        between: width of the word between two pieces.
+    """
+    np: Any = importlib.import_module("numpy")
+    from PIL import ImageFilter
+
+    small = flat.reduce(_REDUCED)
+    near = max(round(_APART * height / _REDUCED), 1)
+    joined = np.asarray(small.filter(ImageFilter.MinFilter(2 * near + 1))) < _DARK
+    edges = np.diff(np.pad(joined, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    rows, starts = np.nonzero(edges == 1)
+    ends = np.nonzero(edges == -1)[1]
+    if len(starts) > _MOST * height:
+        return []
+    ink = np.asarray(small) < _DARK
+    found: list[Box] = []
+    for group in touching(list(zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True))):
+        left, right = min(start for _, start, _ in group) + near, max(end for *_, end in group) - near
+        top, bottom = group[0][0] + near, group[-1][0] + 1 - near
+        share = float(ink[top:bottom, left:right].mean()) if bottom > top and right > left else 0.0
+        box = (_REDUCED * left, _REDUCED * top, _REDUCED * right, _REDUCED * bottom)
+        if (
+            _SHARES[0] < share < _SHARES[1]
+            and _is_print(box, height)
+            and not any(_touches(box, rule) for rule in rules)
+        ):
+            found.append(box)
+    return _set(found, height, between) if len(found) <= _MOST else []
+
+
+def _is_print(box: Box, height: int) -> bool:
+    high, wide = box[3] - box[1], box[2] - box[0]
+    return _HEIGHTS[0] * height < high < _HEIGHTS[1] * height and wide < _WIDEST * height
+
+
+def _touches(box: Box, rule: Box) -> bool:
+    left, right = sorted((rule[0], rule[2]))
+    top, bottom = sorted((rule[1], rule[3]))
+    return box[0] < right + _CLEAR and box[2] > left - _CLEAR and box[1] < bottom + _CLEAR and box[3] > top - _CLEAR
+
+
+def _set(boxes: Sequence[Box], height: int, between: int) -> list[Piece]:
+    """Set boxes in lines, with room for a word before each."""
+    pieces: list[Piece] = []
+    gap = round(_GAP * height)
+    x, line = height, 0
+    for box in sorted(boxes, key=lambda box: (round((box[1] + box[3]) / 2 / height), box[0])):
+        wide = box[2] - box[0]
+        if x + between + wide > _ACROSS and x > height:
+            x, line = height, line + 1
+        x += between + gap
+        pieces.append(Piece(box, x, line))
+        x += wide + gap
+    return pieces
+
+
+def sheet_of(flat: Image, word: Image, pieces: Sequence[Piece], height: int) -> Image:
+    """Set pieces of a flat page in lines on a white sheet, each with its foot on the line and a word before it."""
+    from PIL import Image as Pillow
+
+    gap = round(_GAP * height)
+    width = max(piece.left + piece.box[2] - piece.box[0] for piece in pieces) + gap + word.width + height
+    sheet = Pillow.new("L", (width, round((pieces[-1].line + 2) * _STEP * height)), 255)
+    for piece, after in itertools.zip_longest(pieces, pieces[1:]):
+        left, top, right, bottom = piece.box
+        foot = _foot(piece, height)
+        sheet.paste(flat.crop((left - 2, top - 2, right + 2, bottom + 2)), (piece.left - 2, foot - (bottom - top) - 2))
+        sheet.paste(word, (piece.left - gap - word.width, foot - word.height))
+        if after is None or after.line != piece.line:
+            sheet.paste(word, (piece.left + right - left + gap, foot - word.height))
+    return sheet
+
+
+def _foot(piece: Piece, height: int) -> int:
+    return round((piece.line + 1) * _STEP * height)
+
+
+def words_of_pieces(words: Sequence[OcrWord], pieces: Sequence[Piece], height: int) -> tuple[OcrWord, ...]:
+    """Return what was read on the sheet as words of the page; pieces of which nothing was read are none."""
+    found: list[OcrWord] = []
+    room = _GAP * height / 2
+    for number, piece in enumerate(pieces):
+        wide, foot = piece.box[2] - piece.box[0], _foot(piece, height)
+        own = [
+            word
+            for word in words
+            if piece.left - room < (word.box[0] + word.box[2]) / 2 < piece.left + wide + room
+            and abs(foot - height / 2 - (word.box[1] + word.box[3]) / 2) < height
+        ]
+        _, top, _, bottom = piece.box
+        for word in sorted(own, key=lambda word: word.box[0]):
+            left, right = (piece.box[0] + edge - piece.left for edge in word.box[::2])
+            if any(map(str.isalnum, word.text)):
+                found.append(OcrWord(word.text, word.confidence, (left, top, right, bottom), number))
+    return tuple(_in_lines(found, height))
+
+
+def _in_lines(words: Sequence[OcrWord], height: int) -> list[OcrWord]:
+    """Give words that stand close side by side the number of one line."""
+    numbered: list[OcrWord] = list(words[:1])
+    for before, word in itertools.pairwise(words):
+        level = abs(before.box[3] + before.box[1] - word.box[3] - word.box[1]) < height
+        near = level and 0 <= word.box[0] - before.box[2] < _STEP * height
+        numbered.append(replace(word, line=numbered[-1].line if near else word.line))
+    return numbered
