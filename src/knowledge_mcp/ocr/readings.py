@@ -47,10 +47,7 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Seq
     boxes = [_around(line) for line in lines]
     number = max((word.line for word in words), default=-1) + 1
     longer = {id(word) for word in in_sure_lines(alone)}
-    within = _around_rules(rules)
-    kept = [
-        word for word in alone if id(word) in longer or (word.confidence >= _SURE_SIGN and _is_in(word.box, within))
-    ]
+    kept = [word for word in alone if id(word) in longer or (word.confidence >= _SURE_SIGN and _is_in(word.box, cells))]
     for added in _lines_of(kept):
         box = _around(added)
         place, near = _place_of(box, lines, boxes)
@@ -80,8 +77,8 @@ def _share(one: Box, other: Box) -> bool:
 
 def count_lost(pieces: Sequence[Piece], words: Sequence[OcrWord], rules: Sequence[Box]) -> int:
     """Count the pieces of print in cells that are no words: a digit that was not read would be an empty cell."""
-    within = _around_rules(rules)
-    inside = [piece.box for piece in pieces if _is_in(piece.box, within)]
+    cells = _around_rules(rules)
+    inside = [piece.box for piece in pieces if _is_in(piece.box, cells)]
     return sum(not any(_share(box, word.box) for word in words) for box in inside)
 
 
