@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from knowledge_mcp.model.extraction import OcrWord
 from knowledge_mcp.ocr.readings import count_lost, with_edges, with_missing
-from knowledge_mcp.ocr.remains import Piece, pieces_of, sheet_of, words_of_pieces
+from knowledge_mcp.ocr.remains import LeftPiece, pieces_of, sheet_of, words_of_pieces
 from knowledge_mcp.ocr.rules import Box
 
 HEIGHT, BETWEEN = 31, 90
@@ -96,7 +96,11 @@ def test_a_sign_alone_is_a_word_in_a_cell_only(rules: list[Box], kept: list[str]
 
 
 def test_what_is_in_cells_and_was_not_read_is_counted() -> None:
-    pieces = [Piece((900, 210, 920, 240), 0, 0), Piece((400, 510, 420, 540), 0, 0), Piece((40, 20, 60, 50), 0, 0)]
+    pieces = [
+        LeftPiece((900, 210, 920, 240), 0, 0),
+        LeftPiece((400, 510, 420, 540), 0, 0),
+        LeftPiece((40, 20, 60, 50), 0, 0),
+    ]
     assert count_lost(pieces, [word("8", (900, 210, 920, 240))], CELLS) == 1
     assert count_lost(pieces, [], []) == 0
 

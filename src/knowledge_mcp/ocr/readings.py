@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from knowledge_mcp.model.extraction import DOUBTFUL, OcrWord
 from knowledge_mcp.ocr.invocation import in_sure_lines
-from knowledge_mcp.ocr.remains import Piece
+from knowledge_mcp.ocr.remains import LeftPiece
 from knowledge_mcp.ocr.rules import Box
 
 __all__ = ["count_lost", "with_edges", "with_missing"]
@@ -75,7 +75,7 @@ def _share(one: Box, other: Box) -> bool:
     return min(one[2], other[2]) > max(one[0], other[0]) and min(one[3], other[3]) > max(one[1], other[1])
 
 
-def count_lost(pieces: Sequence[Piece], words: Sequence[OcrWord], rules: Sequence[Box]) -> int:
+def count_lost(pieces: Sequence[LeftPiece], words: Sequence[OcrWord], rules: Sequence[Box]) -> int:
     """Count the pieces of print in cells that are no words: a digit that was not read would be an empty cell."""
     cells = _around_rules(rules)
     inside = [piece.box for piece in pieces if _is_in(piece.box, cells)]

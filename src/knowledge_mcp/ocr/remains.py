@@ -18,7 +18,7 @@ from knowledge_mcp.ocr.rules import Box, touching
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Piece", "pieces_of", "sheet_of", "words_of_pieces"]
+__all__ = ["LeftPiece", "pieces_of", "sheet_of", "words_of_pieces"]
 
 _REDUCED = 3
 """Times by which a page is made smaller before pieces are looked for: digits of 8 points keep 7 pixels."""
@@ -41,7 +41,7 @@ _GAP, _STEP = 0.6, 2.6
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LeftPiece:
     """Print on the page, in pixels, and where the sheet has it."""
 
     box: Box
@@ -49,7 +49,7 @@ class Piece:
     line: int
 
 
-def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> list[Piece]:
+def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> list[LeftPiece]:
     """Find print as high as words on a flat page, from the top, and give each piece its place on a sheet.
 
     Args:
@@ -96,9 +96,9 @@ def _touches(box: Box, rule: Box) -> bool:
     return box[0] < right + _CLEAR and box[2] > left - _CLEAR and box[1] < bottom + _CLEAR and box[3] > top - _CLEAR
 
 
-def _set(boxes: Sequence[Box], height: int, between: int) -> list[Piece]:
+def _set(boxes: Sequence[Box], height: int, between: int) -> list[LeftPiece]:
     """Set boxes in lines, with room for a word before each."""
-    pieces: list[Piece] = []
+    pieces: list[LeftPiece] = []
     gap = round(_GAP * height)
     x, line = height, 0
     for box in sorted(boxes, key=lambda box: (round((box[1] + box[3]) / 2 / height), box[0])):
@@ -106,12 +106,12 @@ def _set(boxes: Sequence[Box], height: int, between: int) -> list[Piece]:
         if x + between + wide > _ACROSS and x > height:
             x, line = height, line + 1
         x += between + gap
-        pieces.append(Piece(box, x, line))
+        pieces.append(LeftPiece(box, x, line))
         x += wide + gap
     return pieces
 
 
-def sheet_of(flat: Image, word: Image, pieces: Sequence[Piece], height: int) -> Image:
+def sheet_of(flat: Image, word: Image, pieces: Sequence[LeftPiece], height: int) -> Image:
     """Set pieces of a flat page in lines on a white sheet, each with its foot on the line and a word before it."""
     from PIL import Image as Pillow
 
@@ -128,11 +128,11 @@ def sheet_of(flat: Image, word: Image, pieces: Sequence[Piece], height: int) -> 
     return sheet
 
 
-def _foot(piece: Piece, height: int) -> int:
+def _foot(piece: LeftPiece, height: int) -> int:
     return round((piece.line + 1) * _STEP * height)
 
 
-def words_of_pieces(words: Sequence[OcrWord], pieces: Sequence[Piece], height: int) -> tuple[OcrWord, ...]:
+def words_of_pieces(words: Sequence[OcrWord], pieces: Sequence[LeftPiece], height: int) -> tuple[OcrWord, ...]:
     """Return what was read on the sheet as words of the page; pieces of which nothing was read are none."""
     found: list[OcrWord] = []
     room = _GAP * height / 2

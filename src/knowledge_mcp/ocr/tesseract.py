@@ -35,7 +35,7 @@ from knowledge_mcp.ocr.invocation import (
     words_of,
 )
 from knowledge_mcp.ocr.readings import count_lost, with_edges, with_missing
-from knowledge_mcp.ocr.remains import Piece, words_of_pieces
+from knowledge_mcp.ocr.remains import LeftPiece, words_of_pieces
 from knowledge_mcp.ocr.rules import (
     Box,
     Straightening,
@@ -310,7 +310,7 @@ class _Attempts:
         flat: bytes = self._engine.picture("flatten", reading.png, rules=rules)
         return replace(reading, png=flat, words=())
 
-    def _remains(self, reading: _Reading, rules: Sequence[Box]) -> tuple[tuple[OcrWord, ...], list[Piece]]:
+    def _remains(self, reading: _Reading, rules: Sequence[Box]) -> tuple[tuple[OcrWord, ...], list[LeftPiece]]:
         """Read what is left of a page beside the words of a reading, with the surest of its short words between.
 
         Returns:
@@ -324,7 +324,7 @@ class _Attempts:
         height = max(round(statistics.median([word.box[3] - word.box[1] for word in reading.words])), 1)
         read = with_edges(reading.words, rules)
         told, *sheet = self._engine.job("gather", reading.png, rules=rules, read=read, between=between, height=height)
-        pieces = [Piece(tuple(box), left, line) for box, left, line in told]
+        pieces = [LeftPiece(tuple(box), left, line) for box, left, line in told]
         words = self._attempt(replace(reading, png=sheet[0]), _BLOCK).words if sheet else ()
         return words_of_pieces(words, pieces, height), pieces
 
