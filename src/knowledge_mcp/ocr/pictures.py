@@ -123,7 +123,7 @@ def _squares(ink: Any, size: int) -> Any:
 def gather(
     path: str, *, rules: Sequence[Box], read: Sequence[Box], between: Box, height: int
 ) -> Iterator[list[tuple[Any, ...]] | bytes]:
-    """Yield the pieces of print that were left (see `remains.LeftPiece`), and, if there are any, them as a sheet in PNG.
+    """Yield the pieces of print that were left (see `remains.LeftPiece`), and a sheet of them in PNG if there are any.
 
     Args:
         rules: their ends.
