@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.images.reader import ImageReader
 from knowledge_mcp.support.sandbox import Limits
-from tests.machine import needs
 from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn
 from tests.readers.in_process import InProcessSandbox
@@ -47,14 +45,6 @@ def named(data: bytes, name: str = "scan.png") -> SourceItem:
 
 def read(data: bytes, engine: OcrEngine | None, options: ScanOptions | None = None) -> Document:
     return ImageReader(sandbox=InProcessSandbox(), ocr=engine, options=options).read(named(data))
-
-
-@pytest.fixture
-def real() -> Iterator[TesseractEngine]:
-    needs("tesseract")
-    engine = TesseractEngine(workers=2)
-    yield engine
-    engine.close()
 
 
 @pytest.mark.requirement("document-store-api:FR-005")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from PIL import Image
@@ -33,14 +33,6 @@ def read(data: bytes, engine: OcrEngine | None, options: ScanOptions | None = No
 
 def methods(document: Document) -> list[str]:
     return [page.method for page in document.pages]
-
-
-@pytest.fixture
-def real() -> Iterator[TesseractEngine]:
-    needs("tesseract")
-    engine = TesseractEngine(workers=2)
-    yield engine
-    engine.close()
 
 
 # ---- which pages are recognised -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
@@ -14,7 +14,6 @@ from knowledge_mcp.ocr.invocation import mean_confidence, text_of
 from knowledge_mcp.ocr.readings import with_missing
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.machine import needs
 from tests.ocr.engines import ScriptedEngine
 from tests.ocr.pages import LETTER, drawn, scan
 from tests.readers.in_process import InProcessSandbox
@@ -180,14 +179,6 @@ def test_lines_that_one_reading_missed_stand_in_their_column_and_beside_paragrap
 
 
 # ---- with the real program ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def real() -> Iterator[TesseractEngine]:
-    needs("tesseract")
-    engine = TesseractEngine(workers=2)
-    yield engine
-    engine.close()
 
 
 def printed(*, shade: int = 255, degrees: float = 0.0) -> Image.Image:

@@ -76,8 +76,8 @@ _RUN = 3
 def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
     """Yield what else a page shows.
 
-    `rules` are their ends, `print` is what `print_of` tells of each word, `unread` the share 0..1 of print that is in
-    no word's box.
+    `rules` has the ends of each rule, `print` what `print_of` measures for each word, `unread` the share 0..1 of print
+    that is in no word's box.
     """
     with _open(path) as image:
         yield {

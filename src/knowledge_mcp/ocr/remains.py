@@ -1,4 +1,4 @@
-"""What is left of a page's print once its words and rules are painted over, set anew as lines of text.
+"""What is left of a page's print once its words and rules are painted over, set again as lines of text.
 
 The program finds text by its lines: a digit that stands alone in a cell is no line, and is passed over without a word.
 Set in a line, with a word of the page between each two pieces, it is read.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.extraction import OcrWord
-from knowledge_mcp.ocr.rules import Box, touching
+from knowledge_mcp.ocr.rules import Box, groups_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,14 +64,9 @@ def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> l
     small = flat.reduce(_REDUCED)
     near = max(round(_APART * height / _REDUCED), 1)
     joined = np.asarray(small.filter(ImageFilter.MinFilter(2 * near + 1))) < _DARK
-    edges = np.diff(np.pad(joined, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    rows, starts = np.nonzero(edges == 1)
-    ends = np.nonzero(edges == -1)[1]
-    if len(starts) > _MOST * height:
-        return []
     ink = np.asarray(small) < _DARK
     found: list[Box] = []
-    for group in touching(list(zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True))):
+    for group in groups_of(joined, _MOST * height):
         left, right = min(start for _, start, _ in group) + near, max(end for *_, end in group) - near
         top, bottom = group[0][0] + near, group[-1][0] + 1 - near
         share = float(ink[top:bottom, left:right].mean()) if bottom > top and right > left else 0.0

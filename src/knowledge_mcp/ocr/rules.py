@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.support.grouping import root_of
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -22,12 +24,12 @@ __all__ = [
     "Straightening",
     "fall_of",
     "flattened",
+    "groups_of",
     "ink_of",
     "is_within",
     "mark_runs",
     "print_of",
     "rules_of",
-    "touching",
 ]
 
 Box = tuple[int, int, int, int]
@@ -122,19 +124,11 @@ def is_within(rule: Sequence[int], box: Sequence[int]) -> bool:
 
 def _rules(ink: Any, length: int) -> list[Box]:
     """Find the rules along rows, in pixels of the page; none in a drawing of thousands."""
-    np: Any = importlib.import_module("numpy")
     wide = ink.copy()
     wide[1:] |= ink[:-1]
     wide[:-1] |= ink[1:]
-    marked = mark_runs(wide, length, 1 - _BROKEN)
-    lined = np.nonzero(marked.any(axis=1))[0]
-    edges = np.diff(np.pad(marked[lined], ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    rows, starts = np.nonzero(edges == 1)
-    ends = np.nonzero(edges == -1)[1]
     found: list[Box] = []
-    if len(starts) > _MOST_RUNS:
-        return found
-    for group in touching(list(zip(lined[rows].tolist(), starts.tolist(), ends.tolist(), strict=True))):
+    for group in groups_of(mark_runs(wide, length, 1 - _BROKEN), _MOST_RUNS):
         first, last = min(start for _, start, _ in group), max(end for _, _, end in group)
         if sum(end - start for _, start, end in group) > _THICK * (last - first):
             continue
@@ -184,16 +178,20 @@ _Run = tuple[int, int, int]
 """A row, and from where to where ink runs in it."""
 
 
-def touching(runs: Sequence[_Run]) -> list[list[_Run]]:
-    """Group runs that touch others in the next row."""
+def groups_of(marked: Any, most: int) -> list[list[_Run]]:
+    """Group the runs along rows of what is marked that touch others in the next row; none where there are more."""
+    np: Any = importlib.import_module("numpy")
+    lined = np.nonzero(marked.any(axis=1))[0]
+    edges = np.diff(np.pad(marked[lined], ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    rows, starts = np.nonzero(edges == 1)
+    if len(starts) > most:
+        return []
+    ends = np.nonzero(edges == -1)[1]
+    return _touching(list(zip(lined[rows].tolist(), starts.tolist(), ends.tolist(), strict=True)))
+
+
+def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
     home = list(range(len(runs)))
-
-    def root(index: int) -> int:
-        while home[index] != index:
-            home[index] = home[home[index]]
-            index = home[index]
-        return index
-
     above: list[int] = []
     own: list[int] = []
     row, reached = -1, 0
@@ -204,12 +202,12 @@ def touching(runs: Sequence[_Run]) -> list[list[_Run]]:
             reached += 1
         place = reached
         while place < len(above) and runs[above[place]][1] <= end:
-            home[root(index)] = root(above[place])
+            home[root_of(home, index)] = root_of(home, above[place])
             place += 1
         own.append(index)
     groups: defaultdict[int, list[_Run]] = defaultdict(list)
     for index, run in enumerate(runs):
-        groups[root(index)].append(run)
+        groups[root_of(home, index)].append(run)
     return list(groups.values())
 
 

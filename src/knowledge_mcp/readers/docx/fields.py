@@ -16,7 +16,7 @@ from knowledge_mcp.readers.shared.richtext import RichText
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _MAX_NESTING = 50
 _COUNTED = frozenset({"AUTONUM", "AUTONUMLGL", "AUTONUMOUT", "LISTNUM"})
-"""Fields whose numbers Word counts anew whenever it opens the file, by the headings and lists around them."""
+"""Fields whose numbers Word counts again whenever it opens the file, by the headings and lists around them."""
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ _LOOKED_AT = [f"{{*}}{name}" for name in (*_KINDS, _BEGIN, _END, "commentReferen
 
 
 class Remarks:
-    """Gather changes and comments as the children of the body go by (`see`), then tell of them."""
+    """Collect changes and comments: `see` takes one child of the body after the other."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()

@@ -225,7 +225,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
 
 @dataclass(slots=True)
 class _Printed:
-    """What is told of pages beside their text.
+    """What is known of pages besides their text.
 
     Attributes:
         hidden: how many characters nobody sees, by reason.

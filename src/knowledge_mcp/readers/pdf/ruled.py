@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.support.grouping import root_of
+
 if TYPE_CHECKING:
     from liteparse.types import VectorGraphics, VectorShape
 
@@ -309,24 +311,16 @@ def _groups(
             return
         for column in range(first, last):
             if upright[column].start - _NEAR <= line.at <= upright[column].end + _NEAR:
-                home[_root(home, len(level) + column)] = _root(home, row)
+                home[root_of(home, len(level) + column)] = root_of(home, row)
     rows: defaultdict[int, list[DrawnLine]] = defaultdict(list)
     columns: defaultdict[int, list[DrawnLine]] = defaultdict(list)
     for index, line in enumerate(level):
-        rows[_root(home, index)].append(line)
+        rows[root_of(home, index)].append(line)
     for index, line in enumerate(upright, len(level)):
-        columns[_root(home, index)].append(line)
+        columns[root_of(home, index)].append(line)
     for key in rows:
         if key in columns:
             yield rows[key], columns[key]
-
-
-def _root(home: list[int], index: int) -> int:
-    """Return what stands for all that an index hangs together with."""
-    while home[index] != index:
-        home[index] = home[home[index]]
-        index = home[index]
-    return index
 
 
 def _cut(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None:
@@ -433,10 +427,10 @@ def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
     for (row, column), index in taken.items():
         for beside in (taken.get((row, column + 1)), taken.get((row + 1, column))):
             if beside is not None:
-                home[_root(home, beside)] = _root(home, index)
+                home[root_of(home, beside)] = root_of(home, index)
     groups: defaultdict[int, list[RuledCell]] = defaultdict(list)
     for index, cell in enumerate(cells):
-        groups[_root(home, index)].append(cell)
+        groups[root_of(home, index)].append(cell)
     yield from groups.values()
 
 

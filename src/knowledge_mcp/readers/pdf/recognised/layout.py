@@ -193,7 +193,8 @@ def _insert(elements: list[Line | Table], table: RuledTable) -> None:
     ]
     below = next((place for place, line in beside if line.y0 > top), None)
     above = max((place + 1 for place, line in beside if line.y0 <= top), default=len(elements))
-    elements[below if below is not None else above : below if below is not None else above] = table.elements
+    place = above if below is None else below
+    elements[place:place] = table.elements
 
 
 def _lines(words: Sequence[Word]) -> Iterator[_Line]:
