@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from knowledge_mcp.cli.knowledge.main import app
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
 from knowledge_mcp.model.query import LookupAnswer, SearchAnswer, SearchQuery
 from tests.cli.conftest import Command
@@ -316,3 +319,21 @@ def test_a_hint_at_the_terminal_names_commands_and_no_tool(
     out = knowledge(*asked).out
     assert "`knowledge " in out
     assert "knowledge_" not in out
+
+
+def test_a_command_loads_no_other_command() -> None:
+    script = (
+        "import sys\nfrom knowledge_mcp.cli.knowledge.main import main\n"
+        "sys.argv = ['knowledge', 'documents', '--help']\ntry:\n    main()\nfinally:\n    print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    modules = set(done.stdout.splitlines()[-1].split())
+    commands = {each for each in modules if each.startswith("knowledge_mcp.cli.knowledge.")}
+    assert commands == {"knowledge_mcp.cli.knowledge.main", "knowledge_mcp.cli.knowledge.documents"}
+    assert not {each for each in modules if each.startswith(("knowledge_mcp.engine", "knowledge_mcp.language"))}
+
+
+def test_every_command_of_the_list_is_there_with_a_help() -> None:
+    group: Any = get_command(app)
+    for name in group.list_commands(None):
+        assert group.get_command(None, name).help

@@ -59,7 +59,15 @@ def _name_patterns() -> Iterator[re.Pattern[str]]:
         yield Name(key, key, is_clause=False).pattern
 
 
+def _place_patterns() -> Iterator[re.Pattern[str]]:
+    from knowledge_mcp.language.multilingual.places import PLACE_WORDS
+    from knowledge_mcp.language.references import places_in
+
+    yield from map(places_in, ("", *PLACE_WORDS))
+
+
 BUILT: dict[str, Callable[[], Iterator[re.Pattern[str]]]] = {
+    "knowledge_mcp.language.references": _place_patterns,
     "knowledge_mcp.language.names": _name_patterns,
 }
 """What builds patterns of values, by module, with patterns that it builds."""

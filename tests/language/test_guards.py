@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.language import document_types, force, references, sentences
+from knowledge_mcp.language.multilingual.places import PLACE_WORDS
+from knowledge_mcp.language.references import places_in
 from tests.machine import examples
 
 PARSER: Any = vars(re)["_parser"]
@@ -27,7 +29,7 @@ def inner(module: ModuleType, name: str) -> Any:
     return vars(module)[name]
 
 
-REFERENCES: dict[str, re.Pattern[str]] = inner(references, "_PLACES")
+REFERENCES = {code: places_in(code) for code in ("", *PLACE_WORDS)}
 KINDS: tuple[tuple[object, float, tuple[str, ...], re.Pattern[str]], ...] = inner(document_types, "_WORDS")
 GUARDED: dict[str, re.Pattern[str]] = {
     "sentences": inner(sentences, "_CANDIDATE"),

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from knowledge_mcp.language.multilingual.places import ENGLISH_PLACES, PLACE_WORDS, PlaceWords
 from knowledge_mcp.language.multilingual.recognition import language_of
@@ -87,11 +87,18 @@ def _places(words: PlaceWords, first: str) -> str:
     )
 
 
-_PLACES = {
-    "": re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgioprstw")),
-    **{code: re.compile(_places(words, r"A-ZÀ-Þ\[{§a-zà-ÿ")) for code, words in PLACE_WORDS.items()},
-}
-"""By language; English has no code here."""
+@cache
+def places_in(language: str) -> re.Pattern[str]:
+    """Build the pattern of places as a language writes them, once: it takes longer than the rest of this module.
+
+    Args:
+        language: its code; empty for English.
+    """
+    if not language:
+        return re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgioprstw"))
+    return re.compile(_places(PLACE_WORDS[language], r"A-ZÀ-Þ\[{§a-zà-ÿ"))
+
+
 _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
@@ -223,7 +230,7 @@ def find_references(
     if _ANY.search(text, start, end) is None:
         return found
     taken = start
-    for match in check_each(_PLACES[language].finditer(text, start, end)):
+    for match in check_each(places_in(language).finditer(text, start, end)):
         if match.start() < taken:
             continue  # the owner of the reference before
         owner = _owner(match, end, language) if any(match[kind] for kind in _OWN) else None
