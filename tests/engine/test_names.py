@@ -109,6 +109,65 @@ Table 2 Weights
 """
 
 
+NOTICE = """# Decision notice
+
+Permission is granted subject to the following conditions:
+
+1. The development shall begin within three years.
+
+2. Works shall be limited to weekdays, see condition 1.
+
+## Informatives
+
+2. The sewers belong to the utility.
+"""
+
+REPORT = """# Report on the culvert
+
+## 2 Survey
+
+The culvert was looked at from both ends.
+
+## 3 What is to be done
+
+Recommendation 2: The grating should be cleaned.
+
+Recommendation 3: As recommendation 2 says, for the trash screen.
+"""
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest two documents whose items are counted, with the word before the number and without."""
+    return World(tmp_path_factory.mktemp("listed")).holding({"notice.md": NOTICE, "report.md": REPORT})
+
+
+@pytest.mark.parametrize(
+    ("question", "opening"),
+    [
+        ("condition 2", "Permission is granted"),
+        ("What does condition 2 say?", "Permission is granted"),
+        ("recommendation 2", "Recommendation 2: The grating"),
+        ("What does recommendation 2 say of the grating?", "Recommendation 2: The grating"),
+    ],
+)
+def test_the_item_of_a_list_is_found_by_what_it_is_and_its_number(listed: World, question: str, opening: str) -> None:
+    assert opening in listed.knowledge.search(SearchQuery(question)).hits[0].chunk.content
+
+
+def test_an_item_that_is_only_like_the_one_asked_for_is_not_put_first_and_one_that_stands_nowhere_is_told(
+    listed: World,
+) -> None:
+    (name,) = names_in_question("condition 2").names
+    bears = {
+        each.content.split()[0]: exactness(each, name)
+        for each in listed.store.open("kb").chunks("document", ["report"])
+    }
+    assert set(bears.values()) == {Exactness.ABSENT, Exactness.OPENING}  # clause 2 of another document
+    assert listed.knowledge.search(SearchQuery("condition 2")).notes == ()
+    assert listed.knowledge.search(SearchQuery("condition 9")).notes == (f"condition 9 {NOWHERE}",)
+
+
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest two documents that cite each other by designation."""

@@ -49,6 +49,9 @@ _PLACES = frozenset(
 )
 """Words after which a number is a clause's."""
 
+_ITEMS = frozenset("condition finding informative principle question recommendation step".split())
+"""Words after which a number is that of an item in a list, printed with the word before it or, below a head, alone."""
+
 
 class Exactness(IntEnum):
     """Tell how a chunk bears a name, from not at all to as its own."""
@@ -76,12 +79,14 @@ class Name:
         key: folded for comparison.
         is_clause: it has the form of a clause number.
         is_cited: a word such as "clause" stands before it.
+        item: of the item of a list, what it is one of, such as "condition"; else empty.
     """
 
     text: str
     key: str
     is_clause: bool
     is_cited: bool = False
+    item: str = ""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -136,6 +141,10 @@ def names_in_question(question: str) -> QuestionNames:
                 _add(found, token, is_cited=True)
             else:
                 doubtful.append(token)
+        elif token.isdecimal() and before.removesuffix("s") in _ITEMS:
+            rest.remove(before)
+            item = before.removesuffix("s")
+            found.setdefault(f"{item} {token}", Name(f"{item} {token}", f"{item} {token}", False, item=item))
         elif _is_coded(token) or _is_symbol(token):
             _add(found, token)
         elif word and word not in _CUES:
@@ -197,6 +206,8 @@ def _shortens(inner: str, words: str) -> bool:
 
 def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:
     """Tell how exactly a chunk bears a name; what is less than `least` may be told as ABSENT, for texts are long."""
+    if name.item:
+        return _as_item(chunk, name)
     if chunk.clause_number is not None and chunk.clause_number.casefold().rstrip(".") == name.number:
         return Exactness.OWN
     if any(each.identifier is not None and _same(name, each.identifier) for each in chunk.statements):
@@ -213,6 +224,17 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
     if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
         return Exactness.TITLE
     return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
+
+
+def _as_item(chunk: Chunk, name: Name) -> Exactness:
+    """Tell how a chunk bears the item of a list: by name, or by its number, where such items are spoken of or not."""
+    if any(_opens(name, line) for line in (chunk.section_title, *chunk.content.splitlines())):
+        return Exactness.OWN
+    number = name.key.removeprefix(name.item).strip()
+    if chunk.clause_number == number or _item_line(number).search(chunk.content):
+        said = " ".join((chunk.content, chunk.context, chunk.section_title, *chunk.section_hierarchy)).casefold()
+        return Exactness.TITLE if name.item in said else Exactness.OPENING
+    return Exactness.MENTIONED if name.pattern.search(chunk.content) else Exactness.ABSENT
 
 
 def _is_in_annex(chunk: Chunk, name: Name) -> bool:
@@ -243,6 +265,8 @@ def names_it(chunk: Chunk, name: Name) -> bool:
         return headed or any(map(name.beginning.search, titles)) or numbered.search(chunk.content) is not None
     if exactness(chunk, name, Exactness.MENTIONED) is not Exactness.ABSENT:
         return True
+    if name.item:
+        return False
     above = (chunk.clause_number or "", chunk.document_title, chunk.section_title, *chunk.section_hierarchy)
     return any(map(name.beginning.search, (chunk.content, *above)))
 
@@ -287,6 +311,12 @@ def _is_symbol(token: str) -> bool:
 def _numbered(number: str) -> re.Pattern[str]:
     words = "|".join(sorted(_PLACES - {"§"} | {"see"}))
     return re.compile(rf"(?:\b(?:{words})s?|§)[\s.]{{0,3}}{re.escape(number)}(?!\w)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _item_line(number: str) -> re.Pattern[str]:
+    """Match the beginning of a line that counts as an item: "7. Hours", "(7) Hours", "7 Hours"."""
+    return re.compile(rf"^[^\w\n]{{0,4}}{re.escape(number)}(?:[.):\]]|[ \t])(?![\d.])", re.MULTILINE)
 
 
 @lru_cache(maxsize=256)

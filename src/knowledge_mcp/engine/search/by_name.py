@@ -73,6 +73,8 @@ def pinned(
         documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}
         last = len(documents)
         named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
+        if any(each.item for each in asked.names):  # a line that begins with 7 is something else in other documents
+            named = [each for each in named if each[0] is named[0][0]][:_MOST_BESIDE_WORDS]
     else:
         last = len(places)
         headed = {(each.document_id, each.section_title) for exact, each in named if exact is Exactness.HEADING}
