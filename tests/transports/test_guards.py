@@ -11,6 +11,7 @@ from starlette.types import Message
 
 from knowledge_mcp.transports.mcp.http import build_app, key_gate
 from knowledge_mcp.transports.mcp.server import build_server
+from knowledge_mcp.transports.shared import guards
 from knowledge_mcp.transports.shared.admission import Admission
 from knowledge_mcp.transports.shared.guards import AllowedNames, BodyLimit, HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
@@ -216,3 +217,24 @@ async def test_the_app_guards_every_route_and_browsers_get_their_preflight() -> 
         assert answer.headers["access-control-allow-origin"] == origin
     health = await ask(app, "/health", headers=[GOOD_HOST])
     assert health.body == b'{"status":"ok","version":"1"}'
+
+
+async def test_who_declares_too_much_and_sends_nothing_is_answered_after_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guards, "QUIET_SECONDS", 0.01)
+    never = anyio.Event()
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        await never.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", b"11")]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
+    with anyio.fail_after(60):
+        await BodyLimit(Echo(), 10, patience=3600)(scope, receive, send)
+    assert sent[0]["status"] == 413

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.rest.errors import RefusedRequest, from_http, send_failure
+from knowledge_mcp.transports.shared.guards import throw_away
 
 MAX_DEPTH = 16
 """Most levels of nesting; nothing that is asked for has more than three."""
@@ -63,8 +64,8 @@ class BodyGate:
         limit = self._limit(str(scope["path"]))
         declared = headers.get("content-length", "")
         if declared.isdecimal() and (len(declared) > 15 or int(declared) > limit):
-            waits = headers.get("expect", "").lower() == "100-continue"
-            await self._throw_away(receive, 0 if waits else limit)
+            if headers.get("expect", "").lower() != "100-continue":
+                await throw_away(receive, limit, min(DRAIN_SECONDS, self._silence))
             await send_failure(scope, send, from_http(_too_large(limit)))
             return
         await self._app(scope, self._limited(receive, limit), send)
@@ -91,19 +92,11 @@ class BodyGate:
             if size > limit:
                 if not whole:
                     whole = True
-                    await self._throw_away(receive, limit)
+                    await throw_away(receive, limit, min(DRAIN_SECONDS, self._silence))
                 raise _too_large(limit)
             return message
 
         return receive_limited
-
-    async def _throw_away(self, receive: Receive, most: int) -> None:
-        received, more = 0, True
-        with anyio.move_on_after(min(DRAIN_SECONDS, self._silence)):
-            while more and received < most:
-                message = await receive()
-                received += len(message.get("body", b""))
-                more = message["type"] == "http.request" and message.get("more_body", False)
 
 
 def _too_large(limit: int) -> RefusedRequest:

@@ -30,6 +30,10 @@ LOOPBACK_ORIGINS = tuple(f"{scheme}://{host}:*" for scheme in ("http", "https") 
 BODY_SECONDS = 60.0
 """How long a request body may take to come in."""
 
+QUIET_SECONDS = 1.0
+"""How long a body whose answer is known may pause before it is answered: who declares much and sends nothing, as a
+client does that waits for a "100 Continue" which it did not ask for, would wait for nothing."""
+
 _DEFAULT_PORTS = ("80", "443")
 
 
@@ -232,14 +236,23 @@ class BodyLimit:
                 return messages
 
     async def _too_large(self, receive: Receive, send: Send, *, more: bool) -> None:
-        thrown_away = 0
-        with anyio.move_on_after(self._patience / 4):  # the answer is known; who sends nothing more may as well have it
-            while more and thrown_away <= 4 * self._limit:
-                message = await receive()
-                thrown_away += len(message.get("body", b""))
-                more = message["type"] == "http.request" and message.get("more_body", False)
+        if more:
+            await throw_away(receive, 4 * self._limit, self._patience / 4)
         text = f"The request body has more than {self._limit} bytes."
         await send_error(send, 413, "body_too_large", text, [(b"connection", b"close")])
+
+
+async def throw_away(receive: Receive, most: int, seconds: float) -> None:
+    """Read what is left of a body whose answer is known: up to its end, `most` bytes, `seconds`, or a pause."""
+    received = 0
+    with anyio.move_on_after(seconds):
+        while received <= most:
+            message: Message | None = None
+            with anyio.move_on_after(QUIET_SECONDS):
+                message = await receive()
+            if message is None or message["type"] != "http.request" or not message.get("more_body", False):
+                return
+            received += len(message.get("body", b""))
 
 
 def _split(host: str) -> tuple[str, str | None]:
