@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from knowledge_mcp.engine.changes.differences import STANDINGS, ClauseChange
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
+from knowledge_mcp.support.matching import BoundedMatcher
 
 Marked = tuple[tuple[str, bool], ...]
 """A text in pieces, each with whether it changed."""
@@ -26,7 +26,7 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
     for each in change.changes:
         if {each.before, each.after} == set(STANDINGS):
             yield ((each.before, True),), ((each.after, True),)
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    matcher = BoundedMatcher(before, after)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
             for one, other in zip(before[a:b], after[c:d], strict=True):
@@ -42,7 +42,7 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
 
 def _marked_words(one: str, other: str) -> tuple[Marked, Marked]:
     words, others = one.split(), other.split()
-    codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
+    codes = BoundedMatcher(words, others).get_opcodes()
     was = tuple((" ".join(words[a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a)
     now = tuple((" ".join(others[c:d]), tag != "equal") for tag, _, _, c, d in codes if d > c)
     return was, now

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
 
@@ -34,6 +33,7 @@ from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
+from knowledge_mcp.support.matching import BoundedMatcher
 
 
 class ChangeType(StrEnum):
@@ -209,7 +209,7 @@ def _inside(
     for change in whole:
         yield group[0][0], change
     told = _Told(whole)
-    places = _printed_places((*olds, *news), own.names)
+    places = _PrintedPlaces((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     pairs = list(pair_sentences(texts, others, weights))
     counting = counted_on(pairs, texts, others)
@@ -397,23 +397,46 @@ def _is_row_of(before: Sequence[_Marked], after: Sequence[_Marked]) -> bool:
     return len(before) == 1 or (one and one.key) == (other and other.key)
 
 
-def _printed_places(clauses: Iterable[Clause], own_names: frozenset[str]) -> re.Pattern[str] | None:
+_BEGINNING = re.compile(r"(?<![\w.])")
+_GOES_ON = re.compile(r"\w|\.\d")
+_FIRST = 2
+"""Characters by which what may begin at a place is looked up: all names of one document may begin alike."""
+
+
+class _PrintedPlaces:
     """Find what limits nothing without "clause" or "EN" in front: targets of references, and the document's own name.
 
-    Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition.
+    Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition. They
+    are looked up rather than made a pattern, which would try thousands of targets at each place of a text.
     """
-    named = [each for clause in clauses for each in clause.references if "." in each.target or ":" in each.target]
-    targets = {words for each in named for words in (each.target, each.text)}
-    dotted = "|".join(sorted(map(re.escape, targets), key=len, reverse=True))
-    parts = [rf"(?<![\w.])(?:{dotted})(?![\w]|\.\d)"] if dotted else []
-    parts += [rf"(?<![\w-]){re.escape(name)}\)?\s+v?\d+(?:\.\d+)*(?!\w)" for name in sorted(own_names)]
-    return re.compile("|".join(parts)) if parts else None
+
+    def __init__(self, clauses: Iterable[Clause], own_names: frozenset[str]) -> None:
+        named = [each for clause in clauses for each in clause.references if "." in each.target or ":" in each.target]
+        self._targets = {words for each in named for words in (each.target, each.text)}
+        lengths: dict[str, set[int]] = {}
+        for each in self._targets:
+            lengths.setdefault(each[:_FIRST], set()).add(len(each))
+        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        own = "|".join(rf"(?<![\w-]){re.escape(name)}\)?\s+v?\d+(?:\.\d+)*(?!\w)" for name in sorted(own_names))
+        self._own = re.compile(own) if own else None
+
+    def within(self, sentence: str) -> Iterator[PrintedMark]:
+        """Yield them; of those that begin together the longest one."""
+        end = 0
+        for place in map(re.Match.start, _BEGINNING.finditer(sentence) if self._targets else ()):
+            for length in self._lengths.get(sentence[place : place + _FIRST], ()) if place >= end else ():
+                words = sentence[place : place + length]
+                if words in self._targets and not _GOES_ON.match(sentence, place + length):
+                    end = place + length
+                    yield PrintedMark(words, words, place, end)
+                    break
+        for found in self._own.finditer(sentence) if self._own else ():
+            yield PrintedMark(found[0], found[0], *found.span())
 
 
-def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | None) -> list[_Marked]:
+def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces) -> list[_Marked]:
     """List the words of a sentence; for words of force, numbers and references, what they are."""
-    named = [PrintedMark(found[0], found[0], *found.span()) for found in places.finditer(sentence)] if places else []
-    marks = [("<place>", mark) for mark in (*named, *places_in(sentence))]
+    marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
     for mark in force_words(sentence, convention):
         denial = DENIES_BEHIND.search(sentence, mark.end) if mark.key.endswith(" not") else None
         if denial is None or not convention.language_in(sentence):
@@ -457,7 +480,7 @@ def _replaced_among(
 ) -> Iterator[tuple[ChangeType, str, str]]:
     """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
     before, after = sides
-    codes = SequenceMatcher(None, *names, autojunk=False).get_opcodes()
+    codes = BoundedMatcher(*names).get_opcodes()
     for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
         found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
         pairs = [pair for was, now in found for pair in zip_longest(was, now)]
@@ -483,16 +506,19 @@ def _met(pairs: Sequence[_MarkPair], kind: ChangeType) -> list[_MarkPair]:
     gone = [place for place, (one, other) in enumerate(pairs) if one is not None and other is None]
     come = [place for place, (one, other) in enumerate(pairs) if one is None and other is not None]
     found: list[_MarkPair | None] = list(pairs)
+    waiting: defaultdict[tuple[str, bool] | None, deque[int]] = defaultdict(deque)
     is_only = kind is ChangeType.FORCE and len(gone) == len(come) == 1
+
+    def said(mark: PrintedMark | None) -> tuple[str, bool] | None:
+        return None if mark is None or is_only else (mark.key, mark.counts)
+
+    for there in come:
+        waiting[said(pairs[there][1])].append(there)
     for place in gone:
         one = pairs[place][0]
-        assert one is not None
-        for there in come:
-            other = pairs[there][1]
-            assert other is not None
-            if found[there] is not None and (is_only or (one.key, one.counts) == (other.key, other.counts)):
-                found[place], found[there] = (one, other), None
-                break
+        if same := waiting[said(one)]:
+            there = same.popleft()
+            found[place], found[there] = (one, pairs[there][1]), None
     return [pair for pair in found if pair is not None]
 
 
@@ -510,7 +536,7 @@ def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:
 def _parted(one: str, other: str) -> tuple[str, str]:
     """Cut two sentences down to what differs, whole words, with an ellipsis between pieces."""
     words, others = one.split(), other.split()
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
+    matcher = BoundedMatcher(words, others)
     codes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     was = _CUT.join(" ".join(words[a:b]) for _, a, b, _, _ in codes if b > a)
     now = _CUT.join(" ".join(others[c:d]) for _, _, _, c, d in codes if d > c)

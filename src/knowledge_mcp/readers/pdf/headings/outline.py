@@ -6,7 +6,6 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import HeadingSource
@@ -15,6 +14,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import STATUS
 from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
+from knowledge_mcp.support.matching import BoundedMatcher
 
 _TRUSTED_SHARE = 0.4
 _ALIKE = 0.88
@@ -231,7 +231,7 @@ def _run_in(text: str, title: str) -> int | None:
 
 
 def _alike(letters: str, whole: str, bare: str) -> bool:
-    return any(SequenceMatcher(None, letters, title, autojunk=False).ratio() >= _ALIKE for title in {whole, bare})
+    return any(BoundedMatcher(letters, title).ratio() >= _ALIKE for title in {whole, bare})
 
 
 def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSource) -> Heading:
