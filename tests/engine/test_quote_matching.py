@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Sequence
 
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.evidence.quote_finding import Searched, alike, sought
+from knowledge_mcp.engine.evidence.quote_finding import Searched, Sought, alike, sought
 from knowledge_mcp.engine.evidence.quote_parts import cover, forms, split_at_ellipses
-from knowledge_mcp.language.quote_words import read_words
+from knowledge_mcp.language.quote_words import Words, read_words
+from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
 
 
@@ -181,3 +183,37 @@ def test_words_tell_where_they_stand_and_leave_nothing_but_blanks_out(text: str)
     ends: Sequence[int] = [0, *read.ends]
     assert all(start >= end for start, end in zip(read.starts, ends, strict=False))
     assert not "".join(text[end:start] for end, start in zip(ends, [*read.starts, len(text)], strict=True)).strip()
+
+
+def test_a_whole_quote_is_found_without_trying_its_words_from_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern of all words would be tried again from each "a": a text that repeats itself stopped the server."""
+    text = "a " * 3000 + "rule B, shall not"
+    part = sought("a " * 1000 + "rule b")
+    assert part is not None
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a pattern of all words was made")
+
+    monkeypatch.setattr(Sought, "pattern", refuse)
+    assert Searched(text).equal(part) == [Span(4000, 6006)]
+
+
+def test_a_quote_of_words_that_stand_everywhere_is_not_put_together_from_all_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dice = random.Random(1)
+    words = ["shall", "not", "exceed", "the", "limit", "pump", "motor"]
+    searched = Searched(" ".join(dice.choices(words, k=20_000)))
+    part = sought(" ".join(dice.choices(words, k=800)))
+    assert part is not None
+    read: list[int] = []
+    whole = Searched.words
+
+    def counted(self: Searched, start: int, end: int) -> Words:
+        read.append(end - start)
+        return whole(self, start, end)
+
+    monkeypatch.setattr(Searched, "words", counted)
+    cover(part, [("a", searched)])
+    assert len(read) < 5000
+    assert max(read) < 3000, "only as much of the text is read as a quote goes on"

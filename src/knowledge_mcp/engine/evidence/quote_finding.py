@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import math
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import islice
 
 from knowledge_mcp.language.printed import RAISED
@@ -16,6 +16,7 @@ from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, p
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
 from knowledge_mcp.support.checkpoints import checkpoint
+from knowledge_mcp.support.matching import BoundedMatcher
 
 _SENTENCE_END = frozenset(".!?:;")
 _SIGNS = frozenset("-+<>~$\u00a3\u00a5\u20ac\u00b1\u2010\u2011\u2012\u2013\u2014\u2212\u2213\u2248\u2260\u2264\u2265")
@@ -166,7 +167,7 @@ def alike(source: str, quote: Words, text: str, words: Words) -> QuoteMatch | No
 
 def _equal_runs(quoted: list[str], printed: list[str]) -> list[_Run]:
     """List runs that are equal: the longest one, and on both sides of it others, those nearest to it first."""
-    longest = SequenceMatcher(None, printed, quoted, autojunk=False).find_longest_match()
+    longest = BoundedMatcher(printed, quoted).find_longest_match()
     if not longest.size:
         return []
     i, j, size = longest.b, longest.a, longest.size
@@ -181,7 +182,7 @@ def _equal_runs(quoted: list[str], printed: list[str]) -> list[_Run]:
 
 
 def _runs(quoted: list[str], printed: list[str]) -> list[_Run]:
-    matcher = SequenceMatcher(None, printed, quoted, autojunk=False)
+    matcher = BoundedMatcher(printed, quoted)
     return [(block.b, block.a, block.size) for block in matcher.get_matching_blocks() if block.size]
 
 
@@ -236,7 +237,10 @@ def _difference(
 
 
 _MOST_TRIED = 300
-_MARGIN = 300
+_MOST_FOLLOWED = 2000
+"""Places of one text from which pieces of a quote are followed, a thousandth of a second each: a quote of words that
+stand everywhere has millions, and is put together from nothing that tells."""
+_MARGIN, _FIRST_LOOK = 300, 400
 _LONGEST_LINE = 4_000
 _ANCHORS = 16
 _OFTEN = 400
@@ -244,6 +248,8 @@ _SHORT = 5
 _MOST_PLACES = 4_000
 _WINDOWS = 5
 
+_GAP = re.compile(rf"[\W_{RAISED}]+")
+_RUN_OF_LETTERS = re.compile(rf"[^\W_{RAISED}]+")
 _SPELLED = re.compile(
     "[\u00ad\u00b5\u0130-\u0133\u017f\u01c4-\u01cc\u01f1-\u01f3\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2100-\u214f"
     "\u2160-\u217f\ufb00-\ufb17\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
@@ -301,16 +307,17 @@ class Searched:
         self._copy = ""
         self._changes: list[int] = []
         self._shifts: list[int] = []
+        self._tried = 0
+        self._letters = ""
+        self._runs = array("Q"), array("Q")
 
     def equal(self, part: Sought, limit: int = 20) -> list[Span]:
         """List where all words and marks of a quote stand one after the other, but for what print may change."""
         found: list[Span] = []
-        for near, end in self._places(part.pattern()):
+        for near, end in self._whole_places(part):
             if found and near < found[-1].end:
                 continue
-            words = self.words(near - _MARGIN, end + _MARGIN)
-            for begin in _begins(part, 0, words, near):
-                reached, span = follow(part.words, 0, words, begin)
+            for reached, span in self._followed(part, 0, near, end - near):
                 if reached == len(part.words) and span is not None and whole_span(self.text, span) == span:
                     found.append(span)
                     break
@@ -343,12 +350,23 @@ class Searched:
         if first > part.real[-1]:
             return best
         for near, _ in self._places(part.pattern(first, seed)):
-            words = self.words(near - _MARGIN, near + len(rest) * 5 // 4 + _MARGIN)
-            for begin in _begins(part, first, words, near):
-                reached, span = follow(part.words, first, words, begin)
+            self._tried += 1
+            if self._tried > _MOST_FOLLOWED:
+                break
+            for reached, span in self._followed(part, first, near, len(rest) * 5 // 4):
                 if reached > best[0] and span is not None and whole_span(self.text, span).start == span.start:
                     best = reached, span
         return best
+
+    def _followed(self, part: Sought, first: int, near: int, length: int) -> list[tuple[int, Span | None]]:
+        """Follow a quote from where it may begin, each time as far as `follow` does; most end after a few words."""
+        size = min(length, _FIRST_LOOK)
+        while True:
+            words = self.words(near - _MARGIN, near + size + _MARGIN)
+            found = [follow(part.words, first, words, begin) for begin in _begins(part, first, words, near)]
+            if size == length or max((span.end for _, span in found if span is not None), default=0) < near + size:
+                return found
+            size = min(4 * size, length)
 
     def words(self, start: int, end: int) -> Words:
         """Read the words of a stretch, made longer to whole lines where lines are not as long as pages."""
@@ -357,7 +375,9 @@ class Searched:
         stop = self.text.find("\n", end, end + _LONGEST_LINE)
         if line == 0 and start > _LONGEST_LINE:
             line = start - next((n for n in range(100) if self.text[start - n - 1].isspace()), 0)
-        return read_words(self.text, line, stop if stop >= 0 else min(len(self.text), end + _LONGEST_LINE))
+        if stop < 0:
+            stop = end + next((n for n in range(100) if self.text[end + n : end + n + 1].strip() == ""), 0)
+        return read_words(self.text, line, stop)
 
     def windows(self, part: Sought) -> list[Words]:
         """List the stretches that share most with a quote, the best first: its rare words in about its order."""
@@ -418,6 +438,40 @@ class Searched:
                 tried += 1
                 yield self._original(match.start()), self._original(match.end())
             match = pattern.search(copy, match.start() + 1)
+
+    def _whole_places(self, part: Sought) -> Iterator[tuple[int, int]]:
+        """List where the letters and digits of a whole quote stand, whatever is between, also where places overlap.
+
+        They are found in a copy that has nothing else: a pattern of all words would be tried again from each word that
+        it might begin with, and a text that repeats itself would cost the product of both lengths.
+        """
+        wanted = _GAP.sub("", "".join(part.words.keys[index] for index in part.real).lower())
+        if not wanted:
+            yield from self._places(part.pattern())  # raised figures alone
+            return
+        copy, tried = self._searchable_text(), 0
+        self._letters = self._letters or _GAP.sub("", copy)
+        whole = part.words.keys[part.real[-1]][-1].isascii()
+        place = self._letters.find(wanted)
+        while place >= 0 and tried < _MOST_TRIED:
+            checkpoint()
+            start, end = self._in_copy(place), self._in_copy(place + len(wanted) - 1) + 1
+            if not (start and _goes_on(copy, start)) and not (whole and _RUN_OF_LETTERS.match(copy, end)):
+                tried += 1
+                yield self._original(start), self._original(end)
+            place = self._letters.find(wanted, place + 1)
+
+    def _in_copy(self, place: int) -> int:
+        """Map a place among the letters alone to the searched copy."""
+        here, there = self._runs
+        if not here:
+            length = 0
+            for run in _RUN_OF_LETTERS.finditer(self._searchable_text()):
+                here.append(length)
+                there.append(run.start())
+                length += run.end() - run.start()
+        at = bisect.bisect_right(here, place) - 1
+        return there[at] + place - here[at]
 
     def _searchable_text(self) -> str:
         if self._copy or not self.text:
