@@ -59,3 +59,11 @@ def test_passages_that_nobody_ends_cost_no_more_than_others() -> None:
     assert marked.close("7").startswith("A word A word ")
     assert marked.close("7") == ""
     assert time.monotonic() - begun < 10, "each word was given to each of the passages"
+
+
+def test_marks_that_are_open_at_once_hold_the_same_piece_of_a_long_run() -> None:
+    marked = MarkedWords()
+    marked.open("1")
+    marked.open("2")
+    marked.add("w" * 3000)
+    assert marked.close("1") is marked.close("2")

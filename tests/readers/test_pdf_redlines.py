@@ -13,6 +13,7 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
 from knowledge_mcp.model.document import Document, HiddenReason
+from knowledge_mcp.readers.pdf import annotations
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
@@ -266,3 +267,16 @@ def test_a_line_that_is_painted_over_or_white_strikes_nothing_out() -> None:
     assert "approved by all" in document.text
     assert "Stencilled words" in document.text
     assert document.hidden == ()
+
+
+def test_comments_beyond_those_that_are_looked_at_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def annotate(add: Callable[..., Any]) -> None:
+        add("Highlight", 1, "yearly")
+        add("StrikeOut", 0, "24 V")
+
+    monkeypatch.setattr(annotations, "_MOST", 1)
+    document = _commented(annotate)
+    assert "24 V" in document.text
+    assert document.warnings[0] == (
+        "Page 1: 1 annotation was not looked at, of more than 1; words that they strike out are in the text."
+    )

@@ -8,10 +8,11 @@ them are told, with their words.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,8 @@ _UNSEEN = 2 | 32
 _REFUSED = ("Rejected", "Cancelled")
 """What a reviewer sets a comment to that does not hold."""
 _MOST = 5000
-"""Annotations of a page that are looked at, and lines that one marks: an index page has some hundred links."""
+"""Annotations of a page that are looked at, and lines that one marks: an index page has some hundred links. Whether
+there are more is told, for they may strike words out."""
 _MOST_LINES = 10
 """Lines of what one marks that are read: its first words are told."""
 _STAMPED = 100
@@ -78,8 +80,11 @@ class PageComment:
         return remark(f"page {self.page}", self.author, self.kind, self.marked, self.words)
 
 
-def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], list[Box]]:
+def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], list[Box], int]:
     """List the comments on an open page of PDFium, and the places that they strike out, in points from the top left.
+
+    Returns:
+        Both, and how many annotations, or lines that one marks, there are beyond those that are looked at.
 
     Args:
         page: the page.
@@ -90,7 +95,9 @@ def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], l
     found: list[PageComment] = []
     struck: dict[int, list[Box]] = {}
     refused: set[int] = set()
-    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MOST)):
+    count = pdfium.FPDFPage_GetAnnotCount(page.raw)
+    beyond = max(count - _MOST, 0)
+    for index in range(count - beyond):
         one = pdfium.FPDFPage_GetAnnot(page.raw, index)
         kind = pdfium.FPDFAnnot_GetSubtype(one) if one else 0
         if kind in _KINDS and not pdfium.FPDFAnnot_GetFlags(one) & _UNSEEN:
@@ -98,12 +105,13 @@ def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], l
                 refused.update({_answered(page, one)} if state in _REFUSED else ())
             else:
                 places = [*_places(page, one)]
+                beyond += pdfium.FPDFAnnot_CountAttachmentPoints(one) > _MOST
                 words = _value(one, "Contents") or (_value(one, "Name") if kind == _STAMP else "")
                 found.append(PageComment(number, _KINDS[kind], _value(one, "T"), _marked(page, text, places), words))
                 struck[index] = places if kind == _STRIKE_OUT else []
         if one:
             pdfium.FPDFPage_CloseAnnot(one)
-    return found, [place for index, places in struck.items() if index not in refused for place in places]
+    return found, [place for index, places in struck.items() if index not in refused for place in places], beyond
 
 
 _BALLOON = re.compile(
@@ -144,8 +152,11 @@ def take_balloons(parsed: ParsedPage) -> list[PageComment]:
     return [PageComment(parsed.page_num, "balloon", "", "", " ".join(words)) for words in said]
 
 
-def comment_warnings(comments: Sequence[PageComment]) -> Iterator[str]:
-    """Say which comments there are, and what stamps say."""
+def comment_warnings(comments: Sequence[PageComment], beyond: Mapping[int, int]) -> Iterator[str]:
+    """Say which comments there are, and what stamps say; `beyond` has by page how many were not looked at."""
+    for page, count in itertools.islice(beyond.items(), _MOST_PAGES):
+        told = how_many(count, "annotation was", "annotations were")
+        yield f"Page {page}: {told} not looked at, of more than {_MOST:,}; words that they strike out are in the text."
     if not comments:
         return
     counts = Counter(each.kind for each in comments)

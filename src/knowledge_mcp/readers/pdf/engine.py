@@ -74,12 +74,16 @@ class TaggedHeading:
 
 @dataclass(frozen=True, slots=True)
 class ParsedBatch:
-    """Some pages one after the other: the headings that tags name, what nobody sees, and comments on them."""
+    """Some pages one after the other: the headings that tags name, what nobody sees, and comments on them.
+
+    `beyond` has by page how many annotations were not looked at.
+    """
 
     pages: list[PageLayout]
     tagged: list[TaggedHeading]
     hidden: Counter[str]
     comments: list[PageComment]
+    beyond: Counter[int]
 
 
 def inspect(path: str, *, thorough: bool = True) -> Facts:
@@ -218,7 +222,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
             for page in found:
                 for root in page.structure_tree.roots if page.structure_tree else []:
                     tagged.extend(_tagged(root, page.page_num))
-            yield ParsedBatch(layouts, tagged, +printed.hidden, printed.comments)
+            yield ParsedBatch(layouts, tagged, +printed.hidden, printed.comments, printed.beyond)
     except ParseError as error:
         raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
 
@@ -231,6 +235,7 @@ class _Printed:
         hidden: how many characters nobody sees, by reason.
         layers: the pages whose text lies below the picture of a scan.
         comments: what people put on the pages.
+        beyond: by page, how many annotations were not looked at.
         pictures: by the place of a page.
         struck: by page, where whole lines were struck out.
     """
@@ -238,14 +243,16 @@ class _Printed:
     hidden: Counter[str] = field(default_factory=Counter[str])
     layers: set[int] = field(default_factory=set[int])
     comments: list[PageComment] = field(default_factory=list[PageComment])
+    beyond: Counter[int] = field(default_factory=Counter[int])
     pictures: dict[int, list[Picture]] = field(default_factory=dict[int, list[Picture]])
     struck: dict[int, list[Box]] = field(default_factory=dict[int, list[Box]])
 
     def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
         """Write a parsed page as it is printed, without what is struck out."""
         with contextlib.closing(page.get_textpage()) as text:
-            comments, places = comments_on(page, text, parsed.page_num)
+            comments, places, beyond = comments_on(page, text, parsed.page_num)
             self.comments += comments
+            self.beyond.update({parsed.page_num: beyond} if beyond else {})
             write_as_printed(page, text, parsed, [each.box for each in hidden])
             count, self.struck[parsed.page_num] = take_struck(page, text, parsed, places)
             self.hidden[HiddenReason.STRUCK] += count

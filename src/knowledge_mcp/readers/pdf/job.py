@@ -88,19 +88,21 @@ def read(
     tagged: list[engine.TaggedHeading] = []
     hidden: Counter[str] = Counter()
     comments: list[PageComment] = []
+    beyond: Counter[int] = Counter()
     yield {"progress": [0, facts.pages]}
     for batch in engine.pages(path, count=facts.pages):
         pages.extend(batch.pages)
         tagged.extend(batch.tagged)
         hidden += batch.hidden
         comments += batch.comments
+        beyond.update(batch.beyond)
         yield {"progress": [len(pages), facts.pages]}
     if scans and (needed := pages_to_recognise(path, pages, force=scans == "all")):
         yield {"scans": [[number, reason] for number, reason in needed.items()]}
         return
     if hidden:
         yield {"hidden": dict(hidden)}
-    for warning in comment_warnings(comments):
+    for warning in comment_warnings(comments, beyond):
         yield {"warning": warning}
     taken = take_recognised(pages, recognised) if recognised else set[int]()
     outline, marked = (facts.outline, tagged) if use_outline else ([], [])

@@ -129,8 +129,9 @@ class MarkedWords:
         if not words:
             return
         full: list[str] = []
+        words = words[: 2 * _LONGEST_WORDS]  # once, so that any number of marks hold the same piece
         for name, pieces in self._filling.items():
-            pieces.append(words[: 2 * _LONGEST_WORDS])
+            pieces.append(words)
             full += [name] if len(pieces) == _MOST_PIECES else []
         for name in full:
             del self._filling[name]

@@ -12,12 +12,12 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of, size_of_letter
 from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw
 from knowledge_mcp.readers.pdf.lines import is_rotated
+from knowledge_mcp.support.matching import BoundedMatcher
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
@@ -92,10 +92,9 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
     if not crossing and not marked:
         return 0, []
     letters = _Letters(_letters(page, text))
-    struck = [letter for box in marked for letter in letters.within(box)]
+    gone = {letter.at for box in dict.fromkeys(marked) for letter in letters.within(box)}
     for each in _seen(page, [way for rule in crossing if (way := _struck_by(rule, letters)) is not None]):
-        struck += each.letters
-    gone = {letter.at for letter in struck}
+        gone.update(letter.at for letter in each.letters)
     count = 0
     empty: list[TextItem] = []
     for item in parsed.text_items if gone else ():
@@ -248,7 +247,7 @@ def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
     signs = [at for at, sign in enumerate(item.text) if not sign.isspace()]
     printed = [(sign, letter) for letter in letters for sign in unicodedata.normalize("NFKC", letter.text)]
     written = [unicodedata.normalize("NFKC", item.text[at]) for at in signs]
-    matcher = SequenceMatcher(None, written, [sign for sign, _ in printed], autojunk=False)
+    matcher = BoundedMatcher(written, [sign for sign, _ in printed])
     cut = {
         signs[match.a + step]
         for match in matcher.get_matching_blocks()
