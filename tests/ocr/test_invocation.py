@@ -18,6 +18,7 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputE
 from knowledge_mcp.model.extraction import OcrWord
 from knowledge_mcp.ocr.invocation import in_sure_lines, run_program, words_of
 from knowledge_mcp.ocr.tesseract import TesseractEngine
+from knowledge_mcp.support.checkpoints import watch_for_stop
 from tests.ocr.engines import program
 from tests.ocr.pages import drawn, png
 
@@ -259,3 +260,14 @@ def test_letters_that_leaders_were_taken_for_are_no_words() -> None:
 def test_a_letter_that_stands_alone_is_read_once(text: str, width: int, height: int, is_read_as: str) -> None:
     rows = [row("UNIT", 100, 100, 110, 32), row(text, 400, 200, width, height, line=2)]
     assert words_of("\n".join(rows))[1].text == is_read_as
+
+
+def test_a_program_whose_page_nobody_wants_any_more_is_stopped(tmp_path: Path) -> None:
+    class UnwantedError(Exception):
+        pass
+
+    def stop() -> None:
+        raise UnwantedError
+
+    with pytest.raises(UnwantedError), watch_for_stop(stop):
+        run_program([program(tmp_path, "sleep 600")], seconds=20.0, memory=1 << 30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from knowledge_mcp.ocr.rules import Box, Straightening, fall_of, flattened, is_within, print_of, rules_of
+from knowledge_mcp.ocr.rules import Box, Straightening, count_crossed, fall_of, flattened, print_of, rules_of
 
 WHITE = 255
 
@@ -111,10 +111,10 @@ def test_shaded_ground_is_lightened_dark_ground_inverted_and_rules_go() -> None:
 
 def test_a_rule_goes_through_a_word_or_stands_beside_it() -> None:
     word = (100, 100, 300, 140)
-    assert is_within((200, 50, 200, 400), word)
-    assert not is_within((310, 50, 310, 400), word)
-    assert not is_within((200, 300, 200, 400), word)
-    assert not is_within((50, 120, 900, 120), word)
+    assert count_crossed([word], [(200, 50, 200, 400)]) == 1
+    assert count_crossed([word], [(310, 50, 310, 400)]) == 0
+    assert count_crossed([word], [(200, 300, 200, 400)]) == 0
+    assert count_crossed([word], [(50, 120, 900, 120)]) == 0
 
 
 @pytest.mark.parametrize("degrees", [0.7, -0.4])

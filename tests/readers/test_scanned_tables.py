@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
+from knowledge_mcp.ocr import readings
 from knowledge_mcp.ocr.invocation import mean_confidence, text_of
 from knowledge_mcp.ocr.readings import with_missing
 from knowledge_mcp.ocr.tesseract import TesseractEngine
@@ -238,3 +239,21 @@ def test_light_print_on_a_dark_band_is_read(real: TesseractEngine) -> None:
     both.paste(sheet, (0, 120))
     reader = PdfReader(sandbox=InProcessSandbox(), ocr=real)
     assert "SAFETY INSTRUCTIONS" in reader.read(item_of(scan(both))).text
+
+
+def test_words_of_two_readings_are_compared_with_those_about_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def page(shift: int) -> list[OcrWord]:
+        places = [(shift + at % 20 * 100, at // 20 * 40) for at in range(1200)]
+        return [OcrWord(f"word{x}", 95.0, (x, y, x + 40, y + 30), y // 40) for x, y in places]
+
+    compared = 0
+    meet = readings._meet
+
+    def counted(one: OcrWord, other: OcrWord, slack: float) -> bool:
+        nonlocal compared
+        compared += 1
+        return meet(one, other, slack)
+
+    monkeypatch.setattr(readings, "_meet", counted)
+    assert len(with_missing(page(0), page(50))) == 2400
+    assert compared < 1200 * 60

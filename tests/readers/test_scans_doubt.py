@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, Document
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.extraction import OcrPage, is_unsure
 from knowledge_mcp.readers.pdf.reader import PdfReader
+from knowledge_mcp.readers.scans import recognition
+from knowledge_mcp.support.checkpoints import checkpoint, watch_for_stop
 from tests.ocr.engines import ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
 from tests.readers.in_process import InProcessSandbox
@@ -122,3 +125,38 @@ def _layered(text: str, mode: int = 0) -> bytes:
     sheet.showPage()
     sheet.save()
     return buffer.getvalue()
+
+
+def test_after_long_without_a_sure_word_the_other_pages_are_left_unread_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recognition, "_FRUITLESS", -1.0)
+    with pytest.raises(UnreadableDocumentError, match="pages 1-3 could not be read: Text recognition was stopped"):
+        read(*[page_of("The pump shall stop.")] * 3)
+
+
+class UnwantedError(Exception):
+    """Nobody waits any more."""
+
+
+class Endless(ScriptedEngine):
+    """Read until nobody wants it any more."""
+
+    def read(self, png: bytes, *, language: str = "eng") -> OcrPage:
+        for _ in range(2000):
+            threading.Event().wait(0.01)
+            checkpoint()
+        return page_of("It was read to its end.")
+
+
+def test_who_no_longer_wants_a_document_does_not_wait_for_the_pages_that_are_being_read() -> None:
+    asked = 0
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            raise UnwantedError
+
+    with pytest.raises(UnwantedError), watch_for_stop(stop, every=0.05):
+        read(page_of(), engine=Endless)

@@ -16,6 +16,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,12 +25,15 @@ from pathlib import Path
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.extraction import OcrWord
 from knowledge_mcp.support import sandbox_linux
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.sandbox import start_process
 from knowledge_mcp.support.system.processes import end_tree, limit, start_tree
 
 INSTALL = (
     "Install it: `apt-get install tesseract-ocr tesseract-ocr-osd` (Debian, Ubuntu) or `brew install tesseract` (macOS)"
 )
+_GLANCE = 0.25
+"""Seconds between two looks whether the reading is still wanted."""
 _ELF = b"\x7fELF"
 _ENTRY = "import sys; sys.path.insert(0, sys.argv[1]); import sandbox_linux; sandbox_linux.become(sys.argv[2])"
 _TOO_LARGE = ("Image too large", "bad_alloc", "std::bad_alloc", "cannot allocate", "pix_malloc fail", "make_data fail")
@@ -82,7 +86,7 @@ def run_program(
     with process:
         limit(process, memory=memory, seconds=seconds)
         try:
-            output, errors = process.communicate(input_bytes, timeout=max(seconds, 0.01))
+            output, errors = _outcome(process, input_bytes, seconds)
         except subprocess.TimeoutExpired as error:
             _kill(process)
             raise TimedOutError(
@@ -96,6 +100,21 @@ def run_program(
     if process.returncode not in accepted:
         raise _failure(process.returncode, message)
     return output.decode(errors="replace"), message
+
+
+def _outcome(process: subprocess.Popen[bytes], input_bytes: bytes, seconds: float) -> tuple[bytes, bytes]:
+    """Feed a process and wait for what it prints; whoever no longer wants that is heard while it works."""
+    deadline = time.monotonic() + seconds
+    fed: bytes | None = input_bytes
+    while True:
+        remaining = max(deadline - time.monotonic(), 0.01)
+        try:
+            return process.communicate(fed, timeout=min(remaining, _GLANCE))
+        except subprocess.TimeoutExpired:
+            fed = None  # it goes on being fed
+            if remaining <= _GLANCE:
+                raise
+        checkpoint()
 
 
 def _start(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[bytes]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.model.extraction import DOUBTFUL, OcrWord
@@ -29,6 +30,8 @@ _EDGE, _DOUBTED = 0.25, 0.5
 may lie off them."""
 _NEAR = 2.5
 """Times its height by which a word that was missed stands off the words of its line at most."""
+_ROW = 64
+"""Pixels of the bands by which words are looked up: about as high as a line and its neighbours' halves."""
 
 
 def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Sequence[Box] = ()) -> tuple[OcrWord, ...]:
@@ -40,9 +43,13 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Seq
     """
     cells = _around_rules(rules)
     sure = [word for word in others if word.confidence >= (_SURE_SIGN if _HAS_DIGIT(word.text) else DOUBTFUL)]
-    found = [word for word in words if _is_sure(word, cells) or not any(_is_better(each, word) for each in sure)]
-    missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in found)]
-    alone = [word for word in missing if not _joined(found, word, cells) and word.confidence >= _SURE]
+    near = _Near(sure)
+    found = [
+        word for word in words if _is_sure(word, cells) or not any(_is_better(each, word) for each in near.to(word))
+    ]
+    near = _Near(found)
+    missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in near.to(word))]
+    alone = [word for word in missing if not _joined(found, near, word, cells) and word.confidence >= _SURE]
     lines = _lines_of(found)
     boxes = [_around(line) for line in lines]
     number = max((word.line for word in words), default=-1) + 1
@@ -104,15 +111,44 @@ def _is_sure(word: OcrWord, cells: Box) -> bool:
     return word.confidence >= DOUBTFUL or _HAS_DIGIT(word.text) is not None
 
 
-def _joined(found: list[OcrWord], word: OcrWord, cells: Box) -> bool:
+class _Near:
+    """Words of a page, to be found by where they stand: a page of small print has thousands of them."""
+
+    def __init__(self, words: Iterable[OcrWord]) -> None:
+        self._rows: defaultdict[int, list[OcrWord]] = defaultdict(list)
+        for word in words:
+            self.add(word)
+
+    def add(self, word: OcrWord) -> None:
+        """Take one more, behind those that are there."""
+        for row in self._rows_of(word):
+            self._rows[row].append(word)
+
+    def to(self, word: OcrWord) -> Iterator[OcrWord]:
+        """Yield what a word may meet or stand beside, some of it twice."""
+        slack = _NEAR * (word.box[3] - word.box[1])
+        left, right = word.box[0] - slack, word.box[2] + slack
+        for row in self._rows_of(word):
+            yield from (each for each in self._rows.get(row, ()) if each.box[0] <= right and each.box[2] >= left)
+
+    @staticmethod
+    def _rows_of(word: OcrWord) -> range:
+        height = word.box[3] - word.box[1]
+        return range((word.box[1] - height) // _ROW, (word.box[3] + height) // _ROW + 1)
+
+
+def _joined(found: list[OcrWord], near: _Near, word: OcrWord, cells: Box) -> bool:
     """Put a word into the line beside it; tells whether there is one. One sign before a line is a bullet, no word."""
-    beside = min((each for each in found if _is_beside(each, word)), key=lambda each: _gap(each, word), default=None)
+    candidates = (each for each in near.to(word) if _is_beside(each, word))
+    beside = min(candidates, key=lambda each: _gap(each, word), default=None)
     if beside is None:
         return False
     own = [at for at, each in enumerate(found) if each.line == beside.line]
     place = next((at for at in own if found[at].box[0] > word.box[0]), own[-1] + 1)
     if len(word.text) > 1 or place > own[0] or _is_in(word.box, cells):
-        found.insert(place, replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph))
+        joined = replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph)
+        found.insert(place, joined)
+        near.add(joined)
     return True
 
 

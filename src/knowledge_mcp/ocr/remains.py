@@ -66,16 +66,13 @@ def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> l
     joined = np.asarray(small.filter(ImageFilter.MinFilter(2 * near + 1))) < _DARK
     ink = np.asarray(small) < _DARK
     found: list[Box] = []
+    ruled = _ruled(rules)
     for group in groups_of(joined, _MOST * height):
         left, right = min(start for _, start, _ in group) + near, max(end for *_, end in group) - near
         top, bottom = group[0][0] + near, group[-1][0] + 1 - near
         share = float(ink[top:bottom, left:right].mean()) if bottom > top and right > left else 0.0
         box = (_REDUCED * left, _REDUCED * top, _REDUCED * right, _REDUCED * bottom)
-        if (
-            _SHARES[0] < share < _SHARES[1]
-            and _is_print(box, height)
-            and not any(_touches(box, rule) for rule in rules)
-        ):
+        if _SHARES[0] < share < _SHARES[1] and _is_print(box, height) and not _touches(box, ruled):
             found.append(box)
     return _set(found, height, between) if len(found) <= _MOST else []
 
@@ -85,10 +82,17 @@ def _is_print(box: Box, height: int) -> bool:
     return _HEIGHTS[0] * height < high < _HEIGHTS[1] * height and wide < _WIDEST * height
 
 
-def _touches(box: Box, rule: Box) -> bool:
-    left, right = sorted((rule[0], rule[2]))
-    top, bottom = sorted((rule[1], rule[3]))
-    return box[0] < right + _CLEAR and box[2] > left - _CLEAR and box[1] < bottom + _CLEAR and box[3] > top - _CLEAR
+def _ruled(rules: Sequence[Box]) -> Any:
+    """Give the edges of all rules, a row each."""
+    np: Any = importlib.import_module("numpy")
+    across, along = (np.array([rule[side::2] for rule in rules]).reshape(-1, 2) for side in (0, 1))
+    return across.min(axis=1), along.min(axis=1), across.max(axis=1), along.max(axis=1)
+
+
+def _touches(box: Box, ruled: Any) -> bool:
+    left, top, right, bottom = ruled
+    across = (box[0] < right + _CLEAR) & (box[2] > left - _CLEAR)
+    return bool((across & (box[1] < bottom + _CLEAR) & (box[3] > top - _CLEAR)).any())
 
 
 def _set(boxes: Sequence[Box], height: int, between: int) -> list[LeftPiece]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import statistics
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Box",
     "Straightening",
+    "count_crossed",
     "fall_of",
     "flattened",
     "groups_of",
     "ink_of",
-    "is_within",
     "mark_runs",
     "print_of",
     "rules_of",
@@ -76,10 +77,11 @@ def rules_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[Box]:
     """
     np: Any = importlib.import_module("numpy")
     ink = ink_of(image.reduce(_HALF), _INK)
-    level = [rule for rule in _rules(ink, _LEVEL) if not any(_is_serif(rule, box) for box in boxes)]
+    words = np.array(boxes, dtype=np.float64).reshape(-1, 4).T
+    level = [rule for rule in _rules(ink, _LEVEL) if not _is_serif(rule, words)]
     turned = _rules(np.ascontiguousarray(ink.T), _UPRIGHT)
     upright = [(left, top, right, bottom) for top, left, bottom, right in turned]
-    return [*level, *(rule for rule in upright if not any(_is_stroke(rule, box) for box in boxes))]
+    return [*level, *(rule for rule in upright if not _is_stroke(rule, words))]
 
 
 def ink_of(image: Image, steps: int) -> Any:
@@ -115,11 +117,16 @@ def flattened(image: Image, rules: Sequence[Sequence[int]]) -> Image:
     return flat
 
 
-def is_within(rule: Sequence[int], box: Sequence[int]) -> bool:
-    """Tell whether an upright rule goes through a word."""
-    left, top, right, bottom = box
-    upright = abs(rule[3] - rule[1]) > abs(rule[2] - rule[0])
-    return upright and left < (rule[0] + rule[2]) / 2 < right and rule[1] < (top + bottom) / 2 < rule[3]
+def count_crossed(words: Sequence[Box], rules: Sequence[Box]) -> int:
+    """Count the words that an upright rule goes through."""
+    upright = sorted(
+        ((left + right) / 2, top, bottom) for left, top, right, bottom in rules if abs(bottom - top) > abs(right - left)
+    )
+    count = 0
+    for left, top, right, bottom in words:
+        across = upright[bisect_right(upright, (left, math.inf)) : bisect_left(upright, (right,))]
+        count += any(high < (top + bottom) / 2 < low for _, high, low in across)
+    return count
 
 
 def _rules(ink: Any, length: int) -> list[Box]:
@@ -211,17 +218,21 @@ def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
     return list(groups.values())
 
 
-def _is_stroke(rule: Box, box: Sequence[int]) -> bool:
-    left, top, right, bottom = box
-    across = left < (rule[0] + rule[2]) / 2 < right
-    return across and min(rule[3], bottom) - max(rule[1], top) > _IN_WORD * (rule[3] - rule[1])
+def _is_stroke(rule: Box, words: Any) -> bool:
+    """Tell whether an upright stroke is a letter's; `words` has the edges of all words, a row each."""
+    np: Any = importlib.import_module("numpy")
+    left, top, right, bottom = words
+    across = (left < (rule[0] + rule[2]) / 2) & ((rule[0] + rule[2]) / 2 < right)
+    within = np.minimum(rule[3], bottom) - np.maximum(rule[1], top)
+    return bool((across & (within > _IN_WORD * (rule[3] - rule[1]))).any())
 
 
-def _is_serif(rule: Box, box: Sequence[int]) -> bool:
+def _is_serif(rule: Box, words: Any) -> bool:
     """Tell whether a level stroke is print that ran together within one word, above the foot of its letters."""
-    left, top, right, bottom = box
-    along = left - _HALF <= rule[0] and rule[2] <= right + _HALF
-    return along and top < (rule[1] + rule[3]) / 2 < bottom - _FOOT * (bottom - top)
+    left, top, right, bottom = words
+    along = (left - _HALF <= rule[0]) & (rule[2] <= right + _HALF)
+    height = (rule[1] + rule[3]) / 2
+    return bool((along & (top < height) & (height < bottom - _FOOT * (bottom - top))).any())
 
 
 def print_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[tuple[float, int, int]]:

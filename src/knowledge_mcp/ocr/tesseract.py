@@ -39,9 +39,10 @@ from knowledge_mcp.ocr.remains import LeftPiece, words_of_pieces
 from knowledge_mcp.ocr.rules import (
     Box,
     Straightening,
+    count_crossed,
     fall_of,
-    is_within,
 )
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.lanes import usable_cores
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 
@@ -74,6 +75,8 @@ _LOW = frozenset("gjpqyQJ")
 """Letters that reach below the line: a 9 whose foot stands beside theirs is taken for a g."""
 _OVER_RULES = 2
 """Words that lie over upright rules from which on it is."""
+_GLANCE = 0.25
+"""Seconds between two looks whether a page that waits for its turn is still wanted."""
 _REMEMBERED = 16
 """Pages whose reading is kept: a document is judged by a sample of its pages, which are then read with the others."""
 _PAGE, _BLOCK, _SCATTERED = "3", "6", "11"
@@ -195,8 +198,12 @@ class TesseractEngine:
             cached = self._recent.get(key)
         if cached is not None:
             return cached
-        with self._slots:
+        while not self._slots.acquire(timeout=_GLANCE):
+            checkpoint()
+        try:
             page = _page(*_Attempts(self, language, time.monotonic() + self.seconds).measured(png))
+        finally:
+            self._slots.release()
         with self._lock:
             self._recent[key] = page
             while len(self._recent) > _REMEMBERED:
@@ -295,7 +302,7 @@ class _Attempts:
             return sure, best.confidence, self._measure(sure)
         seen = self._measure(best)
         rules = seen["rules"]
-        if sum(any(is_within(rule, word.box) for rule in rules) for word in best.words) >= _OVER_RULES:
+        if count_crossed([word.box for word in best.words], rules) >= _OVER_RULES:
             again = self._attempt(self._flat(best, rules))
             more, less = (again, best) if again.weight > best.weight else (best, again)
             best, seen = self._with_words(best, with_missing(more.words, less.words), seen)

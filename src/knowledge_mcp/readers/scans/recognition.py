@@ -6,9 +6,11 @@ The words go into a file, page by page, for the child that lays them out: a long
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import logging
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -17,15 +19,22 @@ from typing import IO, Any
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
 from knowledge_mcp.model.document import LAYER_UNCHECKED, BlockKind, Document, HeadingSource, Page, Span
-from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.errors import KnowledgeError, TimedOutError
 from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, NOT_READ, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, is_one_clause, short_title
 from knowledge_mcp.readers.shared.layout import unpacked
+from knowledge_mcp.support.checkpoints import checkpoint, inherit_checkpoints
 from knowledge_mcp.support.events import log_event
 
 _logger = logging.getLogger(__name__)
+_GLANCE = 0.25
+"""Seconds between two looks whether the reading is still wanted."""
+_FRUITLESS = 3600.0
+"""Seconds in which no page gives a sure word, after which the others are left unread, and named: sheets of strokes or
+grain take two minutes each, and a file of 10,000 of them would keep its reader for a week. Plates of photographs take
+some seconds each."""
 NO_WORDS = "no text was recognised: a picture, or too poor to read"
 BLANK = "no text on this page"
 
@@ -35,6 +44,7 @@ class Recognition:
     """What became of the pages: the readings by page, those that failed with the reason, those that are blank.
 
     Attributes:
+        fruitful: when a sure word was read last, by the monotonic clock.
         language: the languages that the pages were read in, joined by `+`.
         ready: raises what is missing for another language.
     """
@@ -43,6 +53,7 @@ class Recognition:
     failed: dict[int, str] = field(default_factory=dict[int, str])
     blank: set[int] = field(default_factory=set[int])
     error: KnowledgeError | None = None
+    fruitful: float = field(default_factory=time.monotonic)
     language: str = ""
     ready: Callable[[str], None] | None = None
 
@@ -85,15 +96,19 @@ def recognise(
         return result
     waiting: dict[Future[OcrPage], dict[str, Any]] = {}
     pool = ThreadPoolExecutor(engine.workers, thread_name_prefix="ocr")
+    read = inherit_checkpoints(functools.partial(engine.read, language=options.language))
     rendered = images(sorted(pages))
     try:
         for described in rendered:
+            if time.monotonic() - result.fruitful > _FRUITLESS:
+                _give_up(result, pages, waiting)
+                break
             if described.get("blank"):
                 result.blank.add(described["page"])
             elif "failed" in described:
                 result.failed[described["page"]] = described["failed"]
             else:
-                task = pool.submit(engine.read, next(rendered), language=options.language)
+                task = pool.submit(read, next(rendered))
                 waiting[task] = described
                 # one more than are read at a time, so that the next image is ready when a program ends
                 while len(waiting) > engine.workers:
@@ -118,7 +133,9 @@ def _collect(
     on_page: Callable[[int], None],
 ) -> None:
     """Take over what is done, at least one page."""
-    for task in wait(waiting, return_when=FIRST_COMPLETED).done:
+    while not (done := wait(waiting, _GLANCE, return_when=FIRST_COMPLETED).done):
+        checkpoint()
+    for task in done:
         described = waiting.pop(task)
         number: int = described["page"]
         try:
@@ -131,9 +148,21 @@ def _collect(
             )  # fmt: skip
         else:
             result.readings[number] = _reading(number, page)
+            if any(len(word.text) > 2 and word.confidence >= DOUBTFUL for word in page.words):
+                result.fruitful = time.monotonic()
             _report(item, number, page)
             sink.write(json.dumps(_record(number, pages[number], page, described["dpi"])) + "\n")
         on_page(_done(result))
+
+
+def _give_up(result: Recognition, pages: Mapping[int, str], waiting: Mapping[Any, Mapping[str, Any]]) -> None:
+    """Leave the pages that are not begun unread, and say so."""
+    result.error = TimedOutError(
+        f"Text recognition was stopped: it found no word in {_FRUITLESS / 60:.0f} minutes.",
+        suggestion="Split the document, and leave out pages of drawings and pictures.",
+    )
+    begun = {*result.readings, *result.failed, *result.blank, *(each["page"] for each in waiting.values())}
+    result.failed.update(dict.fromkeys(set(pages) - begun, _said(result.error)))
 
 
 def _done(result: Recognition) -> int:
