@@ -16,6 +16,11 @@ _R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISS
 _SENTENCES = [
     ("de", "Das Ventil muss innerhalb von 2 s schließen.", _R, False),
     ("de", "Das Ventil darf nicht undicht sein.", _R, True),
+    ("de", "Zum Schutz der nicht rauchenden Gäste ist eine Wand aufzustellen.", _R, False),
+    ("de", "In nicht öffentlichen Räumen darf geraucht werden.", _M, False),
+    ("de", "Nicht benutzte Öffnungen sind zu verschließen.", _R, False),
+    ("de", "Das Ergebnis bei nicht fernablesbaren Zählern soll mitgeteilt werden.", _S, False),
+    ("de", "Der Raum darf nicht unter Spannung stehen.", _R, True),
     ("de", "Die Temperatur darf 50 °C nicht überschreiten.", _R, True),
     ("de", "Es darf kein Wasser eindringen.", _R, True),
     ("de", "Niemand darf die Zelle betreten.", _R, True),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from knowledge_mcp.language.multilingual.words import CONDITION, COPULA, NOT, WORDS
+from knowledge_mcp.language.multilingual.words import CONDITION, COPULA, NOT, OF_A_NOUN, WORDS
 from knowledge_mcp.model.chunk import Modality
 
 Found = tuple[Modality, bool, int, int]
@@ -44,7 +44,7 @@ _ONLY = re.compile(
 )
 _NO_DUTY = re.compile(
     r"\b(?:kein|keine|keinen|keinem|keiner|nicht(?!\s+(?:nur\b|(?:mehr|weniger|größer|kleiner|höher|länger)\s+als\b"
-    r"|[a-zäöü]{1,30}(?:bar|bare|barem|baren|barer|bares|end|ende|endem|enden|ender|endes)\b)))\b",
+    rf"|[a-zäöü]{{1,30}}(?:bar|end)\b|{OF_A_NOUN})))\b",
     re.IGNORECASE,
 )
 """What turns "muss" into "need not", but for "aus nicht brennbarem Holz" and "nicht mehr als"."""

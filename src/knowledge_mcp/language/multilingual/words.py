@@ -139,9 +139,14 @@ COPULA = {
     "it": re.compile(r"\b(?:è|sono|sarà|saranno|sia|siano|resta|restano)\b", _I),
     "pt": re.compile(r"\b(?:é|são|será|serão|seja|sejam|está|estão|fica|ficam)\b", _I),
 }
+OF_A_NOUN = (
+    r"[a-zäöüß]{1,30}(?:(?:bar|end)e[nmrs]?\b"
+    r"|(?:lich|ig|isch|sam|haft|los|[a-zäöüß]{4}t|[a-zäöüß]{2}en)e[nmrs]?\s+(?-i:[A-ZÄÖÜ]))"
+)
+"""What "nicht" says of a noun and not of the sentence: "nicht brennbarem", "der nicht rauchenden Beschäftigten"."""
 NOT = {
     "de": re.compile(
-        r"\b(?:nicht(?!\s+nur\b)|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"
+        rf"\b(?:nicht(?!\s+(?:nur\b|{OF_A_NOUN}))|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"
         r"|keineswegs)\b",
         _I,
     ),
