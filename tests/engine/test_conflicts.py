@@ -253,3 +253,28 @@ def test_more_than_can_be_compared_or_told_is_refused(monkeypatch: pytest.Monkey
 )
 def test_dates_ranges_and_demands_of_other_languages_are_compared(one: str, other: str, found: list[str]) -> None:
     assert kinds(one, other) == found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("On start, the server shall: 1. Read the mask.", "On start, the server shall: 2. Write the log."),
+        (
+            "The tool shall provide a mechanism to disable an alarm.",
+            "The tool shall provide a mechanism to enable an alarm.",
+        ),
+        ("The user shall be able to open the gate.", "The user shall be able to close the gate."),
+        ("The owner may accept the device.", "The owner may reject the device."),
+        (
+            "The player must not apply moves to the puzzle at that time.",
+            "The player must not apply any moves to one or more puzzles at that time.",
+        ),
+    ],
+)
+def test_items_of_one_list_and_ways_that_are_offered_do_not_contradict_each_other(one: str, other: str) -> None:
+    assert kinds(one, other) == []
+
+
+def test_limits_in_items_of_lists_are_compared() -> None:
+    lead = "On start, the server shall:"
+    assert kinds(f"{lead} 1. Wait at most 5 s.", f"{lead} 2. Wait at most 9 s.") == ["limit"]

@@ -87,6 +87,12 @@ _OPPOSITES = {
     ).split("/")
 }
 
+_OFFERS = re.compile(
+    r"\b(?:(?:provid|offer|support|suppl|includ|contain|possess)\w{0,4}|(?:be|is|are) (?:able|capable)"
+    r"|hav(?:e|ing) (?:an?|the)|(?:allow|enabl|permit|let)\w{0,3} (?:an?|the|to|any|each|all|users?|operators?))\b",
+    re.IGNORECASE,
+)
+"""What a system is said to give, of which it may give the opposite too: "shall provide a mechanism to disable"."""
 _HAVE_OPPOSITES = frozenset[str]().union(*_OPPOSITES)
 
 Terms = Callable[[str], Sequence[str]]
@@ -171,6 +177,11 @@ class _Parsed:
     @property
     def modality(self) -> Modality | None:
         return self.force.modality if self.force else None
+
+    @property
+    def is_denied_as_printed(self) -> bool:
+        """Tell whether its force is denied in words: "must not apply one or more" sets a limit, and denies as well."""
+        return self.force is not None and self.force.negated
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -269,15 +280,15 @@ def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
 def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) -> Iterator[_Parsed]:
     """Read the sentences of an item that have force; the whole item where none has."""
     plain = _EMPHASIS.sub(lambda found: f"{' ' * len(found[1])}{found[2]}{' ' * len(found[1])}", item.text)
-    for start, end in note_mark_places(plain):
-        plain = f"{plain[:start]}{' ' * (end - start)}{plain[end:]}"
+    for start, end in (*note_mark_places(plain), *(mark.span() for mark in _ENUMERATOR.finditer(plain))):
+        plain = f"{plain[:start]}{' ' * (end - start)}{plain[end:]}"  # "The server shall: 1. stop" is one sentence
     sentences = [(span, tuple(forces_of(span.of(plain), convention))) for span in sentence_spans(plain)]
     forced = [(span, forces) for span, forces in sentences if forces]
     for span, forces in forced or ([(Span(0, len(plain)), ())] if plain else []):
         text = span.of(plain)
         if len(text) > _LONGEST:
             continue
-        blank = [match.span() for match in (OWN_LABEL.match(text), *_ENUMERATOR.finditer(text)) if match]
+        blank = [match.span() for match in (OWN_LABEL.match(text),) if match]
         dates = [_date(each) for each in DATE.finditer(text)]
         blank += [(each.start, each.end) for each in dates]
         numbers = [
@@ -398,7 +409,8 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
         return None
     if not (more or less) and (force := _force_difference(one, other)) is not None:
         return force
-    if one.negated != other.negated and _excludes(one, other):
+    is_denied = one.negated != other.negated and one.is_denied_as_printed != other.is_denied_as_printed
+    if is_denied and _excludes(one, other):
         denied = one if one.negated else other
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
     limit = _limits(one, other) if one.modality == other.modality else None
@@ -459,12 +471,20 @@ def _conditions(parsed: _Parsed) -> frozenset[str]:
 
 def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     """Tell of one word and its opposite, where all else is the same and stands behind the words of force."""
-    if one.key[2:] != other.key[2:] or len(one.terms ^ other.terms) != 2:
+    if one.key[2:] != other.key[2:] or len(one.terms ^ other.terms) != 2 or not _is_duty(one):
         return None
     mine, its = one.words - other.words, other.words - one.words
     if len(mine) != 1 or len(its) != 1 or frozenset(mine | its) not in _OPPOSITES:
         return None
-    return ConflictKind.CONTRADICTION, f"“{next(iter(mine))}” and “{next(iter(its))}”"
+    word, opposite = next(iter(mine)), next(iter(its))
+    if _OFFERS.search(one.text, 0, one.text.lower().find(word)):
+        return None  # who can open can close
+    return ConflictKind.CONTRADICTION, f"“{word}” and “{opposite}”"
+
+
+def _is_duty(one: _Parsed) -> bool:
+    """Tell whether a sentence leaves no other way: what "may" be accepted may be rejected."""
+    return one.modality not in {Modality.PERMISSION, Modality.POSSIBILITY}
 
 
 def _limits(one: _Parsed, other: _Parsed) -> str | None:
