@@ -11,7 +11,7 @@ import pytest
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import WEIGHTS, Linker, cut_of, likely_from, probabilities, ratings
-from knowledge_mcp.surfaces.matrix import lost_links
+from knowledge_mcp.surfaces.matrix import coverage_of, lost_links
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
 REQUIREMENTS = [
@@ -289,3 +289,32 @@ def test_a_line_that_begins_with_ids_speaks_of_these() -> None:
     declared = {(link.source.id, link.target.id) for link in found.links if link.verdict is Verdict.DECLARED}
     first = {("FR 1", f"SRS {number}") for number in range(1, 4)}
     assert declared == first | {(f"FR {one}", f"SRS {other}") for one in range(2, 6) for other in (2, 3)}
+
+
+def test_what_refines_a_requirement_of_its_own_set_is_traced_through_it() -> None:
+    above = TraceItem("SRS-1", "", "Atomic access is indivisible.", "s:1", links=("SYS-1",))
+    below = TraceItem("SRS-2", "", "A bit is set so.", "s:2", links=("SRS-1",))
+    deepest = TraceItem("SRS-3", "", "A bit is cleared so.", "s:3", links=("SRS-2",))
+    other = TraceItem("SRS-4", "", "Colours are printed.", "s:4", links=("SRS-5",))
+    last = TraceItem("SRS-5", "", "Paper is A4.", "s:5")
+    system = [TraceItem("SYS-1", "", "The kernel has atomic services.", "y:1")]
+    found = trace(system, [above, below, deepest, other, last], _never)
+    assert [each.id for each in found.refining_targets] == ["SRS-2", "SRS-3"]
+    assert [each.id for each in found.untraced_targets] == ["SRS-4", "SRS-5"]
+    assert coverage_of(found)["to"] == {"items": 5, "declared": 3, "likely": 0, "none": 2}
+
+
+def test_a_text_between_requirements_is_no_gap_unless_a_link_names_it() -> None:
+    licence = TraceItem("TEXT-1", "", "Licence: Apache-2.0", "s:1", informative=True)
+    named = TraceItem("TEXT-2", "", "Background of the pump.", "s:2", informative=True)
+    demand = TraceItem("SRS-1", "", "The pump stops.", "s:3", links=("TEXT-2",))
+    found = trace([licence, named], [demand, replace(licence, id="TEXT-3")], _never)
+    assert (found.untraced_sources, found.untraced_targets, found.copies) == ((), (), ())
+    assert sure(found) == {("TEXT-2", "SRS-1", "declared")}
+
+
+def _never(
+    sources: Sequence[str], targets: Sequence[str], least: float
+) -> tuple[Sequence[tuple[int, int, float]], float, bool]:
+    del sources, targets, least
+    return [], 0.5, True

@@ -48,20 +48,31 @@ def as_values(found: Trace) -> dict[str, Any]:
             "from": [_named(each) for each in found.withdrawn_sources],
             "to": [_named(each) for each in found.withdrawn_targets],
         },
+        "refining": {
+            "from": [_named(each) for each in found.refining_sources],
+            "to": [_named(each) for each in found.refining_targets],
+        },
         "copies": [_named(each) for each in found.copies],
         "lost": [{"id": item.id, "citation": item.citation, "link": name} for item, name in found.lost],
     }
 
 
 def coverage_of(found: Trace) -> dict[str, dict[str, int]]:
-    """Count the items of each side: all, those with a declared link, those with likely ones only, those with none."""
+    """Count the items of each side: all, those with a declared link, those with likely ones only, those with none.
+
+    What refines an item of its own side that declares a link counts as having one.
+    """
     sure = [link for link in found.links if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
     counted: dict[str, dict[str, int]] = {}
-    for side, untraced in (("from", found.untraced_sources), ("to", found.untraced_targets)):
+    for side, untraced, refining in (
+        ("from", found.untraced_sources, found.refining_sources),
+        ("to", found.untraced_targets, found.refining_targets),
+    ):
         linked: dict[str, bool] = {}
         for link in sure:
             own = (link.source if side == "from" else link.target).id
             linked[own] = linked.get(own, False) or link.verdict is Verdict.DECLARED
+        linked |= {each.id: True for each in refining}
         declared = sum(linked.values())
         counted[side] = {
             "items": len(linked) + len(untraced),

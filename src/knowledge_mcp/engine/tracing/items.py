@@ -191,7 +191,10 @@ def declared_item(item: RequirementItem, citation: str) -> TraceItem:
     called = {key.lower(): value.strip() for key, value in item.attributes.items()}
     name = next((called[each] for each in PUBLIC_NAMES if called.get(each)), "")
     name = "" if name == item.id else name
-    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds, name)
+    attributes, is_aside = item.attributes, item.informative
+    return TraceItem(
+        item.id, item.title, text, citation, links, attributes, item.level, item.kind, kinds, name, "", is_aside
+    )
 
 
 def items_below_headings(reading: ReadDocument) -> list[TraceItem]:

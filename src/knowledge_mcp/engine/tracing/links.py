@@ -66,6 +66,7 @@ class TraceItem:
         link_kinds: what its links are called there, in the order of `links`; empty where that is not known.
         name: its id within its document, by which links name it, where `id` has the document before it.
         beside: what stands with it in its document, and may name items of the other set: "Parent: SYS-3".
+        informative: its file says that it obliges nobody, as a text between requirements.
     """
 
     id: str
@@ -79,6 +80,7 @@ class TraceItem:
     link_kinds: tuple[str, ...] = ()
     name: str = ""
     beside: str = ""
+    informative: bool = False
 
     @property
     def label(self) -> str:
@@ -149,6 +151,8 @@ class Trace:
         withdrawn_sources, withdrawn_targets: items that say that they hold no longer ("Status: Rejected"): they are
             neither linked nor missed.
         copies: items of the second set that quote one of the first, by its id and word for word: they meet nothing.
+        refining_sources, refining_targets: items that declare a link to one of their own set that declares, by itself
+            or so too, one to the other set: they have a link through that.
     """
 
     links: tuple[TraceLink, ...]
@@ -160,6 +164,8 @@ class Trace:
     withdrawn_sources: tuple[TraceItem, ...] = ()
     withdrawn_targets: tuple[TraceItem, ...] = ()
     copies: tuple[TraceItem, ...] = ()
+    refining_sources: tuple[TraceItem, ...] = ()
+    refining_targets: tuple[TraceItem, ...] = ()
 
 
 def trace(
@@ -178,6 +184,10 @@ def trace(
     """
     decided = decided or {}
     stated = _Declared(sources, targets)
+    named = {name for pair in stated.meant for name in pair}
+    sources, targets = (
+        [each for each in side if not each.informative or each.id in named] for side in (sources, targets)
+    )
     withdrawn = [tuple(each for each in side if is_withdrawn(each)) for side in (sources, targets)]
     copies = _copies(sources, targets)
     gone = ({each.id for each in withdrawn[0]}, {each.id for each in (*withdrawn[1], *copies)})
@@ -205,6 +215,12 @@ def trace(
     found.sort(key=lambda link: (order[link.source.id], -link.probability))
     sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
     begun, ended = {link.source.id for link in sure}, {link.target.id for link in sure}
+    refining = tuple(
+        tuple(each for each in side if each.id not in linked and each.id in stated.refining(place, linked))
+        for place, (side, linked) in enumerate(((sources, begun), (targets, ended)))
+    )
+    begun |= {each.id for each in refining[0]}
+    ended |= {each.id for each in refining[1]}
     return Trace(
         tuple(found),
         tuple(each for each in sources if each.id not in begun),
@@ -215,6 +231,7 @@ def trace(
         withdrawn[0],
         withdrawn[1],
         copies,
+        *refining,
     )
 
 
@@ -249,6 +266,8 @@ class _Declared:
         self.meant: set[tuple[str, str]] = set()
         self.denied: set[tuple[str, str]] = set()
         self.lost: list[tuple[TraceItem, str]] = []
+        self._listing: tuple[set[str], set[str]] = (set(), set())  # what lists links to the other set
+        self._inside: dict[tuple[int, str], set[str]] = {}  # by side and id, what it lists of its own set
         self._sides = (sources, targets)
         self._known = (_by_name(sources), _by_name(targets))
         self._names = ItemNames(self._known)
@@ -281,6 +300,9 @@ class _Declared:
         stated = [said for each in item.attributes.items() if (said := self._stated(*each, 1 - side))]
         found = self._names.in_text(" |\n".join(("\n".join(own_lines), *stated)), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
+        if any(ids for _, ids in listed):
+            self._listing[side].add(item.id)
+        self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in item.links))
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         self._link(side, item.id, NamedItems(meant, found.denied - own_names))
         # "SYS-3, 5" and "SYS-12a, b" in parts, unless all are numbers
@@ -292,6 +314,19 @@ class _Declared:
             if not (ids or link in skipped or _NO_LINK.fullmatch(link) or self._names.in_list(link, side))
             and not self._names.in_text(link, 1 - side).denied
         ]
+
+    def refining(self, side: int, linked: set[str]) -> set[str]:
+        """List what has a link through an item of its own set that it lists; `linked` are those with a link."""
+        reached = self._listing[side] & linked
+        found: set[str] = set()
+        while more := {
+            name
+            for (place, name), inside in self._inside.items()
+            if place == side and name not in reached and inside & reached
+        }:
+            found |= more
+            reached |= more
+        return found
 
     def _stated(self, name: str, value: str, side: int) -> str:
         """Say an attribute with its name, "Not covered: SYS-3"; one that is called as an item says it where crossed."""
