@@ -21,7 +21,7 @@ _FORCE = re.compile(
     re.IGNORECASE,
 )
 _CAPITAL_FORCE = re.compile(
-    r"\b(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+(?:NOT|not)\b)?"
+    r"\b(?P<denied>NOT\s+(?=RE[QC]))?(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+(?:NOT|not)\b)?"
     r"(?P<only>(?<=[MC]A[YN])\s+(?:only|ONLY)\b)?"
 )
 _SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")

@@ -5,19 +5,33 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from knowledge_mcp.language.multilingual.places import NUMBERED
+
 RAISED = "⁰¹²³⁴-⁹"
 """Raised digits, as a class of a pattern has them."""
 _NOTE_MARK = rf"\[\^[^\]\s]{{1,40}}\]|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
 _NOTE_MARKS = re.compile(_NOTE_MARK)
+_ELSEWHERE = rf"(?<![\w.-])(?:(?!po?[iu]?nt)(?:{NUMBERED}|pp?\.|(?-i:S)\.)|§{{1,2}})"
+"""Words before the numbers of places in all languages, without their "point": "dew point 5 °C" is a limit."""
+_COUNTS = (
+    rf"\s?(?:%|°|(?:(?-i:[kcmµ]?[mgslAVW]|h|t|[kM]?Pa|Hz)|bar|min|mois|jours?|ans|heures?|minutes?|días?|mes(?:es)?|años"
+    rf"|horas?|minutos?)\b)|\s(?!(?:{NUMBERED})\b)(?-i:[A-ZÄÖÜ])"
+)
+"""What follows a number that counts something: a unit, or a noun as German prints them."""
+_LISTED = (
+    r"(?:,\s\d{1,3}[a-z]?){0,9}(?:\s(?:und|oder|bis|sowie|et|ou|y|e|o)\s\d{1,3}[a-z]?"
+    rf"(?!\w|[.,]\d|{_COUNTS})){{1,2}}"
+)
 PLACE_REFERENCE = re.compile(
     r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"
     r"(?:\s\d{1,3}(?:\.\d{1,3}){0,8}(?:,(?:\s(?:and|or))?|\s(?:and|or|to|through))){1,9}\s\d{1,3}(?:\.\d{1,3}){0,8}"
-    r"(?=[,;:)\]]|\.?\Z|\.\s|\s(?:of|in|for|and|or|is|are|shall|must|should|may|above|below|appl(?:y|ies)|give|define)\b)|"
-    r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer"
-    r"|Beispiel|Anmerkung|tableau|annexe|exemple"
+    r"(?=[,;:)\]]|\.?\Z|\.\s|\s(?:of|in|for|and|or|is|are|shall|must|should|may|above|below|appl(?:y|ies)|give|define)\b)"
+    rf"|{_ELSEWHERE}\s{{0,3}}(?=\d)(?:\d[\w.:/-]{{0,40}}{_LISTED}|\d[\w.:/-]{{0,40}})"
+    r"|(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
+    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Teil|Beispiel|Anmerkung|exemple"
     r"|(?-i:Secs?\.|SP|FIPS(?:\sPUB)?|NIST(?:IR)?|ANSI|ASTM|ASME|BS|DIN|VDE|VDI|NF|NFPA|UL|ETSI|ECMA|CEN|CISPR|SAE|ITU-T|UAX|BCP)"
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
+    r"|\b(?:version|edition|revision|rev\.?)\s?(?:==?|:)\s?v?\d[\w.-]{0,40}|(?<![\w.])v?\d{1,3}(?:\.\d{1,3}){0,3}\.x\b"
     r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
     r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"
     rf"|{_NOTE_MARK}"

@@ -16,6 +16,7 @@ from knowledge_mcp.engine.changes.sentences import (
     SAME,
     Weights,
     counted_on,
+    is_gone,
     likeness,
     lone_sentences,
     pair_sentences,
@@ -31,6 +32,7 @@ from knowledge_mcp.language.multilingual.force import DENIES_BEHIND
 from knowledge_mcp.language.printed import PrintedMark, places_in, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
+from knowledge_mcp.language.sentences import BAR
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.matching import BoundedMatcher
@@ -214,13 +216,21 @@ def _inside(
     pairs = list(pair_sentences(texts, others, weights))
     counting = counted_on(pairs, texts, others)
     for left, right in (pair for pair in pairs if pair not in counting):
-        one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
+        ones, theirs = [texts[at] for at in left], [others[at] for at in right]
+        one, other = " ".join(ones), " ".join(theirs)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
-        if left and right:
+        if left and right and is_gone(one) is not is_gone(other):
+            what = "withdrawn" if is_gone(other) else "added"
+            found = [TextChange(ChangeType.WORDS, one, other, one, other, what)]
+        elif left and right:
             gone, come = lone_sentences(one, other)
             found = [_alone(each, "", convention) for each in gone] + [_alone("", each, convention) for each in come]
             if (was := without_sentences(one, gone)) != (now := without_sentences(other, come)):
-                marked = (_marked_up(was, convention, places), _marked_up(now, convention, places))
+                is_recast = len(BAR.split(one)) != len(BAR.split(other))
+                marked = (
+                    [word for part in parts for word in _marked_up(part, convention, places, is_recast=is_recast)]
+                    for parts in (ones if was == one else [was], theirs if now == other else [now])
+                )
                 is_sure = known.has(before[left[0]][1], after[right[0]][1])
                 found += _between(*marked, was, now, numbers, ALL_ALIKE if is_sure else weights)
         else:
@@ -434,8 +444,11 @@ class _PrintedPlaces:
             yield PrintedMark(found[0], found[0], *found.span())
 
 
-def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces) -> list[_Marked]:
-    """List the words of a sentence; for words of force, numbers and references, what they are."""
+def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces, *, is_recast: bool) -> list[_Marked]:
+    """List the words of a sentence; for words of force, numbers and references, what they are.
+
+    A number that is a cell by itself is a word where the table has other columns in the other edition.
+    """
     marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
     for mark in force_words(sentence, convention):
         denial = DENIES_BEHIND.search(sentence, mark.end) if mark.key.endswith(" not") else None
@@ -445,7 +458,7 @@ def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces) ->
             between = "" if denial.start() <= mark.end + 1 else " …"
             marks.append((_FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
             marks.append(("<not>", PrintedMark("not", denial[0], *denial.span())))
-    marks += [(_NUMBER_KEY, mark) for mark in limits(sentence)]
+    marks += [(_NUMBER_KEY, mark) for mark in limits(sentence) if not (is_recast and _is_cell(sentence, mark))]
     found: list[_Marked] = []
     end = 0
     for key, mark in sorted(marks, key=lambda each: each[1].start):
@@ -455,6 +468,10 @@ def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces) ->
         found.append((key, mark))
         end = mark.end
     return found + [(word, None) for word in words_and_signs(sentence[end:])]
+
+
+def _is_cell(row: str, mark: PrintedMark) -> bool:
+    return row[: mark.start].rstrip().endswith("|") and row[mark.end :].lstrip().startswith("|")
 
 
 def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> list[tuple[ChangeType, str, str]]:

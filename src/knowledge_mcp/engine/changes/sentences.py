@@ -11,8 +11,9 @@ from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.wording import words_and_signs, words_of
-from knowledge_mcp.language.sentences import BAR, sentence_spans
+from knowledge_mcp.engine.changes.wording import words_and_numbers, words_and_signs
+from knowledge_mcp.language.requirements.denied import is_said_gone
+from knowledge_mcp.language.sentences import BAR, cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
 Places = tuple[int, ...]
@@ -31,6 +32,10 @@ _MOST_NEAR = 400
 """Sentences of the other side that one is compared with: those that share its rarest words."""
 
 _LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
+_MARK = re.compile(
+    r"[\s•*_`(\[-]{0,6}(?P<mark>(?=[\w.-]{0,30}\d)[A-Za-z0-9][\w.-]{0,29}?)(?:[*_`]{0,3}[)\]:]+|\.(?=\s)|(?=\s[(\[<]))\s?"
+)
+"""What an item is called in front of its words, with a digit: "2j2)", "(2a)", "SRS-12:"."""
 _RULE = re.compile(r"\|[\s:|-]*")
 
 
@@ -52,9 +57,13 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
     Sentences that were joined into one, or one that was cut, stand together on their side.
     """
     left, right = _unmatched(before, after)
-    bags = {place: Counter(words_of(before[place])) for place in left}
-    others = {place: Counter(words_of(after[place])) for place in right}
+    bags = {place: Counter(words_and_numbers(before[place])) for place in left}
+    others = {place: Counter(words_and_numbers(after[place])) for place in right}
     joined = _joined(bags, others, weights)
+    joined |= _named_alike(
+        {place: before[place] for place in left if place not in joined},
+        {place: after[place] for place in right if place not in set(joined.values())},
+    )
     back = {other: one for one, other in joined.items()}
     lefts = _taken_in(bags, others, joined)
     rights = _taken_in(others, bags, back)
@@ -128,6 +137,40 @@ def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]
     return joined
 
 
+def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
+    """Join what is left and has the same name: the first cell of a row, an identifier, or the mark of an item.
+
+    A number alone, which counts on where one came before it, is a name only where the other says that it is gone.
+    """
+    names, others = ({place: _name_of(text) for place, text in side.items()} for side in (lefts, rights))
+    found: dict[int, int] = {}
+    for name in dict.fromkeys(filter(None, names.values())):
+        ours, theirs = ([place for place, each in side.items() if each == name] for side in (names, others))
+        if len(ours) == len(theirs) and (
+            not name.isdecimal() or any(is_gone(text) for text in (*map(lefts.get, ours), *map(rights.get, theirs)))
+        ):
+            found |= zip(ours, theirs, strict=True)
+    return found
+
+
+def _name_of(text: str) -> str:
+    """Return what a sentence is called: the first cell of a row with others, or the mark before its words."""
+    cells = [cell.strip(" *_`|") for cell in cell_texts(text)] if is_row(text) else []
+    if cells:
+        return cells[0].casefold() if len(cells) > 1 and any(map(str.isalnum, cells[0])) else ""
+    mark = _MARK.match(text)
+    return mark["mark"].casefold() if mark is not None else ""
+
+
+def is_gone(text: str | None) -> bool:
+    """Tell whether a sentence or row says of what it names that it holds no longer: "(2) (repealed)"."""
+    if not text:
+        return False
+    cells = [cell for cell in cell_texts(text)[1:] if cell.strip()] if is_row(text) else []
+    mark = _MARK.match(text)
+    return is_said_gone(cells[0] if cells else text[mark.end() :] if mark is not None else text, "")
+
+
 def _taken_in(
     bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], joined: Mapping[int, int]
 ) -> dict[int, list[int]]:
@@ -179,7 +222,7 @@ def word_weights(links: Iterable[ClauseLink]) -> Weights:
     Numbers, which are rare, count as the most usual word: they are what changes.
     """
     clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
-    counts = Counter(word for clause in clauses.values() for word in set(words_of(clause.text)))
+    counts = Counter(word for clause in clauses.values() for word in set(words_and_numbers(clause.text)))
     usual = max(counts.values(), default=1)
     return {
         word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()

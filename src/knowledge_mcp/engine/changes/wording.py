@@ -13,6 +13,7 @@ from knowledge_mcp.language.quantities.units import CASE_TELLS
 from knowledge_mcp.support.checkpoints import check_each
 
 _NOT_WORD = re.compile(r"[\W_]+")
+_IN_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|(?P<sign>[^\w\s])(?P=sign)*")
 _SAYING = frozenset({"Sm", "Sc", "So"})
 """Signs that say something: of mathematics, of currencies, and such as ticks and crosses."""
@@ -37,6 +38,11 @@ def plain(text: str) -> str:
 def words_of(text: str) -> list[str]:
     """List the words and numbers of a text in lower case: what two texts are compared by."""
     return plain(text).split()
+
+
+def words_and_numbers(text: str) -> list[str]:
+    """List the words of a text with its numbers whole: "59,43" shares nothing with "23,43"."""
+    return words_of(_IN_NUMBER.sub("", text))
 
 
 def words_and_signs(text: str) -> list[str]:

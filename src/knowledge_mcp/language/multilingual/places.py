@@ -152,5 +152,11 @@ def _of_all(name: str) -> str:
 CLAUSE_WORDS = _of_all("parts")
 """Words before the number of a clause in any of the languages; a pattern without groups."""
 
+NUMBERED = "|".join(map(_of_all, ("parts", "below", "annexes", "tables", "figures")))
+"""Words before the number of any place, in any of the languages; a pattern without groups."""
+
+SECTION_WORDS, BELOW_WORDS, OWNER_WORDS = map(_of_all, ("clauses", "below", "owners"))
+"""Words before a clause's number, before what counts its parts, and before whose place it is, in any language."""
+
 CAPTIONED = {"Annex": _of_all("annexes"), "Table": _of_all("tables"), "Figure": _of_all("figures")}
 """Words before the number of an annex, a table, a figure in any of the languages; patterns without groups."""

@@ -22,12 +22,29 @@ _WORDS: Mapping[str, float] = {
 _ELSEWHERE: Mapping[str, Mapping[str, float]] = {
     language: {word: float(place) for place, word in enumerate(words.split(), 2)}
     for language, words in (
-        ("de", "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"),
         ("fr", "deux trois quatre cinq six sept huit neuf dix onze douze"),
         ("es", "dos tres cuatro cinco seis siete ocho nueve diez once doce"),
     )
 }
 """Numbers from two to twelve, which standards in these languages write as words."""
+_GERMAN: Mapping[str, float] = {
+    word: float(place)
+    for place, word in enumerate(
+        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
+        " achtzehn neunzehn".split(),
+        1,
+    )
+} | {
+    word: 10.0 * place
+    for place, word in enumerate("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split(), 2)
+}
+_IN_GERMAN = re.compile(
+    r"\b(?:eine[rnm]?(?=\s(?:Million|Milliarde)\b)|(?!(?:ein|und)\b|und)(?P<word>(?:"
+    + "|".join(sorted((*_GERMAN, "und", "hundert", "tausend"), key=len, reverse=True))
+    + r")++)(?<!und)\b)(?:\s(?P<scale>Million(?:en)?|Milliarden?)\b)?",
+    re.IGNORECASE,
+)
+"""A number that German writes as one word: "zweitausendfünfhundert"."""
 _ROUND = frozenset(_WORDS[word] for word in _TENS)
 _PARTS = {
     "half": 2,
@@ -155,9 +172,26 @@ def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
         for each in _spelled(match):
             half = _AND_A_HALF.match(text, each.end)
             yield each._replace(end=half.end(), value=each.value + 0.5) if half else each
+    yield from map(_of_german, _IN_GERMAN.finditer(text)) if language == "de" else ()
     elsewhere = _ONE_ELSEWHERE.get(language or "")
     for match in elsewhere.finditer(text) if elsewhere else ():
         yield Numeral(*match.span(), _ELSEWHERE[language or ""][match.group().lower()], is_word=True)
+
+
+def _of_german(match: re.Match[str]) -> Numeral:
+    value = _german_value((match["word"] or "ein").lower())
+    scale = (match["scale"] or "").lower()
+    return Numeral(*match.span(), value * (1e9 if "milliard" in scale else 1e6 if scale else 1), is_word=True)
+
+
+def _german_value(word: str) -> float:
+    """Work out a number that is one word, 0 for none: what stands before "tausend" and "hundert" multiplies them."""
+    for name, scale in (("tausend", 1e3), ("hundert", 100.0)):
+        before, found, behind = word.partition(name)
+        if found:
+            return (_german_value(before) if before else 1.0) * scale + _german_value(behind.removeprefix("und"))
+    one, _, ten = word.rpartition("und")
+    return _GERMAN.get(one, 0.0) + _GERMAN.get(ten, 0.0)
 
 
 def _spelled(match: re.Match[str]) -> Iterator[Numeral]:

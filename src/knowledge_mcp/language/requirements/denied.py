@@ -51,7 +51,7 @@ def is_denied_behind(text: str, end: int, *, aside: bool = True) -> bool:
 
 _GONE = (
     r"(?:deleted|void(?:ed)?|withdrawn|obsoleted?|rejected|superseded|cancell?ed|removed|dropped|retired|invalid|not\s+used"
-    r"|duplicated?|won['’]?t\s+(?:do|fix|have)|gelöscht|entfallen|entfällt|gestrichen|verworfen|abgelehnt|ungültig|obsolet"
+    r"|repealed|revoked|rescinded|weggefallen|aufgehoben|abrogée?|derogad[oa]|duplicated?|won['’]?t\s+(?:do|fix|have)|gelöscht|entfallen|entfällt|gestrichen|verworfen|abgelehnt|ungültig|obsolet"
     r"|supprimée?|annulée?|rejetée?|abandonnée?|eliminad[oa]|anulad[oa]|rechazad[oa])"
 )
 _MORE = r"(?:\s*[:(,–-]|\s+(?:by|in|since|as|of|on|at|with|durch|par|por|seit|mit|am|en|depuis)\b)"
@@ -64,7 +64,10 @@ _LABEL = re.compile(
     r"[\s*_>•-]{0,8}(?:\w{1,20}\s)?(?:status|state|zustand|état|estado|disposition|lifecycle|resolution)\b.{0,20}",
     re.IGNORECASE | re.DOTALL,
 )
-_OPENING = re.compile(rf"\W{{0,8}}{_GONE}\W{{0,4}}\Z|[\s\])>*_:.–-]{{0,8}}[\[(<]\s?{_GONE}\s?[\])>]", re.IGNORECASE)
+_OPENING = re.compile(
+    rf"\W{{0,8}}{_GONE}\W{{0,4}}\Z|[\s\])>*_:.–-]{{0,8}}[\[(<]\s?{_GONE}(?:[,:;–-][^\])>]{{0,80}})?\s?[\])>]",
+    re.IGNORECASE,
+)
 
 
 def is_state_gone(name: str, value: str) -> bool:
