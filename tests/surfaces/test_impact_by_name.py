@@ -158,3 +158,40 @@ def test_a_document_without_a_designation_is_known_by_its_title(tmp_path: Path) 
 
     assert [(each["text"], each["dated"], each["clause"]) for each in found] == [(said, "Version 1.0", "1")]
     assert found[0]["change"]["changes"][0]["to"] == "6 W"
+
+
+LAW = """# Fahrradsteuergesetz (FahrStG)
+
+## § 5 Befreiungen
+
+Kinder sind von der Steuer befreit.
+
+## § 11 Steuersatz
+
+(1) Die Steuer beträgt 7,50 Euro.
+
+## Abschnitt 2
+
+Sie wird im Mai gezahlt.
+"""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "clause"),
+    [
+        ("Der Satz nach § 11 Absatz 1 Satz 1 des Fahrradsteuergesetzes gilt auch hier.", "11"),
+        ("Hier gilt § 11 Abs. 1 FahrStG ebenso.", "11"),
+        ("Das Fahrradsteuergesetz bleibt unberührt.", None),
+        ("Nach Abschnitt 2 dieser Verordnung wird gezahlt.", False),
+    ],
+)
+def test_a_law_is_named_by_its_one_word_in_the_genitive_and_by_its_short_name(
+    tmp_path: Path, sentence: str, clause: str | bool | None
+) -> None:
+    world = World(tmp_path)
+    world.write("fahrstg-2018.md", LAW)
+    world.write("fahrstg-2023.md", LAW.replace("7,50", "13,03").replace("im Mai", "im Juni"))
+    world.write("verordnung.md", f"# Verordnung über Roller\n\n## § 1 Satz\n\n{sentence}\n")
+    world.ingest()
+    found = ask(world, "knowledge_impact", document="Fahrradsteuergesetz (FahrStG)")["touched"]
+    assert [each.get("clause") for each in found] == ([] if clause is False else [clause])

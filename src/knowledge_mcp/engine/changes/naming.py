@@ -19,6 +19,7 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.engine.core.designations import designations_at
 from knowledge_mcp.language.editions import marks_in, without_marks
+from knowledge_mcp.language.multilingual.places import BELOW_WORDS, OWNER_WORDS, SECTION_WORDS
 from knowledge_mcp.language.references import numbers_between
 
 _PLURAL = r"(?:e?s)?"
@@ -133,11 +134,22 @@ _FEWEST = 3
 _LONGEST_EDITION = 40
 """Characters behind a title in which the edition stands."""
 
-_NUMBER = r"(?:[A-Z]?\d{1,3}(?:\.\d{1,3}){0,8}|[A-Z](?:\.\d{1,3}){1,8})(?!\w|[.,-]\d)"
+_LAW = re.compile(r"[^\W\d_]{3,60}(?:gesetz|gesetzbuch|ordnung|richtlinie)")
+"""What many laws in German are called, in one word; other texts put it into the genitive."""
+_SHORT = re.compile(r"\((?P<short>[A-ZÄÖÜ][\w.-]{0,18}[A-ZÄÖÜ]\w{0,6})(?: \d{4})?\)\s*\Z")
+"""What a title says that it is called for short: "(ArbZG)"."""
+
+_NUMBER = r"(?:[A-Z]?\d{1,3}[a-z]?(?:\.\d{1,3}){0,8}|[A-Z](?:\.\d{1,3}){1,8})(?!\w|[.,-]\d)"
 _DOTTED = r"[A-Z]?\d{0,3}(?:\.\d{1,3}){1,8}(?!\w|[.,]\d)"
-_ITEM = r"(?:,?[ \n]?(?:items?[ \n])?\(?[a-z]{1,2}\)|\(\d{1,2}\)){0,2}"
-_JOINT = r"(?:[ \n]?(?:,?[ \n](?:and|or|to|through|&)|,|[–-])[ \n]?)"
-_WORDS = r"(?:(?i:(?:sub)?clauses?|sections?|cl\.|secs?\.|chapters?|articles?|paragraphs?)[ \n]?|§{1,2}[ \n]?)"
+_PART = rf",?[ \n](?:{BELOW_WORDS})[ \n]\d{{0,3}}[a-z]?(?:[ \n](?:und|oder|bis|and|or|et|y)[ \n]\d{{1,3}}[a-z]?)?(?!\w)"
+"""What counts the parts of a clause: "Absatz 2 Satz 1 und 3"."""
+_PARTS = re.compile(_PART)
+_ITEM = rf"(?:,?[ \n]?(?:items?[ \n])?\(?[a-z]{{1,2}}\)|\(\d{{1,2}}\)|{_PART}){{0,4}}"
+_JOINT = r"(?:[ \n]?(?:,?[ \n](?:and|or|to|through|und|oder|bis|sowie|et|ou|y|e|&)|,|[–-])[ \n]?)"
+_WORDS = (
+    r"(?:(?:(?i:(?:sub)?clauses?|sections?|cl\.|secs?\.|chapters?|articles?|paragraphs?)"
+    rf"|{SECTION_WORDS})[ \n]?|§{{1,2}}[ \n]?)"
+)
 _ANNEX = r"(?i:annex(?:es)?|appendix|appendices)[ \n]"
 _LETTER = r"(?:[A-Z](?:\.\d{1,3}){0,8}|\d{1,2})(?!\w|[.,-]\d)"
 _TABLE = r"(?P<kind>(?i:tables?|figures?|figs?\.))[ \n]"
@@ -157,13 +169,16 @@ _BEHIND = re.compile(rf"\]?[,;:]?[ \n]\(?(?:{_NAMED})|,[ \n](?P<bare>{_list_of(_
 _BARE_BEHIND = re.compile(rf"[ \n](?P<bare>{_DOTTED}){_NO_UNIT}")
 _OF = (
     r"[ \n](?:(?:of|in|from)[ \n](?:the[ \n])?|of[ \n](?:the[ \n])?"
-    r"(?:(?!(?:with|to|and|or|by|of|for|from|as|in|is)\b)[A-Za-z-]{2,20}[ \n]){1,4})\Z"
+    r"(?:(?!(?:with|to|and|or|by|of|for|from|as|in|is)\b)[A-Za-z-]{2,20}[ \n]){1,4}"
+    rf"|(?:{OWNER_WORDS})[ \n])\Z"
 )
 _BEFORE = re.compile(rf"(?<![\w.,])(?:{_NAMED}|(?P<bare>{_list_of(_DOTTED)})){_OF}")
+_RIGHT_BEFORE = re.compile(rf"(?<![\w.,])(?:{_NAMED})[ \n]\Z")
+"""Clauses before a name that is short: "§ 5 ArbZG"."""
 _LONGEST_BEFORE = 120
 """Characters before a document's name in which "clauses 5.2 and 5.3 of the" stands."""
 _EACH = re.compile(
-    r"(?<![\w.])(?:[A-Z]?\d{1,3}(?:\.\d{1,3}){0,8}|[A-Z]?(?:\.\d{1,3}){1,8}|[A-Z](?:\.\d{1,3}){0,8})(?![\w)])"
+    r"(?<![\w.])(?:[A-Z]?\d{1,3}[a-z]?(?:\.\d{1,3}){0,8}|[A-Z]?(?:\.\d{1,3}){1,8}|[A-Z](?:\.\d{1,3}){0,8})(?![\w)])"
 )
 _RANGE = re.compile(r"[^,&]*(?:\bto\b|\bthrough\b|[–-])[^,&]*")
 
@@ -176,19 +191,38 @@ class Titles:
     """
 
     def __init__(self, titles: Iterable[str]) -> None:
-        self.names = [words for words in dict.fromkeys(map(_bare, titles)) if len(words.split()) >= _FEWEST]
-        patterns = [r"[\W_]{1,3}".join(map(re.escape, words.split())) for words in self.names]
+        titles = list(dict.fromkeys(titles))
+        long = dict.fromkeys(_bare(_SHORT.sub("", title)) for title in titles)
+        whole = [words for words in long if len(words.split()) >= _FEWEST]
+        laws = [name for title in titles for name in _LAW.findall(_SHORT.sub("", title)) if name == _first(title)]
+        self._short = [found["short"] for title in titles if (found := _SHORT.search(title))]
+        self.names = list(dict.fromkeys((*whole, *laws, *self._short)))
+        patterns = [r"[\W_]{1,3}".join(map(re.escape, words.split())) for words in whole]
+        patterns += [rf"{re.escape(name)}(?:e?[sn])?" for name in laws]
+        patterns += [rf"(?-i:{re.escape(name)})" for name in self._short]
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(patterns)})(?![\w-])", re.IGNORECASE) if patterns else None
 
     def places_in(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield where a title begins and ends, with the edition that stands behind it; empty for none."""
+        """Yield where a title begins and ends, with the edition that stands behind it; empty for none.
+
+        A short name in capitals alone, as many things have, is one beside a clause: "Article 17 GDPR".
+        """
         for found in self._pattern.finditer(text) if self._pattern else ():
+            is_loose = found.group() in self._short and found.group().isupper()
+            if is_loose and not clauses_beside(text, *found.span(), ())[2]:
+                continue
             behind = text[found.end() : found.end() + _LONGEST_EDITION]
             mark, _, end = next(marks_in(behind), (None, 0, 0))
             if mark is not None and not re.search(r"\w", behind[: behind.find(mark.label)]):
                 yield found.start(), found.end() + end + (behind[end : end + 1] == ")"), mark.label
             else:
                 yield found.start(), found.end(), ""
+
+
+def _first(title: str) -> str:
+    """Return the first word of a title of which a short name is left out, where it has no other."""
+    words = _SHORT.sub("", title).split()
+    return words[0] if len(words) == 1 else ""
 
 
 def _bare(title: str) -> str:
@@ -209,7 +243,8 @@ def clauses_beside(text: str, start: int, end: int, known: Collection[str]) -> t
     Returns:
         Where name and clauses begin and end, and the clauses in order: "5.2", "A", "Table 1"; none where none is named.
     """
-    before = _BEFORE.search(text, max(start - _LONGEST_BEFORE, 0), start)
+    near = (text, max(start - _LONGEST_BEFORE, 0), start)
+    before = _BEFORE.search(*near) or _RIGHT_BEFORE.search(*near)
     if before is not None:
         return before.start(), end, list(dict.fromkeys(_each(before, known)))
     behind = _BEHIND.match(text, end)
@@ -225,6 +260,7 @@ def _each(found: re.Match[str], known: Collection[str]) -> Iterator[str]:
     kind = (parts.get("kind") or "").lower()
     prefix = "Table " if kind.startswith("table") else "Figure " if kind else ""
     listed = next(filter(None, (parts.get(name) for name in ("clauses", "annexes", "tables", "bare"))), "")
+    listed = _PARTS.sub("", listed)
     numbers = list(_EACH.finditer(listed))
     yield from (f"{prefix}{each.group()}" for each in numbers)
     for one, other in pairwise(numbers):
