@@ -43,6 +43,20 @@ def test_what_the_edition_itself_says_is_gone_is_withdrawn_and_nothing_was_added
     assert told(new, old) == [("requirement added", new, old)]
 
 
+def test_a_name_that_stood_alone_is_no_requirement_that_was_withdrawn() -> None:
+    assert [
+        name for name, _, _ in told("(4) Each door has a lamp.\n\n(5)", "(4) Each door has a lamp.\n\n(5) (repealed)")
+    ] == ["words"]
+    names = ("| Anna Berg | Ron Perry | Tom Kis |", "| Tom Kis | | |")
+    assert {name for name, _, _ in told(HEAD + names[0], HEAD + names[1])} == {"words"}
+
+
+def test_items_that_were_parted_bring_no_number_of_theirs() -> None:
+    old = "5. any other change of the register, and the change of the entered name where the holder wishes so,"
+    new = "6. any other change of the register,\n\n7. the change of the entered name where the holder wishes so,"
+    assert "number" not in {name for name, _, _ in told(old, new)}
+
+
 def test_numbers_that_count_rows_and_items_are_no_names() -> None:
     old, new = "| 3 | Check that files stay below a size. | 2 |", "| 3 | Quotas hold for everybody. | 2 |"
     assert [name for name, before, after in told(HEAD + old, HEAD + new) if not (before and after)] == ["words"] * 2

@@ -228,8 +228,8 @@ def _inside(
             if (was := without_sentences(one, gone)) != (now := without_sentences(other, come)):
                 is_recast = len(BAR.split(one)) != len(BAR.split(other))
                 marked = (
-                    [word for part in parts for word in _marked_up(part, convention, places, is_recast=is_recast)]
-                    for parts in (ones if was == one else [was], theirs if now == other else [now])
+                    _marked_up(each, convention, places, is_recast=is_recast)
+                    for each in (was if gone else _joined_items(ones), now if come else _joined_items(theirs))
                 )
                 is_sure = known.has(before[left[0]][1], after[right[0]][1])
                 found += _between(*marked, was, now, numbers, ALL_ALIKE if is_sure else weights)
@@ -337,6 +337,7 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 _CUT = " … "
 """What stands between pieces of a sentence that differ."""
+_COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 _Marked = tuple[str, PrintedMark | None]
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
@@ -468,6 +469,11 @@ def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces, *,
         found.append((key, mark))
         end = mark.end
     return found + [(word, None) for word in words_and_signs(sentence[end:])]
+
+
+def _joined_items(parts: Sequence[str]) -> str:
+    """Join sentences without the numbers that count all but the first as items of a list."""
+    return " ".join((parts[0], *(_COUNTED.sub("", part) for part in parts[1:])))
 
 
 def _is_cell(row: str, mark: PrintedMark) -> bool:

@@ -163,12 +163,14 @@ def _name_of(text: str) -> str:
 
 
 def is_gone(text: str | None) -> bool:
-    """Tell whether a sentence or row says of what it names that it holds no longer: "(2) (repealed)"."""
+    """Tell whether a sentence or row says of what it names that it holds no longer, "(2) (repealed)", or nothing."""
     if not text:
         return False
-    cells = [cell for cell in cell_texts(text)[1:] if cell.strip()] if is_row(text) else []
+    if is_row(text):
+        return is_said_gone(next((cell for cell in cell_texts(text)[1:] if cell), ""), "")
     mark = _MARK.match(text)
-    return is_said_gone(cells[0] if cells else text[mark.end() :] if mark is not None else text, "")
+    said = text[mark.end() :] if mark is not None else text
+    return not words_and_signs(said) or is_said_gone(said, "")
 
 
 def _taken_in(
