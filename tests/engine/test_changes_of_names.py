@@ -1,4 +1,4 @@
-"""What has a name stays what it was, whatever became of its words; numbers of places and other columns limit nothing."""
+"""What has a name stays what it was, whatever became of its words; places and other columns limit nothing."""
 
 from __future__ import annotations
 
