@@ -204,13 +204,17 @@ def _label_at(rows: Sequence[_Row]) -> int:
 def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: bool) -> bool:
     """Tell contents by entries that recur: five, and most of the page, or under the word itself.
 
-    More than half of them have a number or a page; half is enough after contents, where "Annex A" and its title with
-    the page are a line each.
+    Entries of one name count as one: cells that say "Class 1" and "Class 2" name no headings. More than half of them
+    have a number or a page; half is enough after contents, where "Annex A" and its title with the page are a line each.
     """
-    if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
+    texts = [rows[index].text for index in entries]
+    named = list({_key(text): text for text in reversed(texts)}.values())
+    if len(named) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
         return False
-    telling = sum(_ENTRY.search(rows[index].text) is not None for index in entries)
-    return telling * 2 > len(entries) - continued or any(_is_label(row.text) for row in rows)
+    telling = all(
+        2 * sum(_ENTRY.search(text) is not None for text in some) > len(some) - continued for some in (texts, named)
+    )
+    return telling or any(_is_label(row.text) for row in rows)
 
 
 def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:
