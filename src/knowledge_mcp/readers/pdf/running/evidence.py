@@ -278,9 +278,10 @@ class RunningLines:
         return id(line) in self._counting or self._texts[line.text] >= min(_COUNTED, len(self._pages))
 
     def _has_outer(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
-        """Tell whether most of these lines have another running line farther out."""
-        outer = [rows.outer_distance(self._pages[line.page], line, zone) for line in same]
-        return 2 * sum(distance is not None for distance in outer) > len(outer)
+        """Tell whether most of these lines have a running line farther out that is no other line of one head."""
+        outer = [(line, each) for line in same for each in rows.outer(self._pages[line.page], line, zone)[:1]]
+        apart = sum(line.style != each.style or self._texts[each.text] < len(same) for line, each in outer)
+        return 2 * apart > len(same)
 
     def _belongs_to_text(self, same: Sequence[Line], distances: Mapping[int, float], rows: Rows, zone: str) -> bool:
         """Tell text off the text: headings, and what is closer to the text than to the running line farther out."""

@@ -63,10 +63,14 @@ class Rows:
         row = next(self.inwards(page, zone, line), None)
         return row is not None and not self._text_of(row)
 
+    def outer(self, page: PageLayout, line: Line, zone: str) -> list[Line]:
+        """Return the next row that is closer to the paper's edge; empty where there is none."""
+        return next(self.inwards(page, "bottom" if zone == "top" else "top", line), list[Line]())
+
     def outer_distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
-        """Measure how far, in pitches, the next row is that is closer to the paper's edge; None where there is none."""
-        row = next(self.inwards(page, "bottom" if zone == "top" else "top", line), None)
-        return abs(line.y0 - row[0].y0) / self._local(page, zone) if row is not None else None
+        """Measure how far the row is off that is closer to the paper's edge, in pitches; None where there is none."""
+        row = self.outer(page, line, zone)
+        return abs(line.y0 - row[0].y0) / self._local(page, zone) if row else None
 
     def distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
         """Measure how far the text is from a line in a margin, in pitches; None where there is no text."""
