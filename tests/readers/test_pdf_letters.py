@@ -218,3 +218,21 @@ def test_a_table_without_lines_keeps_its_cells_and_their_raised_digits() -> None
     (table,) = (block.span.of(document.text) for block in document.blocks if block.kind is BlockKind.TABLE)
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.split("\n")]
     assert [row[-1] for row in (cells[0], *cells[2:])] == ["MDL¹", "1.2 x 10⁻³", "31 lb/in²", "22 (1/16 in.)", "10"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "font", "written"),
+    [
+        ("\uf0fc \uf0fb", "ABCDEF+Wingdings-Regular", "✓ ✗"),
+        ("at \uf0b3 5", "ABCDEF+SymbolMT", "at ≥ 5"),
+        ("\uf0a7 item", "Wingdings", "\uf0a7 item"),  # a bullet, which the text has in one form for all
+        ("\uf0fc", "Wingdings2", "\uf0fc"),
+    ],
+)
+def test_signs_of_symbol_fonts_are_written_as_they_look(
+    page: tuple[Any, Any, ParsedPage], printed: str, font: str, written: str
+) -> None:
+    opened, text, parsed = page
+    parsed.text_items.append(replace(parsed.text_items[0], text=printed, font_name=font, y=400.0))
+    write_as_printed(opened, text, parsed)
+    assert parsed.text_items[3].text == written

@@ -21,6 +21,7 @@ from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
+from knowledge_mcp.readers.pdf.flow.turned import set_level
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
@@ -253,6 +254,7 @@ class _Printed:
             comments, places, beyond = comments_on(page, text, parsed.page_num)
             self.comments += comments
             self.beyond.update({parsed.page_num: beyond} if beyond else {})
+            set_level(page, text, parsed)
             write_as_printed(page, text, parsed, [each.box for each in hidden])
             count, self.struck[parsed.page_num] = take_struck(page, text, parsed, places)
             self.hidden[HiddenReason.STRUCK] += count

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
 from knowledge_mcp.readers.pdf.lines import Box, is_rotated, is_slanted
 from knowledge_mcp.readers.shared.layout import letters_of
@@ -31,6 +32,10 @@ _NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
 _LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
 _SYMBOL = 0xF000
 """Where signs of symbol fonts stand in Unicode, by their codes."""
+_SYMBOL_FONTS = ("symbol", "symbolmt", "wingdings", "wingdings-regular")
+"""How the names of the fonts end whose signs are known by their codes."""
+_TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
+"""Ticks and crosses of dingbat fonts: at the beginning of a line they say something, as other signs there do not."""
 _INSET = 0.17
 """Share of its height by which an item reaches beyond its letters, and may reach into those of the next line."""
 _BAND = 20
@@ -80,6 +85,7 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
             item.text = words if letters_of(words) == letters_of(item.text) else item.text
         elif _NAMELESS.fullmatch(item.text):
             item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
+        item.text = _with_signs(item)
     counts = Counter(printed)
     counts.subtract(Counter("".join(item.text for item in parsed.text_items)))
     missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
@@ -87,6 +93,15 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
         _add(page, text, parsed, missing, ligatures, hidden)
     _raise(page, text, printed, parsed)
     _close_up(page, text, parsed)
+
+
+def _with_signs(item: TextItem) -> str:
+    """Write the signs of symbol fonts as Unicode, but for one that may be the mark of a list's item."""
+    text, font = item.text, (item.font_name or "").lower()
+    if not has_private_characters(text) or not font.endswith(_SYMBOL_FONTS):
+        return text
+    mark = "" if text[0] in _TICKS else text[: has_private_characters(text[0])]
+    return mark + letters_for_symbols(text[len(mark) :], font)[0]
 
 
 class _Ligatures:

@@ -1,11 +1,18 @@
-"""Text that runs up or down a page: a table set sideways is read as it reads when the page is turned."""
+"""Text that runs up or down a page: a table set sideways is read as it reads when the page is turned.
+
+Letters that lean run level: word processors slant a font that has no italics of its own, signs of symbol fonts too, and
+the parser then takes the text for one that runs across the page.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw
+from knowledge_mcp.readers.pdf.lines import is_slanted
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
 
 if TYPE_CHECKING:
@@ -16,6 +23,10 @@ _FEWEST = 4
 _UP, _DOWN = 270, 90
 _ASIDE = 1000
 """Number of the first text that is turned; asides of a page are counted from 1."""
+_LEANS, _LEVEL = 30.0, 1.0
+"""Degrees that letters lean at most where they are slanted, a third being usual, and that their line then rises."""
+_WITHIN = 2.0
+"""Points from the middle of an item within which one of its letters is."""
 
 _Box = tuple[float, float, float, float]
 
@@ -91,3 +102,33 @@ def _turned_graphics(graphics: VectorGraphics, box: Callable[[float, float, floa
         x1, y1, _, _ = box(line.x2, line.y2, 0.0, 0.0)
         lines.append(replace(line, x1=min(x0, x1), y1=min(y0, y1), x2=max(x0, x1), y2=max(y0, y1)))
     return replace(graphics, lines=lines, shapes=[replace(shape, bbox=box(*shape.bbox)) for shape in graphics.shapes])
+
+
+def set_level(page: Any, text: Any, parsed: ParsedPage) -> None:
+    """Take items of a parsed page whose letters lean, but whose line is level, for level ones, in place.
+
+    Args:
+        page: the same page, open, of PDFium.
+        text: its text.
+        parsed: as the parser has it.
+    """
+    for item in parsed.text_items:
+        leans = (item.rotation + 180.0) % 360.0 - 180.0
+        if is_slanted(item) and abs(leans) <= _LEANS and _runs_level(page, text, item):
+            over = item.height * math.tan(math.radians(abs(leans)))  # by which the last letter leans over the next word
+            item.rotation, item.width = 0.0, max(item.width - over, item.width / 2)
+
+
+def _runs_level(page: Any, text: Any, item: TextItem) -> bool:
+    """Tell whether the first letter of an item is followed by the next one at its own height."""
+    pdfium, size = raw(), page.get_size()
+    x, y = on_page(page, size, item.x + min(item.width, item.height) / 2, item.y + item.height / 2)
+    place = pdfium.FPDFText_GetCharIndexAtPos(text, x, y, item.height / 2 + _WITHIN, item.height / 2 + _WITHIN)
+    matrix = pdfium.FS_MATRIX()
+    if place < 0 or not pdfium.FPDFText_GetMatrix(text, place, matrix):
+        return False
+    scale = 100.0 / (math.hypot(matrix.a, matrix.b) or 1.0)
+    (x0, y0), (x1, y1) = (
+        from_page(page, size, x + step * scale * matrix.a, y + step * scale * matrix.b) for step in (0, 1)
+    )
+    return abs(math.degrees(math.atan2(y1 - y0, x1 - x0))) <= _LEVEL
