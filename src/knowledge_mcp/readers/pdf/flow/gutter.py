@@ -66,17 +66,21 @@ def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gu
     usual = statistics.median(size_of(row[0]) for row in rows)
     left = rows
     while (found := _gutter_at(_least_crossed(left, places), left, width)) is None:
-        # a note below both columns may end within the strip between them
+        # a note below both columns may end within the strip between them, and the page's number stand in it
         if len(rows) - len(left) == _MOST_BELOW or size_of(left[-1][0]) > _SMALL * usual or len(left) <= _FEWEST:
             return None
         left = left[:-1]
     if left is rows:
         return found
-    ends = [max(item.x + item.width for item in row) for row in rows[len(left) :]]
-    strip = [bound for row in left for item in row for bound in (item.x, item.x + item.width)]
+    below, strip = _bounds(rows[len(left) :]), _bounds(left)
     low = max((bound for bound in strip if bound <= found.x), default=0.0)
     high = min((bound for bound in strip if bound >= found.x), default=width)
-    return Gutter(found.x, _heights_across(rows, found.x)) if any(low < end < high for end in ends) else None
+    return Gutter(found.x, _heights_across(rows, found.x)) if any(low < bound < high for bound in below) else None
+
+
+def _bounds(rows: Iterable[Sequence[TextItem]]) -> list[float]:
+    """List where the items of some rows begin and end."""
+    return [bound for row in rows for item in row for bound in (item.x, item.x + item.width)]
 
 
 def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float]) -> float:
