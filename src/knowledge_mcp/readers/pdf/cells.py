@@ -36,6 +36,8 @@ _FORM_CELLS = 3
 _NAMED = 0.2
 """Share of a grid's rows with words from which on it has names of its own; all others but a head are figures."""
 _NAME_PART = re.compile(r"[A-Za-z0-9][\w./-]*|_\w+")
+_LONGEST_NAME = 200
+"""Characters of a name of a column at most; what is longer below a form's title is its text."""
 _REPEATED = 80
 """Characters up to which a cell that spans rows is repeated in each: a name, not a text; as in Word tables."""
 
@@ -260,6 +262,8 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
          for line in lines]
         for cell in own
     ]  # fmt: skip
+    if len(grid.tops) == 3 and row == 1 and (entries := _entries(lines, columns)):
+        return [_between(lines[at - 1], lines[at]) for at in entries[1:]]
     counts = [_count_figures(column) for column in columns[1:]]
     fewest = min(_FEWEST_FIGURES, len(lines))
     if len(lines) < _FEWEST_FIGURES and (counts.count(fewest) < _FEWEST_FIGURES or not all(columns[0])):
@@ -269,10 +273,26 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
     enough = most >= _SURE or sum(count >= fewest for count in counts) > 1
     if most < fewest or not enough or named < _FIGURES * most:
         return []
-    return [
-        (max(item.y + item.height for item in above) + min(item.y for item in below)) / 2
-        for above, below in itertools.pairwise(lines)
-    ]
+    return [_between(above, below) for above, below in itertools.pairwise(lines)]
+
+
+def _between(above: Sequence[TextItem], below: Sequence[TextItem]) -> float:
+    return (max(item.y + item.height for item in above) + min(item.y for item in below)) / 2
+
+
+def _entries(lines: Sequence[Sequence[TextItem]], columns: Sequence[Sequence[str]]) -> list[int]:
+    """Find the lines that begin entries where no line parts all that stands below a head; none where it is one row.
+
+    Each begins with one word in the first column and has words in all others; texts of the last column go on below.
+    """
+    found = [at for at, name in enumerate(columns[0]) if name]
+    if len(found) < _FEWEST_FIGURES or len(found) == len(lines) or found[0]:
+        return []
+    if any(" " in columns[0][at] for at in found):
+        return []
+    whole = sum(all(column[at] for column in columns) for at in found)
+    last = sum(any(column[at] for column in columns[:-1]) for at in range(len(lines)))
+    return found if whole == last == len(found) else []
 
 
 def _count_figures(column: Sequence[str]) -> int:
@@ -409,7 +429,9 @@ def _closed(
 ) -> list[Line | Table]:
     """Make a table of rows, those without words left out; lines where there is one column, or one row of few cells."""
     filled = [each for each in texts if any(each[0])]
-    worded = worded_header([row for row, _ in filled], dict(enumerate(reach for _, reach in filled)))
+    names = list(itertools.takewhile(lambda pair: max(map(len, pair[0])) <= _LONGEST_NAME, filled))
+    worded = worded_header([row for row, _ in names], dict(enumerate(reach for _, reach in names)))
+    worded += [row for row, _ in filled[len(names) :]]
     rows = list(map(list, worded))
     if len(rows) < 2 and sum(map(bool, itertools.chain.from_iterable(rows))) < _FORM_CELLS:
         return list(inside)
