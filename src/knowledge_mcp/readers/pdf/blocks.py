@@ -139,17 +139,21 @@ class Geometry:
         """
         if previous.aside != line.aside:
             return False
-        hangs = kind is BlockKind.LIST_ITEM and not line.code and line.x0 > hang + 3 and not _ends(text)
-        if previous.code != line.code and not (hangs or _is_flow(previous, line)):
+        hangs = kind is BlockKind.LIST_ITEM and line.x0 > hang + 3 and not _ends(text)
+        words = not line.code or (line.text[:1].islower() and not self._has_room(previous, line))
+        if previous.code != line.code and not ((hangs and words) or _is_flow(previous, line)):
             return False
         if line.page != previous.page or line.y0 < previous.y0 - previous.size:
             return _sentence_goes_on(text, line) and abs(line.size - previous.size) < 0.6
         if abs(line.y0 - previous.y0) < 0.4 * line.size:
             return line.x0 > previous.x0
         step = line.y0 - previous.y0 - self._struck_between(previous, line)
-        if step > 1.28 * self._pitch_of(previous) or line.x0 > previous.x1:
+        pitch, most = self._pitch_of(previous), 1.2
+        if previous.code != line.code:  # typewriter faces are set smaller
+            pitch, most = max(pitch, self._pitch_of(line)), 2.0
+        if step > 1.28 * pitch or line.x0 > previous.x1:
             return False
-        if abs(line.size - previous.size) > 1.2 or (line.bold != previous.bold and self._is_short(previous)):
+        if abs(line.size - previous.size) > most or (line.bold != previous.bold and self._is_short(previous)):
             return False
         return not self._paragraph_ends(previous, line, text, kind, hang)
 
@@ -168,8 +172,9 @@ class Geometry:
 
     def _paragraph_ends(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
         ended = _ends(text)
-        if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3:
-            return True
+        if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3 <= previous.x0:
+            # else its first line alone is indented
+            return ended or (self._is_short(previous) and self._has_room(previous, line))
         if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
             return True
         indented = line.x0 - previous.x0 > 0.8 * line.size
@@ -178,6 +183,12 @@ class Geometry:
     def _is_short(self, line: Line) -> bool:
         right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
         return line.x1 < right - 0.12 * max(right - line.x0, 1.0)
+
+    def _has_room(self, line: Line, following: Line) -> bool:
+        """Tell whether the first word of the next line would stand behind a line: nothing made it break there."""
+        right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
+        word = len(following.text.split()[0]) + 1
+        return right - line.x1 > word * (following.x1 - following.x0) / len(following.text)
 
 
 def _is_flow(previous: Line, line: Line) -> bool:
@@ -343,7 +354,8 @@ class _Stream:
         if opening.sure:
             return opening.kind is BlockKind.CAPTION and on and not current.text.endswith(".")
         # "12. ...", "a) ..." and "- ..." may be the middle of a sentence: only where it does not begin a line of a list
-        ended = current.text.endswith((".", ":", ";", ",", "or", "and")) or kind is not BlockKind.PARAGRAPH
+        runs = kind is BlockKind.PARAGRAPH or line.x0 < current.hang - 3
+        ended = current.text.endswith((".", ":", ";", ",", "or", "and")) or not runs
         return on and not ended and abs(line.x0 - current.last.x0) < 3 and line.y0 > current.last.y0
 
     def _extend(self, current: _Open, line: Line) -> None:
