@@ -251,6 +251,10 @@ def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, 
         ("term::\n+\n--\nBody.\n--\n", ["term", "Body."]),
         ("At most 2^20^ of H~2~O, n&#8800;0, R&amp;D, x^n^.\n", ["At most 2²⁰ of H₂O, n≠0, R&D, xn."]),
         ("Use `*a*` and *b* and _c_ and \\*d*.\n", ["Use *a* and b and c and *d*."]),
+        (
+            "The reg:mode[] register has bit:::[k], reg::[run] and x[3:0].\n",
+            ["The mode register has bit:::[k], run and x[3:0]."],
+        ),
     ],
 )
 def test_asciidoc_blocks_and_marks(text: str, words: list[str]) -> None:

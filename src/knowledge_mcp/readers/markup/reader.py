@@ -16,7 +16,7 @@ class MarkupReader(ConvertingReader):
     No other file is opened for them: what they include is named in a warning.
     """
 
-    label = "markup-14"
+    label = "markup-15"
     jobs: ClassVar[Mapping[str, str]] = {
         _ADOC: "knowledge_mcp.readers.markup.asciidoc.walk:asciidoc",
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",

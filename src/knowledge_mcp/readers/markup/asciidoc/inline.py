@@ -82,7 +82,9 @@ _LINKS = re.compile(
     r"|\[\[[^\[\]]{1,300}\]\]"
     r"|\(\(\([^()]{1,300}\)\)\)"
     r"|\(\((?P<indexed>[^()]{1,300})\)\)"
+    r"|\b[a-z]\w{0,30}:(?:(?P<named>[\w.-]{1,100})\[\]|:\[(?P<within>[\w.-]{1,100})\])"
 )
+"""The last are macros of a project's own, which name something: the name alone is the word that is printed."""
 _KEPT_LINK = re.compile("\x01(\\d{1,9})\x01")
 _ROLE = re.compile(r"\[(?:[.#][\w.#%:-]{1,200}|role=\"[^\"\[\]]{0,200}\"|[a-z][\w -]{0,60}(?=\]#))\](?=[#*_`^~])")
 _STRUCK = re.compile(
@@ -179,7 +181,8 @@ class Inline:
         elif found["bib"] is not None:
             rich.add(f"[{found['bib']}]")
         else:
-            rich.add(found["macro"] or found["indexed"] or " ".join(filter(None, words_of_image(found["alt"] or ""))))
+            words = found["macro"] or found["indexed"] or found["named"] or found["within"]
+            rich.add(words or " ".join(filter(None, words_of_image(found["alt"] or ""))))
 
 
 def _name_of(name: str, titles: dict[str, str]) -> str:
