@@ -137,3 +137,17 @@ def test_entries_between_upright_lines_alone_are_rows() -> None:
         pages.canvas.line(x, HEIGHT - top, x, HEIGHT - y)
     rows = [[pin, name, " ".join(lines)] for pin, name, lines in entries]
     assert tables(read(pages)) == [[["Pin", "Name", "Description"], *rows]]
+
+
+def test_names_that_stand_apart_in_one_cell_of_the_head_are_columns() -> None:
+    pages = sheet()
+    figures = [("Clock", "0", "", "100"), ("Hold time", "4.0", "", ""), ("Rise time", "", "", "1000"),
+               ("Battery", "2.0", "3", "3.5")]  # fmt: skip
+    pages.paragraph(SENTENCE)
+    top = pages.y
+    pages.grid([["Parameter", "", "Unit"], *([name, "", "ns"] for name, *_ in figures)], [150, 180, 60])
+    for row, values in enumerate([("", "MIN", "TYP", "MAX"), *figures]):
+        for column, value in enumerate(values[1:]):
+            pages.at(LEFT + 160 + 60 * column, top + 18 * row + 3, value)
+    head = ["Parameter", "MIN", "TYP", "MAX", "Unit"]
+    assert tables(read(pages)) == [[head, *([*values, "ns"] for values in figures)]]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of, stands_in
+from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, pieces_of, rows_of, size_of, stands_in
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
 from knowledge_mcp.readers.shared.tables import Reach, worded_header
@@ -36,6 +36,8 @@ _FORM_CELLS = 3
 _NAMED = 0.2
 """Share of a grid's rows with words from which on it has names of its own; all others but a head are figures."""
 _NAME_PART = re.compile(r"[A-Za-z0-9][\w./-]*|_\w+")
+_APART = 1.0
+"""Times the size of print that parts the names of two columns in one cell at least."""
 _LONGEST_NAME = 200
 """Characters of a name of a column at most; what is longer below a form's title is its text."""
 _REPEATED = 80
@@ -194,7 +196,8 @@ def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid
     Cells above and below are cut only where they hold figures as well; of others `_with_columns` tells.
     """
     cut_rows = {row for row in range(len(grid.tops) - 1) if _heights_between(grid, row, items)}
-    edges: set[float] = set()
+    edges = _between_names(grid, items)
+    named = {bisect_right(grid.edges, edge) - 1 for edge in edges}
     for cell in grid.cells:
         if cell.row in cut_rows and cell.down == 1 and cell.across == 1:
             edges |= _strips([item for item in items if stands_in(item, cell.box)])
@@ -212,11 +215,31 @@ def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid
         first, end = every.index(left), every.index(right)
         inside = [item for item in items if stands_in(item, cell.box)]
         crossed = any(item.x < edge < item.x + item.width for item in inside for edge in every[first + 1 : end])
-        apart = cell.row in cut_rows or (bool(inside) and all(is_figures(item.text) for item in inside))
+        apart = cell.row in cut_rows or cell.column in named
+        apart = apart or (bool(inside) and all(is_figures(item.text) for item in inside))
         for one, other in itertools.pairwise(range(first, end + 1) if apart and not crossed else (first, end)):
             box = (every[one], top, every[other], bottom)
             cells.append(RuledCell(cell.row, one, cell.down, other - one, box))
     return RuledGrid(cells, tuple(every), grid.tops)
+
+
+def _between_names(grid: RuledGrid, items: Sequence[TextItem]) -> set[float]:
+    """Find the places between names that stand apart in one cell of the head, with figures below: "MIN TYP MAX".
+
+    Nothing below may lie over such a place, and most of it is figures.
+    """
+    found: set[float] = set()
+    for cell in grid.cells:
+        left, top, right, bottom = cell.box
+        inside = [item for item in items if stands_in(item, cell.box)] if not cell.row and cell.across == 1 else []
+        lines = rows_of([item for item in inside if not is_rotated(item)])
+        pieces = pieces_of(lines[0], _APART) if len(lines) == 1 else []
+        places = [(one[1] + other[0]) / 2 for one, other in itertools.pairwise(pieces)]
+        below = [item for item in items if stands_in(item, (left, bottom, right, grid.tops[-1]))] if places else []
+        over = any(item.x < place < item.x + item.width for item in below for place in places)
+        if below and not over and 2 * sum(is_figures(item.text) for item in below) > len(below):
+            found.update(places)
+    return found
 
 
 def _lines_of_figures(grid: RuledGrid, column: int, items: Sequence[TextItem]) -> dict[int, list[TextItem]]:
