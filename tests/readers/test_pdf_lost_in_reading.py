@@ -151,3 +151,27 @@ def test_names_that_stand_apart_in_one_cell_of_the_head_are_columns() -> None:
             pages.at(LEFT + 160 + 60 * column, top + 18 * row + 3, value)
     head = ["Parameter", "MIN", "TYP", "MAX", "Unit"]
     assert tables(read(pages)) == [[head, *([*values, "ns"] for values in figures)]]
+
+
+def test_a_head_on_coloured_ground_is_parted_from_the_first_row() -> None:
+    pages = sheet()
+    rows = [("VDD", "supply", "-0.5", "3.6"), ("VBAT", "battery", "-0.5", "4.6"), ("IDD", "current", "1", "100"),
+            ("Tstg", "storage", "-40", "125")]  # fmt: skip
+    columns, end = (LEFT, 130.0, 330.0, 400.0), 470.0
+    pages.heading("7. Limiting values")
+    top = pages.y
+    pages.canvas.line(LEFT, HEIGHT - top, end, HEIGHT - top)
+    pages.at(LEFT, top + 16, "Table 4:", 9, "Helvetica-Bold")
+    pages.at(130, top + 16, "Limiting values", 9, "Helvetica-Bold")
+    pages.at(LEFT, top + 28, "In accordance with the Absolute Maximum Rating System.", 9, "Helvetica-Oblique")
+    heights = [top + 34, *(top + 64 + 15 * row for row in range(len(rows)))]
+    for at in heights:
+        pages.canvas.line(LEFT, HEIGHT - at, end, HEIGHT - at)
+    for x, name in zip(columns, ("Symbol", "Parameter", "Min", "Max"), strict=True):
+        pages.at(x + 2, top + 45, name, 9, "Helvetica-Bold")
+    for row, cells in enumerate(rows):
+        for x, text in zip(columns, cells, strict=True):
+            pages.at(x + 2, top + 60 + 15 * row, text, 9)
+    found = read(pages)
+    assert tables(found) == [[["Symbol", "Parameter", "Min", "Max"], *map(list, rows)]]
+    assert [section.title for section in found.sections] == ["7. Limiting values"]

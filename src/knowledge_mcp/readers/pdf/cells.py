@@ -230,7 +230,7 @@ def _between_names(grid: RuledGrid, items: Sequence[TextItem]) -> set[float]:
     """
     found: set[float] = set()
     for cell in grid.cells:
-        left, top, right, bottom = cell.box
+        left, _, right, bottom = cell.box
         inside = [item for item in items if stands_in(item, cell.box)] if not cell.row and cell.across == 1 else []
         lines = rows_of([item for item in inside if not is_rotated(item)])
         pieces = pieces_of(lines[0], _APART) if len(lines) == 1 else []

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import Piece, is_rotated, pieces_of, rows_of, size_of
+from knowledge_mcp.language.openings import caption_label
+from knowledge_mcp.readers.pdf.lines import Piece, is_heavy, is_rotated, pieces_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
@@ -67,6 +68,7 @@ class _Row:
         head, foot: heights at which its print begins and ends.
         tops: heights at which its printed lines begin.
         lines: pieces of text of each.
+        heavy: whether each is bold.
         is_parted: whether pieces stand side by side.
     """
 
@@ -76,6 +78,7 @@ class _Row:
     foot: float
     tops: list[float]
     lines: list[list[Piece]]
+    heavy: list[bool]
     is_parted: bool
 
     def is_inside(self, most: float) -> bool:
@@ -168,6 +171,8 @@ def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: flo
     if not lines or len(lines) > _MOST_LINES:
         return None
     pieces = [pieces_of(line, _PIECE) for line in lines]
+    if caption_label(" ".join(text for _, _, text in pieces[0]), is_sure=True):
+        return None
     pairs = itertools.chain.from_iterable(map(itertools.pairwise, pieces))
     return _Row(
         top,
@@ -176,6 +181,7 @@ def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: flo
         max(item.y + item.height for item in inside),
         [min(item.y for item in line) for line in lines],
         pieces,
+        [all(map(is_heavy, line)) for line in lines],
         any(right[0] - left[1] >= _APART * size_of(inside[0]) for left, right in pairs),
     )
 
@@ -198,6 +204,7 @@ def _grids(
     ]
     lines = [DrawnLine(at, rule.start, rule.end) for at in (*(row.top for row in rows), rows[-1].bottom)]
     lines += itertools.chain.from_iterable(cuts[1:])
+    lines += _below_head(rows[0], rule)
     lines += _within(
         rows, level, [_Strip(edges[0], edges[0], edges[0]), *strips, _Strip(edges[-1], edges[-1], edges[-1])]
     )
@@ -225,6 +232,15 @@ def _beyond(row: _Row, way: int, rule: DrawnLine, items: Sequence[TextItem], edg
         found = more
     if found is not None and found.is_parted:
         yield found
+
+
+def _below_head(row: _Row, rule: DrawnLine) -> Iterator[DrawnLine]:
+    """Find where bold names end and the first row begins, where a ground in colour parts them and no line."""
+    head = row.lines[0]
+    for place, (line, bold, other) in enumerate(zip(row.lines[1:], row.heavy, row.heavy[1:], strict=False), 1):
+        first = abs(line[0][0] - head[0][0]) <= _OVER
+        if bold and not other and first and 2 * len(line) > len(head):
+            yield DrawnLine(row.tops[place], rule.start, rule.end)
 
 
 def _within(rows: Sequence[_Row], level: Sequence[DrawnLine], sides: Sequence[_Strip]) -> Iterator[DrawnLine]:
