@@ -26,6 +26,8 @@ def _heading(text: str, number: str | None = None, level: int = 1, *, informativ
         ("Bibliography", SectionRole.REFERENCES),
         ("Referenced documents", SectionRole.REFERENCES),
         ("Terms and definitions", SectionRole.DEFINITIONS),
+        ("KMR - Glossaire", SectionRole.DEFINITIONS),
+        ("Glossar der Anlage", SectionRole.DEFINITIONS),
         ("Terms, definitions and abbreviated terms", SectionRole.DEFINITIONS),
         ("Conventions and Terminology", SectionRole.DEFINITIONS),
         ("GLOSSARY", SectionRole.DEFINITIONS),
