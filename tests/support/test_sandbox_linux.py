@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from knowledge_mcp.support.sandbox_linux import FORBIDDEN, MACHINES, PROGRAMS, system_calls
+from knowledge_mcp.support.system.sandbox_linux import FORBIDDEN, MACHINES, PROGRAMS, system_calls
 
 ALLOWED, DENIED, MISSING, KILLED = 0x7FFF0000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS, 0x80000000
 ORDINARY = {

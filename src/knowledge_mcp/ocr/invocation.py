@@ -24,9 +24,9 @@ from pathlib import Path
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.extraction import OcrWord
-from knowledge_mcp.support import sandbox_linux
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.sandbox import start_process
+from knowledge_mcp.support.system import sandbox_linux
 from knowledge_mcp.support.system.processes import end_tree, limit, start_tree
 
 INSTALL = (

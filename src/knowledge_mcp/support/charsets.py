@@ -1,8 +1,9 @@
-"""Text in the encoding that a label names, read as browsers read it: many labels are given to text of a wider one."""
+"""Text in the encoding that a label names, read as browsers read it, and signs of symbol fonts as Unicode."""
 
 from __future__ import annotations
 
 import codecs
+import re
 
 _MEANT = {
     "ascii": "cp1252",
@@ -38,3 +39,41 @@ def decoded(data: bytes, label: str) -> tuple[str, str] | None:
         except UnicodeError:
             continue
     return None
+
+
+_PRIVATE = re.compile("[\uf000-\uf0ff]")
+_SYMBOLS = {
+    0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB7: "•", 0xB8: "÷", 0xB9: "≠", 0xBB: "≈", 0xA5: "∞",
+    0xAE: "→", 0xAC: "←", 0xDE: "⇒", 0xD7: "·", 0xD6: "√", 0xE5: "∑", 0x6D: "μ", 0x57: "Ω", 0x44: "Δ", 0x61: "α",
+    0x62: "β", 0x67: "γ", 0x64: "δ", 0x65: "ε", 0x6C: "λ", 0x70: "π", 0x73: "σ", 0x74: "τ", 0x66: "φ", 0x77: "ω",
+    0x71: "θ", 0x72: "ρ", 0x68: "η", 0xD0: "∠", 0xC5: "⊕", 0xCE: "∈", 0xA2: "′", 0xB2: "″",
+}  # fmt: skip
+_DINGBATS = {
+    0xFC: "✓", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0xFB: "✗", 0xA7: "▪", 0xE0: "→", 0xF0: "⇒", 0x4A: "☺",
+    0x6C: "●", 0x6E: "■", 0x75: "◆", 0x76: "❖", 0x77: "◆", 0xD8: "➢", 0x50: "✓",
+}  # fmt: skip
+_UNKNOWN_SIGN = "▪"
+
+
+def has_private_characters(text: str) -> bool:
+    """Tell whether a text holds positions of a symbol font (U+F000 to U+F0FF)."""
+    return _PRIVATE.search(text) is not None
+
+
+def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
+    """Write positions of the Symbol and dingbat fonts as Unicode.
+
+    Returns:
+        The text, and how many had no letter: a sign in a table cell says something by being there, so a small square
+        stands for each.
+    """
+    table = _DINGBATS if "ding" in font.lower() else _SYMBOLS
+    unknown = 0
+
+    def letter(match: re.Match[str]) -> str:
+        nonlocal unknown
+        found = table.get(ord(match.group()) & 0xFF)
+        unknown += found is None
+        return found or _UNKNOWN_SIGN
+
+    return _PRIVATE.sub(letter, text), unknown

@@ -27,13 +27,15 @@ class BoundedMatcher(SequenceMatcher[_T]):
 
     def __init__(self, one: Sequence[_T], other: Sequence[_T]) -> None:
         super().__init__(None, one, other, autojunk=False)
+        self._one, self._other = one, other
+        self._places: dict[_T, list[int]] = vars(self)["b2j"]  # where items stand in the other
         self._left = _LEAST + _EACH * (len(one) + len(other))
         self._leave_out_frequent()
-        self._costs = [0, *accumulate(1 + len(self.b2j.get(item, ())) for item in one)]
+        self._costs = [0, *accumulate(1 + len(self._places.get(item, ())) for item in one)]
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
         """Find the longest equal run of two stretches, or one at their edges once the steps are spent."""
-        ahi, bhi = len(self.a) if ahi is None else ahi, len(self.b) if bhi is None else bhi
+        ahi, bhi = len(self._one) if ahi is None else ahi, len(self._other) if bhi is None else bhi
         cost = self._costs[ahi] - self._costs[alo]
         if cost <= self._left:
             self._left -= cost
@@ -43,18 +45,18 @@ class BoundedMatcher(SequenceMatcher[_T]):
         return self._at_the_edges(alo, ahi, blo, bhi)
 
     def _leave_out_frequent(self) -> None:
-        pairs = {item: count * len(self.b2j.get(item, ())) for item, count in Counter(self.a).items()}
+        pairs = {item: count * len(self._places.get(item, ())) for item, count in Counter(self._one).items()}
         steps = sum(pairs.values())
         for item in sorted(pairs, key=lambda item: -pairs[item]):
             if steps <= self._left // 2:
                 break
             steps -= pairs[item]
-            del self.b2j[item]
+            del self._places[item]
 
     def _at_the_edges(self, alo: int, ahi: int, blo: int, bhi: int) -> Match:
         most = min(ahi - alo, bhi - blo)
-        same = next((step for step in range(most) if self.a[alo + step] != self.b[blo + step]), most)
+        same = next((step for step in range(most) if self._one[alo + step] != self._other[blo + step]), most)
         if same:
             return Match(alo, blo, same)
-        same = next((step for step in range(most) if self.a[ahi - 1 - step] != self.b[bhi - 1 - step]), most)
+        same = next((step for step in range(most) if self._one[ahi - 1 - step] != self._other[bhi - 1 - step]), most)
         return Match(ahi - same, bhi - same, same)

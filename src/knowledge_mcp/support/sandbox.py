@@ -34,7 +34,6 @@ from typing import IO, Any, BinaryIO
 
 from knowledge_mcp.support import sandbox_worker as worker
 from knowledge_mcp.support.checkpoints import checkpoint
-from knowledge_mcp.support.sandbox_linux import hide_memory
 from knowledge_mcp.support.system.locking import lock, open_folder, release_folder, try_lock
 from knowledge_mcp.support.system.processes import (
     PipeEnd,
@@ -46,6 +45,7 @@ from knowledge_mcp.support.system.processes import (
     reap,
     start_tree,
 )
+from knowledge_mcp.support.system.sandbox_linux import hide_memory
 
 Refusal = worker.Refusal
 

@@ -65,7 +65,7 @@ def main(idle_seconds: float, parent: int, module: str, folder: str) -> None:
             written.
         folder: where files of jobs are put; the only ones that can be read besides the interpreter's.
     """
-    from knowledge_mcp.support.sandbox_linux import die_with_parent, hide_memory
+    from knowledge_mcp.support.system.sandbox_linux import die_with_parent, hide_memory
 
     die_with_parent(parent)
     hide_memory()
@@ -91,7 +91,7 @@ def _give_up(module: str, folder: str) -> None:
     _lower(resource.RLIMIT_FSIZE, _FILE_SIZE, hard=True)
     if sys.platform != "linux":
         return
-    from knowledge_mcp.support.sandbox_linux import INSTALLED, READ, WRITE, restrict
+    from knowledge_mcp.support.system.sandbox_linux import INSTALLED, READ, WRITE, restrict
 
     with contextlib.suppress(OSError):
         _SELF["status"] = os.open("/proc/self/status", os.O_RDONLY)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, PrintedPlaces, marked_up
 from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,
@@ -26,10 +27,9 @@ from knowledge_mcp.engine.changes.sentences import (
 )
 from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_of
 from knowledge_mcp.engine.core.designations import Designation, designation_of
-from knowledge_mcp.language.demands import force_words, limits
+from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
-from knowledge_mcp.language.multilingual.force import DENIES_BEHIND
-from knowledge_mcp.language.printed import PrintedMark, places_in, without_note_marks
+from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
 from knowledge_mcp.language.sentences import BAR
@@ -211,7 +211,7 @@ def _inside(
     for change in whole:
         yield group[0][0], change
     told = _Told(whole)
-    places = _PrintedPlaces((*olds, *news), own.names)
+    places = PrintedPlaces((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     pairs = list(pair_sentences(texts, others, weights))
     counting = counted_on(pairs, texts, others)
@@ -227,12 +227,10 @@ def _inside(
             found = [_alone(each, "", convention) for each in gone] + [_alone("", each, convention) for each in come]
             if (was := without_sentences(one, gone)) != (now := without_sentences(other, come)):
                 is_recast = len(BAR.split(one)) != len(BAR.split(other))
-                marked = (
-                    _marked_up(each, convention, places, is_recast=is_recast)
-                    for each in (was if gone else _joined_items(ones), now if come else _joined_items(theirs))
-                )
+                said = (was if gone else _joined_items(ones), now if come else _joined_items(theirs))
+                left_words, right_words = (marked_up(each, convention, places, is_recast=is_recast) for each in said)
                 is_sure = known.has(before[left[0]][1], after[right[0]][1])
-                found += _between(*marked, was, now, numbers, ALL_ALIKE if is_sure else weights)
+                found += _between(left_words, right_words, was, now, numbers, ALL_ALIKE if is_sure else weights)
         else:
             found = [_alone(one, other, convention)]
         yield from ((home, change) for change in found if not told.has(change))
@@ -338,13 +336,12 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 _CUT = " … "
 """What stands between pieces of a sentence that differ."""
 _COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
-_Marked = tuple[str, PrintedMark | None]
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
 
 def _between(
-    before: Sequence[_Marked],
-    after: Sequence[_Marked],
+    before: Sequence[MarkedWord],
+    after: Sequence[MarkedWord],
     one: str,
     other: str,
     numbers: Mapping[str, str],
@@ -358,7 +355,7 @@ def _between(
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and _is_row_of(before, after)
     if not is_row and likeness(Counter(rest), Counter(other_rest), weights) < SAME:
-        was, now = ([mark for word, mark in side if mark and word == _FORCE_KEY] for side in (before, after))
+        was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
@@ -397,10 +394,9 @@ def _without_these(sentence: str, turned: Sequence[tuple[str, str]], side: int) 
 
 
 _MarkPair = tuple[PrintedMark | None, PrintedMark | None]
-_FORCE_KEY, _NUMBER_KEY = "<force>", "<number>"
 
 
-def _is_row_of(before: Sequence[_Marked], after: Sequence[_Marked]) -> bool:
+def _is_row_of(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:
     """Tell whether of two rows with nothing but numbers one is the other, by its first number, or by its only one."""
     if not before or len(before) != len(after):
         return False
@@ -408,79 +404,12 @@ def _is_row_of(before: Sequence[_Marked], after: Sequence[_Marked]) -> bool:
     return len(before) == 1 or (one and one.key) == (other and other.key)
 
 
-_BEGINNING = re.compile(r"(?<![\w.])")
-_GOES_ON = re.compile(r"\w|\.\d")
-_FIRST = 2
-"""Characters by which what may begin at a place is looked up: all names of one document may begin alike."""
-
-
-class _PrintedPlaces:
-    """Find what limits nothing without "clause" or "EN" in front: targets of references, and the document's own name.
-
-    Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition. They
-    are looked up rather than made a pattern, which would try thousands of targets at each place of a text.
-    """
-
-    def __init__(self, clauses: Iterable[Clause], own_names: frozenset[str]) -> None:
-        named = [each for clause in clauses for each in clause.references if "." in each.target or ":" in each.target]
-        self._targets = {words for each in named for words in (each.target, each.text)}
-        lengths: dict[str, set[int]] = {}
-        for each in self._targets:
-            lengths.setdefault(each[:_FIRST], set()).add(len(each))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
-        own = "|".join(rf"(?<![\w-]){re.escape(name)}\)?\s+v?\d+(?:\.\d+)*(?!\w)" for name in sorted(own_names))
-        self._own = re.compile(own) if own else None
-
-    def within(self, sentence: str) -> Iterator[PrintedMark]:
-        """Yield them; of those that begin together the longest one."""
-        end = 0
-        for place in map(re.Match.start, _BEGINNING.finditer(sentence) if self._targets else ()):
-            for length in self._lengths.get(sentence[place : place + _FIRST], ()) if place >= end else ():
-                words = sentence[place : place + length]
-                if words in self._targets and not _GOES_ON.match(sentence, place + length):
-                    end = place + length
-                    yield PrintedMark(words, words, place, end)
-                    break
-        for found in self._own.finditer(sentence) if self._own else ():
-            yield PrintedMark(found[0], found[0], *found.span())
-
-
-def _marked_up(sentence: str, convention: Convention, places: _PrintedPlaces, *, is_recast: bool) -> list[_Marked]:
-    """List the words of a sentence; for words of force, numbers and references, what they are.
-
-    A number that is a cell by itself is a word where the table has other columns in the other edition.
-    """
-    marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
-    for mark in force_words(sentence, convention):
-        denial = DENIES_BEHIND.search(sentence, mark.end) if mark.key.endswith(" not") else None
-        if denial is None or not convention.language_in(sentence):
-            marks.append((_FORCE_KEY, mark))
-        else:  # "darf … nicht" is one
-            between = "" if denial.start() <= mark.end + 1 else " …"
-            marks.append((_FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
-            marks.append(("<not>", PrintedMark("not", denial[0], *denial.span())))
-    marks += [(_NUMBER_KEY, mark) for mark in limits(sentence) if not (is_recast and _is_cell(sentence, mark))]
-    found: list[_Marked] = []
-    end = 0
-    for key, mark in sorted(marks, key=lambda each: each[1].start):
-        if mark.start < end:
-            continue
-        found += [(word, None) for word in words_and_signs(sentence[end : mark.start])]
-        found.append((key, mark))
-        end = mark.end
-    return found + [(word, None) for word in words_and_signs(sentence[end:])]
-
-
 def _joined_items(parts: Sequence[str]) -> str:
     """Join sentences without the numbers that count all but the first as items of a list."""
     return " ".join((parts[0], *(_COUNTED.sub("", part) for part in parts[1:])))
 
 
-def _is_cell(row: str, mark: PrintedMark) -> bool:
-    return row[: mark.start].rstrip().endswith("|") and row[mark.end :].lstrip().startswith("|")
-
-
-def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> list[tuple[ChangeType, str, str]]:
+def _replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[tuple[ChangeType, str, str]]:
     """List what stands in place of which word of force and number, as printed; an empty text for nothing.
 
     They are aligned by their places among the words; by what they say where that tells less, as in a list in which one
@@ -497,14 +426,14 @@ def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> list[tuple
 
 
 def _replaced_among(
-    sides: tuple[Sequence[_Marked], Sequence[_Marked]],
+    sides: tuple[Sequence[MarkedWord], Sequence[MarkedWord]],
     names: Sequence[Sequence[str]],
     matched: Callable[[Sequence[_MarkPair], ChangeType], Sequence[_MarkPair]],
 ) -> Iterator[tuple[ChangeType, str, str]]:
     """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
     before, after = sides
     codes = BoundedMatcher(*names).get_opcodes()
-    for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
+    for key, kind in ((FORCE_KEY, ChangeType.FORCE), (NUMBER_KEY, ChangeType.NUMBER)):
         found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
         pairs = [pair for was, now in found for pair in zip_longest(was, now)]
         for one, other in matched(pairs, kind):
@@ -520,7 +449,7 @@ def _replaced_among(
                 yield kind, one.text, other.text
 
 
-def _marks(words: Sequence[_Marked], key: str) -> list[PrintedMark]:
+def _marks(words: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
     return [mark for word, mark in words if mark is not None and word == key]
 
 

@@ -215,16 +215,11 @@ def trace(
     found.sort(key=lambda link: (order[link.source.id], -link.probability))
     sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
     begun, ended = {link.source.id for link in sure}, {link.target.id for link in sure}
-    refining = tuple(
-        tuple(each for each in side if each.id not in linked and each.id in stated.refining(place, linked))
-        for place, (side, linked) in enumerate(((sources, begun), (targets, ended)))
-    )
-    begun |= {each.id for each in refining[0]}
-    ended |= {each.id for each in refining[1]}
+    refining = [_refining(stated, place, side) for place, side in enumerate(((sources, begun), (targets, ended)))]
     return Trace(
         tuple(found),
-        tuple(each for each in sources if each.id not in begun),
-        tuple(each for each in targets if each.id not in ended),
+        tuple(each for each in sources if each.id not in begun and each not in refining[0]),
+        tuple(each for each in targets if each.id not in ended and each not in refining[1]),
         threshold,
         related or bool(declared),
         tuple(stated.lost),
@@ -233,6 +228,13 @@ def trace(
         copies,
         *refining,
     )
+
+
+def _refining(stated: _Declared, place: int, side: tuple[Sequence[TraceItem], set[str]]) -> tuple[TraceItem, ...]:
+    """List the items of a side without a link that have one through others of their own side."""
+    items, linked = side
+    found = stated.refining(place, linked)
+    return tuple(each for each in items if each.id not in linked and each.id in found)
 
 
 def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[TraceItem, ...]:

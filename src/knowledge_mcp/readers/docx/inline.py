@@ -16,13 +16,13 @@ from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.docx.fields import Fields
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, stands_in_line, unseen_drawing
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
-from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols
 from knowledge_mcp.readers.shared.containers import Relation, local_name
 from knowledge_mcp.readers.shared.drawings import words_of
 from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
+from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols
 
 _HIDDEN_TAG = re.compile(
     r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
 from knowledge_mcp.readers.pdf.lines import Box, is_rotated, is_slanted
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
+from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem

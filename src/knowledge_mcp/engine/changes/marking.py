@@ -1,0 +1,84 @@
+"""The words of a sentence, each with what it is where it says something by itself: a word of force or a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from knowledge_mcp.engine.changes.clauses import Clause
+from knowledge_mcp.engine.changes.wording import words_and_signs
+from knowledge_mcp.language.demands import force_words, limits
+from knowledge_mcp.language.force import Convention
+from knowledge_mcp.language.multilingual.force import DENIES_BEHIND
+from knowledge_mcp.language.printed import PrintedMark, places_in
+
+MarkedWord = tuple[str, PrintedMark | None]
+"""A word as it is compared, and what it is: the word of a mark is its kind, such as `FORCE_KEY`."""
+FORCE_KEY, NUMBER_KEY = "<force>", "<number>"
+
+_BEGINNING = re.compile(r"(?<![\w.])")
+_GOES_ON = re.compile(r"\w|\.\d")
+_FIRST = 2
+"""Characters by which what may begin at a place is looked up: all names of one document may begin alike."""
+
+
+class PrintedPlaces:
+    """Find what limits nothing without "clause" or "EN" in front: targets of references, and the document's own name.
+
+    Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition. They
+    are looked up rather than made a pattern, which would try thousands of targets at each place of a text.
+    """
+
+    def __init__(self, clauses: Iterable[Clause], own_names: frozenset[str]) -> None:
+        named = [each for clause in clauses for each in clause.references if "." in each.target or ":" in each.target]
+        self._targets = {words for each in named for words in (each.target, each.text)}
+        lengths: dict[str, set[int]] = {}
+        for each in self._targets:
+            lengths.setdefault(each[:_FIRST], set()).add(len(each))
+        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        own = "|".join(rf"(?<![\w-]){re.escape(name)}\)?\s+v?\d+(?:\.\d+)*(?!\w)" for name in sorted(own_names))
+        self._own = re.compile(own) if own else None
+
+    def within(self, sentence: str) -> Iterator[PrintedMark]:
+        """Yield them; of those that begin together the longest one."""
+        end = 0
+        for place in (found.start() for found in _BEGINNING.finditer(sentence)) if self._targets else ():
+            for length in self._lengths.get(sentence[place : place + _FIRST], ()) if place >= end else ():
+                words = sentence[place : place + length]
+                if words in self._targets and not _GOES_ON.match(sentence, place + length):
+                    end = place + length
+                    yield PrintedMark(words, words, place, end)
+                    break
+        for found in self._own.finditer(sentence) if self._own else ():
+            yield PrintedMark(found[0], found[0], *found.span())
+
+
+def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, is_recast: bool) -> list[MarkedWord]:
+    """List the words of a sentence; for words of force, numbers and references, what they are.
+
+    A number that is a cell by itself is a word where the table has other columns in the other edition.
+    """
+    marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
+    for mark in force_words(sentence, convention):
+        denial = DENIES_BEHIND.search(sentence, mark.end) if mark.key.endswith(" not") else None
+        if denial is None or not convention.language_in(sentence):
+            marks.append((FORCE_KEY, mark))
+        else:  # "darf … nicht" is one
+            between = "" if denial.start() <= mark.end + 1 else " …"
+            marks.append((FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
+            marks.append(("<not>", PrintedMark("not", denial[0], *denial.span())))
+    marks += [(NUMBER_KEY, mark) for mark in limits(sentence) if not (is_recast and _is_cell(sentence, mark))]
+    found: list[MarkedWord] = []
+    end = 0
+    for key, mark in sorted(marks, key=lambda each: each[1].start):
+        if mark.start < end:
+            continue
+        found += [(word, None) for word in words_and_signs(sentence[end : mark.start])]
+        found.append((key, mark))
+        end = mark.end
+    return found + [(word, None) for word in words_and_signs(sentence[end:])]
+
+
+def _is_cell(row: str, mark: PrintedMark) -> bool:
+    return row[: mark.start].rstrip().endswith("|") and row[mark.end :].lstrip().startswith("|")
