@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, PrintedPlaces, marked_up
+from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, PrintedPlaces, joined_items, marked_up
 from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,
@@ -217,23 +217,38 @@ def _inside(
     counting = counted_on(pairs, texts, others)
     for left, right in (pair for pair in pairs if pair not in counting):
         ones, theirs = [texts[at] for at in left], [others[at] for at in right]
-        one, other = " ".join(ones), " ".join(theirs)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
-        if left and right and is_gone(one) is not is_gone(other):
-            what = "withdrawn" if is_gone(other) else "added"
-            found = [TextChange(ChangeType.WORDS, one, other, one, other, what)]
-        elif left and right:
-            gone, come = lone_sentences(one, other)
-            found = [_alone(each, "", convention) for each in gone] + [_alone("", each, convention) for each in come]
-            if (was := without_sentences(one, gone)) != (now := without_sentences(other, come)):
-                is_recast = len(BAR.split(one)) != len(BAR.split(other))
-                said = (was if gone else _joined_items(ones), now if come else _joined_items(theirs))
-                left_words, right_words = (marked_up(each, convention, places, is_recast=is_recast) for each in said)
-                is_sure = known.has(before[left[0]][1], after[right[0]][1])
-                found += _between(left_words, right_words, was, now, numbers, ALL_ALIKE if is_sure else weights)
+        if left and right:
+            is_sure = known.has(before[left[0]][1], after[right[0]][1])
+            found = _edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
         else:
-            found = [_alone(one, other, convention)]
+            found = [_alone(" ".join(ones), " ".join(theirs), convention)]
         yield from ((home, change) for change in found if not told.has(change))
+
+
+def _edited(
+    ones: Sequence[str],
+    theirs: Sequence[str],
+    convention: Convention,
+    places: PrintedPlaces,
+    numbers: Mapping[str, str],
+    weights: Weights,
+) -> list[TextChange]:
+    """List what changed from sentences to those that they became."""
+    one, other = " ".join(ones), " ".join(theirs)
+    if is_gone(one) is not is_gone(other):
+        return [TextChange(ChangeType.WORDS, one, other, one, other, "withdrawn" if is_gone(other) else "added")]
+    gone, come = lone_sentences(one, other)
+    found = [_alone(each, "", convention) for each in gone] + [_alone("", each, convention) for each in come]
+    was, now = without_sentences(one, gone), without_sentences(other, come)
+    if was == now:
+        return found
+    is_recast = len(BAR.split(one)) != len(BAR.split(other))
+    before, after = (
+        marked_up(each, convention, places, is_recast=is_recast)
+        for each in (was if gone else joined_items(ones), now if come else joined_items(theirs))
+    )
+    return [*found, *_between(before, after, was, now, numbers, weights)]
 
 
 _FREE = frozenset({"may", "can", "cannot", "permission", "possibility", "possibility not"})
@@ -335,7 +350,6 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 _CUT = " … "
 """What stands between pieces of a sentence that differ."""
-_COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
 
@@ -402,11 +416,6 @@ def _is_row_of(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> boo
         return False
     (_, one), (_, other) = before[0], after[0]
     return len(before) == 1 or (one and one.key) == (other and other.key)
-
-
-def _joined_items(parts: Sequence[str]) -> str:
-    """Join sentences without the numbers that count all but the first as items of a list."""
-    return " ".join((parts[0], *(_COUNTED.sub("", part) for part in parts[1:])))
 
 
 def _replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[tuple[ChangeType, str, str]]:

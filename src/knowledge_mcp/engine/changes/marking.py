@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.engine.changes.clauses import Clause
@@ -16,6 +16,7 @@ from knowledge_mcp.language.printed import PrintedMark, places_in
 MarkedWord = tuple[str, PrintedMark | None]
 """A word as it is compared, and what it is: the word of a mark is its kind, such as `FORCE_KEY`."""
 FORCE_KEY, NUMBER_KEY = "<force>", "<number>"
+_COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 
 _BEGINNING = re.compile(r"(?<![\w.])")
 _GOES_ON = re.compile(r"\w|\.\d")
@@ -78,6 +79,11 @@ def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, i
         found.append((key, mark))
         end = mark.end
     return found + [(word, None) for word in words_and_signs(sentence[end:])]
+
+
+def joined_items(parts: Sequence[str]) -> str:
+    """Join sentences without the numbers that count all but the first as items of a list."""
+    return " ".join((parts[0], *(_COUNTED.sub("", part) for part in parts[1:])))
 
 
 def _is_cell(row: str, mark: PrintedMark) -> bool:
