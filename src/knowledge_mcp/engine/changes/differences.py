@@ -11,7 +11,14 @@ from itertools import zip_longest
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, PrintedPlaces, joined_items, marked_up
+from knowledge_mcp.engine.changes.marking import (
+    FORCE_KEY,
+    NUMBER_KEY,
+    MarkedWord,
+    PrintedPlaces,
+    joined_items,
+    marked_up,
+)
 from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     SAME,

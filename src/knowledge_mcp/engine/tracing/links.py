@@ -184,10 +184,7 @@ def trace(
     """
     decided = decided or {}
     stated = _Declared(sources, targets)
-    named = {name for pair in stated.meant for name in pair}
-    sources, targets = (
-        [each for each in side if not each.informative or each.id in named] for side in (sources, targets)
-    )
+    sources, targets = map(stated.without_asides, (sources, targets))
     withdrawn = [tuple(each for each in side if is_withdrawn(each)) for side in (sources, targets)]
     copies = _copies(sources, targets)
     gone = ({each.id for each in withdrawn[0]}, {each.id for each in (*withdrawn[1], *copies)})
@@ -215,11 +212,13 @@ def trace(
     found.sort(key=lambda link: (order[link.source.id], -link.probability))
     sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
     begun, ended = {link.source.id for link in sure}, {link.target.id for link in sure}
-    refining = [_refining(stated, place, side) for place, side in enumerate(((sources, begun), (targets, ended)))]
+    refining = (stated.refining(0, sources, begun), stated.refining(1, targets, ended))
+    begun |= {each.id for each in refining[0]}
+    ended |= {each.id for each in refining[1]}
     return Trace(
         tuple(found),
-        tuple(each for each in sources if each.id not in begun and each not in refining[0]),
-        tuple(each for each in targets if each.id not in ended and each not in refining[1]),
+        tuple(each for each in sources if each.id not in begun),
+        tuple(each for each in targets if each.id not in ended),
         threshold,
         related or bool(declared),
         tuple(stated.lost),
@@ -228,13 +227,6 @@ def trace(
         copies,
         *refining,
     )
-
-
-def _refining(stated: _Declared, place: int, side: tuple[Sequence[TraceItem], set[str]]) -> tuple[TraceItem, ...]:
-    """List the items of a side without a link that have one through others of their own side."""
-    items, linked = side
-    found = stated.refining(place, linked)
-    return tuple(each for each in items if each.id not in linked and each.id in found)
 
 
 def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[TraceItem, ...]:
@@ -317,18 +309,17 @@ class _Declared:
             and not self._names.in_text(link, 1 - side).denied
         ]
 
-    def refining(self, side: int, linked: set[str]) -> set[str]:
-        """List what has a link through an item of its own set that it lists; `linked` are those with a link."""
+    def without_asides(self, side: Sequence[TraceItem]) -> Sequence[TraceItem]:
+        """Leave out what obliges nobody, unless a link names it."""
+        named = {name for pair in self.meant for name in pair}
+        return [each for each in side if not each.informative or each.id in named]
+
+    def refining(self, side: int, items: Sequence[TraceItem], linked: set[str]) -> tuple[TraceItem, ...]:
+        """List the items without a link that have one through an item of their own set that they list."""
         reached = self._listing[side] & linked
-        found: set[str] = set()
-        while more := {
-            name
-            for (place, name), inside in self._inside.items()
-            if place == side and name not in reached and inside & reached
-        }:
-            found |= more
+        while more := {each.id for each in items if each.id not in reached and self._inside[side, each.id] & reached}:
             reached |= more
-        return found
+        return tuple(each for each in items if each.id in reached - linked)
 
     def _stated(self, name: str, value: str, side: int) -> str:
         """Say an attribute with its name, "Not covered: SYS-3"; one that is called as an item says it where crossed."""
