@@ -180,7 +180,9 @@ def rated(sets: Mapping[str, Sequence[Asked]], terms: linking.Terms, embed: link
         labels = Counter(label for each in documents for label in each.labels)
         hides = labels["none"] < _FEW * labels.total()
         for each in documents:
-            shares, cosines = linking.shares(each.demands, each.sentences, terms, embed)
+            shares, cosines = map(
+                np.stack, zip(*linking.shares(each.demands, each.sentences, terms, embed), strict=True)
+            )
             for place, (label, saying) in enumerate(zip(each.labels, each.saying, strict=True)):
                 rows.add(shares[place], cosines[place], label, saying)
                 if hides and label == "there" and len(saying) < len(each.sentences):
@@ -189,7 +191,9 @@ def rated(sets: Mapping[str, Sequence[Asked]], terms: linking.Terms, embed: link
         asked = documents[0].demands[:_FOREIGN]
         for other, foreign in sets.items():
             if other != name:
-                shares, cosines = linking.shares(asked, foreign[0].sentences, terms, embed)
+                shares, cosines = map(
+                    np.stack, zip(*linking.shares(asked, foreign[0].sentences, terms, embed), strict=True)
+                )
                 for place in range(len(asked)):
                     rows.add(shares[place], cosines[place], "foreign")
     return found

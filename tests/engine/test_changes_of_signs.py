@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from knowledge_mcp.engine.changes import differences
 from tests.engine.test_changes import compared
 
 
@@ -107,3 +110,20 @@ def test_a_sentence_that_came_into_a_cell_is_a_requirement_added(
     old: str, new: str, found: list[tuple[str, str, str]]
 ) -> None:
     assert _changes_in(old, new) == found
+
+
+def test_what_denies_is_looked_for_once_in_a_sentence_however_many_words_of_force_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Once:
+        """Stand in for the pattern of what denies, which has nothing to find here from one place on."""
+
+        looked = 0
+
+        def finditer(self, _: str) -> list[re.Match[str]]:
+            Once.looked += 1
+            return []
+
+    monkeypatch.setattr(differences, "DENIES_BEHIND", Once())
+    assert _changes_in("It shall not run, and shall not stop at 5 V.", "It shall not run, and shall not stop at 6 V.")
+    assert Once.looked == 2

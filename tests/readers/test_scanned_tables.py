@@ -247,7 +247,7 @@ def test_words_of_two_readings_are_compared_with_those_about_them(monkeypatch: p
         return [OcrWord(f"word{x}", 95.0, (x, y, x + 40, y + 30), y // 40) for x, y in places]
 
     compared = 0
-    meet = readings._meet
+    meet = vars(readings)["_meet"]
 
     def counted(one: OcrWord, other: OcrWord, slack: float) -> bool:
         nonlocal compared

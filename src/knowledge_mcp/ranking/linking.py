@@ -14,8 +14,7 @@ same three constants hold for all documents: `python -m benchmarks.checking` fit
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -51,15 +50,21 @@ class Seeker:
             return [[] for _ in queries]
         start, words, near = ODDS
         found: list[list[tuple[int, float]]] = []
-        for share, cosine in zip(*shares(queries, sentences, self._terms, self._embed), strict=True):
+        for share, cosine in shares(queries, sentences, self._terms, self._embed):
             order = np.argsort(-(share + cosine), kind="stable")[:most]
             chances = 1 / (1 + np.exp(-(start + words * share[order] + near * cosine[order])))
             found.append([(int(place), float(chance)) for place, chance in zip(order, chances, strict=True)])
         return found
 
 
-def shares(queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed: Embed) -> tuple[Matrix, Matrix]:
-    """Return for all pairs the share of the query's words in the sentence, and the cosine; shape (queries, sentences).
+_SOUGHT_AT_ONCE = 10_000_000
+"""Pairs of a demand and a sentence that are held at a time, 80 MB: a standard and a long report have 100 million."""
+
+
+def shares(
+    queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed: Embed
+) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield for each query the share of its words in each sentence, and the cosines; shape (sentences,).
 
     A word counts by the logarithm of how rare it is among the sentences; one that is in none counts most.
     """
@@ -68,13 +73,18 @@ def shares(queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed
         for term in set(terms(sentence)):
             postings.setdefault(term, []).append(place)
     count = len(sentences) + 1
-    had = np.zeros((len(queries), len(sentences)), np.float32)
-    for row, text in enumerate(check_each(queries)):
-        weights = {term: float(np.log(count / (len(postings.get(term, ())) + 0.5))) for term in Counter(terms(text))}
-        total = sum(weights.values()) or 1.0
-        for term, weight in weights.items():
-            had[row, postings.get(term, [])] += np.float32(weight / total)
-    return had, embed(list(queries)) @ embed(list(sentences)).T
+    asked, said = embed(list(queries)), embed(list(sentences)).T
+    step = max(_SOUGHT_AT_ONCE // len(sentences), 1)
+    for first in check_each(range(0, len(queries), step)):
+        cosines = asked[first : first + step] @ said
+        for text, cosine in zip(queries[first : first + step], cosines, strict=True):
+            own = dict.fromkeys(terms(text))
+            weights = {term: float(np.log(count / (len(postings.get(term, ())) + 0.5))) for term in own}
+            total = sum(weights.values()) or 1.0
+            had = np.zeros(len(sentences), np.float32)
+            for term, weight in weights.items():
+                had[postings.get(term, [])] += np.float32(weight / total)
+            yield had, cosine
 
 
 WEIGHTS = (-3.89, 0.391, 0.415)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -61,8 +62,10 @@ def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, i
     A number that is a cell by itself is a word where the table has other columns in the other edition.
     """
     marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
+    denials = [*DENIES_BEHIND.finditer(sentence)]  # looked for once: a sentence may have thousands of words of force
     for mark in force_words(sentence, convention):
-        denial = DENIES_BEHIND.search(sentence, mark.end) if mark.key.endswith(" not") else None
+        behind = bisect_left(denials, mark.end, key=lambda found: found.start())
+        denial = denials[behind] if mark.key.endswith(" not") and behind < len(denials) else None
         if denial is None or not convention.language_in(sentence):
             marks.append((FORCE_KEY, mark))
         else:  # "darf … nicht" is one

@@ -20,6 +20,11 @@ _TIGHT = frozenset({"", "-", "_", "."})
 """The same between a number and a letter behind it: "12a" and "12-A"; "12 a" is no id."""
 _LONGEST_NUMBER = 18
 """Digits of a number whose leading zeros do not count."""
+_MOST_TOKENS = 24
+"""Words and numbers of an id that is looked for in texts: one of hundreds is no id, and each place of a text that goes
+on as it does would be followed through all of them."""
+_LONGEST_TEST = 300
+"""Characters of the name of a test before the id in it."""
 _LONGEST_RANGE = 1000
 """Items that a range stands for at most; longer ones are no range of ids."""
 _UP_TO = re.compile(
@@ -85,7 +90,7 @@ class ItemNames:
         self._prefixes: set[Key] = set()
         for name in dict.fromkeys(name for side in sides for name in side):
             parsed = _parsed(name)
-            if parsed is None:
+            if parsed is None or len(parsed.tokens) > _MOST_TOKENS:
                 continue
             key = _key(parsed.tokens)
             self._names[key].append(parsed)
@@ -272,7 +277,7 @@ def _is_variant(name: _Name, text: str, places: Sequence[tuple[int, int]]) -> bo
 def _is_in_test(text: str, start: int, end: int) -> bool:
     """Tell whether a name is part of what a test is called, "test_SYS_12_stops"; elsewhere a joined word is another."""
     begin = start
-    while text[begin - 1 : begin] == "_" or text[begin - 1 : begin].isalnum():
+    while begin > start - _LONGEST_TEST and (text[begin - 1 : begin] == "_" or text[begin - 1 : begin].isalnum()):
         begin -= 1
     return (
         text[begin : begin + 4].lower() == "test"
