@@ -33,7 +33,7 @@ _MOST_NEAR = 400
 
 _LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
 _MARK = re.compile(
-    r"[\s•*_`(\[-]{0,6}(?P<mark>(?=[\w.-]{0,30}\d)[A-Za-z0-9][\w.-]{0,29}?)(?:[*_`]{0,3}[)\]:]+|\.(?=\s)|(?=\s[(\[<]))\s?"
+    r"\A[\s•*_`(\[-]{0,6}(?P<mark>(?=[\w.-]{0,30}\d)[A-Za-z0-9][\w.-]{0,29}?)(?:[*_`]{0,3}[)\]:]+|\.(?=\s)|(?=\s[(\[<]))\s?"
 )
 """What an item is called in front of its words, with a digit: "2j2)", "(2a)", "SRS-12:"."""
 _RULE = re.compile(r"\|[\s:|-]*")
