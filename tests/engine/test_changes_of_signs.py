@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from knowledge_mcp.engine.changes import differences
+from knowledge_mcp.engine.changes import marking
 from tests.engine.test_changes import compared
 
 
@@ -124,6 +124,6 @@ def test_what_denies_is_looked_for_once_in_a_sentence_however_many_words_of_forc
             Once.looked += 1
             return []
 
-    monkeypatch.setattr(differences, "DENIES_BEHIND", Once())
+    monkeypatch.setattr(marking, "DENIES_BEHIND", Once())
     assert _changes_in("It shall not run, and shall not stop at 5 V.", "It shall not run, and shall not stop at 6 V.")
     assert Once.looked == 2
