@@ -114,3 +114,10 @@ def test_not_recommended_is_told_as_such() -> None:
     rule = 'The key words "MUST", "RECOMMENDED" and "MAY" are to be interpreted as described in RFC 2119.\n\n'
     old, new = "The kernel field (OPTIONAL) sets a limit.", "The kernel field (OPTIONAL, NOT RECOMMENDED) sets a limit."
     assert ("force", "", "NOT RECOMMENDED") in told(rule + old, rule + new)
+
+
+def test_a_row_that_became_an_item_of_a_list_keeps_its_limits() -> None:
+    rows = "| Valve | Pressure (bar) |\n|---|---|\n| Inlet of the station | 12 |\n| Outlet of the station | 14 |"
+    items = "- Inlet of the station: 12\n- Outlet of the station: {}"
+    assert "number" not in {name for name, _, _ in told(rows, items.format(14))}
+    assert ("number", "14", "16") in told(rows, items.format(16))

@@ -250,7 +250,8 @@ def _edited(
     was, now = without_sentences(one, gone), without_sentences(other, come)
     if was == now:
         return found
-    is_recast = len(BAR.split(one)) != len(BAR.split(other))
+    cells = [len(BAR.split(each)) for each in (one, other)]
+    is_recast = 1 < min(cells) < max(cells)  # a row that became items of a list has its numbers in other words
     before, after = (
         marked_up(each, convention, places, is_recast=is_recast)
         for each in (was if gone else joined_items(ones), now if come else joined_items(theirs))
