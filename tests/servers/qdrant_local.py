@@ -81,6 +81,8 @@ class LocalQdrant:
                         return all(method([each], **kwargs) for each in args[0])
                     if name == "batch_update_points" and any(_is_empty(each) for each in args[1]):
                         raise refusal(422, "must specify vectors to update for point")
+                    if name == "facet" and args[1] not in self._indexes.get(self._home(args[0]), {}):
+                        raise refusal(400, f"no appropriate index for faceting: `{args[1]}`")
                     return self._noted(name, args, method(*args, **kwargs))
                 except KeyError as exc:
                     raise refusal(404, f"Not found: point {exc}") from exc
@@ -88,6 +90,10 @@ class LocalQdrant:
                     raise refusal(_status(str(exc)), str(exc)) from exc
 
         return called
+
+    def _home(self, name: str) -> str:
+        """Return the collection that a name or an alias stands for."""
+        return self._client.aliases.get(name, name)
 
     def _noted(self, name: str, args: tuple[Any, ...], answer: Any) -> Any:
         if name == "create_collection" and self._indexed:
@@ -100,7 +106,7 @@ class LocalQdrant:
         elif name == "delete_collection":
             self._indexes.pop(args[0], None)
         elif name == "get_collection":
-            schema = {field: _index_info(kind) for field, kind in self._indexes.get(args[0], {}).items()}
+            schema = {field: _index_info(kind) for field, kind in self._indexes.get(self._home(args[0]), {}).items()}
             return answer.model_copy(update={"payload_schema": schema})
         return answer
 

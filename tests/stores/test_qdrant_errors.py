@@ -54,6 +54,7 @@ STATUSES: dict[int, type[KnowledgeError]] = {
     502: ConnectionFailedError,
     503: ConnectionFailedError,
     504: TimedOutError,
+    507: InternalError,
 }
 
 
@@ -120,9 +121,10 @@ def test_no_failure_of_a_server_asks_the_user_to_report_it_to_us() -> None:
 class RpcFailure(grpc.RpcError, grpc.Call):
     """An error as a gRPC call raises it."""
 
-    def __init__(self, code: grpc.StatusCode) -> None:
+    def __init__(self, code: grpc.StatusCode, *trailing: tuple[str, str]) -> None:
         super().__init__()
         self._code = code
+        self._trailing = trailing
 
     def code(self) -> grpc.StatusCode:
         return self._code
@@ -134,7 +136,7 @@ class RpcFailure(grpc.RpcError, grpc.Call):
         return ()
 
     def trailing_metadata(self) -> tuple[Any, ...]:
-        return ()
+        return self._trailing
 
     def is_active(self) -> bool:
         return False
@@ -159,7 +161,7 @@ RPC: dict[str, type[KnowledgeError]] = {
     "RESOURCE_EXHAUSTED": RateLimitedError,
     "INVALID_ARGUMENT": InvalidInputError,
     "ALREADY_EXISTS": InvalidInputError,
-    "FAILED_PRECONDITION": InvalidInputError,
+    "FAILED_PRECONDITION": InternalError,
     "OUT_OF_RANGE": InvalidInputError,
     "UNIMPLEMENTED": InvalidInputError,
     "INTERNAL": InternalError,
@@ -175,6 +177,16 @@ def test_each_code_of_grpc_has_its_error(code: grpc.StatusCode) -> None:
     assert type(error) is RPC[code.name]
     assert code.name in error.details
     assert "s3cret" not in error.details
+
+
+def test_a_server_over_its_quota_says_so_by_rest_and_by_grpc() -> None:
+    """By gRPC it is the code of too many requests, with a mark beside."""
+    marked = RpcFailure(grpc.StatusCode.RESOURCE_EXHAUSTED, ("qdrant-insufficient-storage", "1"))
+    for failure in (refusal(507, "Disk usage is at 95% of total capacity"), marked):
+        error = error_of(failure)
+        assert type(error) is InternalError
+        assert "has reached its quota" in error.message
+        assert "raise the quota" in error.suggestion
 
 
 class _Model(BaseModel):

@@ -189,6 +189,16 @@ def test_an_update_to_a_vector_of_nothing_is_refused_as_by_a_server() -> None:
         client.batch_update_points("c", [emptied])
 
 
+def test_values_of_a_field_without_an_index_are_not_counted_as_by_a_server() -> None:
+    client = LocalQdrant().client
+    client.create_collection("c", vectors_config={})
+    client.upsert("c", [models.PointStruct(id=1, payload={"kind": "a"}, vector={})])
+    with pytest.raises((UnexpectedResponse, grpc.RpcError)):
+        client.facet("c", "kind")
+    client.create_payload_index("c", "kind", models.PayloadSchemaType.KEYWORD)
+    assert [(each.value, each.count) for each in client.facet("c", "kind").hits] == [("a", 1)]
+
+
 @pytest.mark.skipif(REAL is not None, reason="it is about the stand-in alone")
 @pytest.mark.parametrize(
     ("method", "path", "body"),

@@ -120,6 +120,16 @@ def test_what_cannot_pass_is_not_tried_again(
     assert len(server.faults) == 1
 
 
+def test_a_collection_is_dropped_on_a_server_that_has_no_room_to_take_note_of_it(
+    server: QdrantServer, store: QdrantStore
+) -> None:
+    server.faults.extend([Fault("status", 507, only="/points/batch")] * 4)
+    assert store.drop_collection("c")
+    assert not server.faults
+    assert store.collections() == []
+    assert server.local.client.get_collections().collections == []
+
+
 @pytest.mark.requirement("A-REQ-MAINT-001")
 def test_each_retry_is_told_in_the_log(
     server: QdrantServer, store: QdrantStore, caplog: pytest.LogCaptureFixture
@@ -227,6 +237,22 @@ def test_a_server_that_would_ignore_the_condition_of_a_write_is_refused(
         assert set(server.seen.paths) == {"GET /"}, "nothing else was asked of it"
     else:
         assert store.collections() == []
+    store.close()
+    server.stop()
+
+
+def test_a_server_that_was_not_there_at_first_is_asked_for_its_version_once_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(cast("Any", ROUTES), ("GET", "/"), (frozenset(), lambda _: {"title": "q", "version": "1.15.5"}))
+    gone = QdrantServer(LocalQdrant(indexed=False))
+    gone.stop()
+    store = QdrantStore(config(gone, ()), EnglishAnalyser())
+    with pytest.raises(ConnectionFailedError):
+        store.collections()
+    server = QdrantServer(LocalQdrant(indexed=False), port=gone.port)
+    with pytest.raises(ConfigError, match=r"1\.15\.5; 1\.16 or newer"):
+        store.collections()
     store.close()
     server.stop()
 

@@ -54,6 +54,7 @@ _LOG = "Look into Qdrant's own log; once it is well, run again."
 _DROPPED = "If another program has dropped it, run again; `knowledge collections list` shows what is there."
 _REFUSED = "See the details; a server older than 1.16 does not know all that is asked of it."
 _OTHER = "Check QDRANT_URL: another service answers there, or a Qdrant that is too old."
+_QUOTA = "Free what the details name, or raise the quota in Qdrant, then run again."
 _FULL = ("no space left", "not enough space", "out of disk", "disk quota")
 _ADDRESS = "Check that Qdrant runs and that QDRANT_URL is right, then try again."
 
@@ -133,7 +134,8 @@ def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say, *, keyed: b
     details = hidden(f"gRPC {code.name}: {exc.details()}" if isinstance(exc, grpc.Call) and code else str(exc))
     if code is grpc.StatusCode.UNAVAILABLE or code is grpc.StatusCode.CANCELLED:
         return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
-    return _of_code(_HTTP.get(code, 500), doing, where, details, keyed=keyed)
+    is_over_quota = isinstance(exc, grpc.Call) and any(key == _QUOTA_MARK for key, _ in exc.trailing_metadata() or ())
+    return _of_code(507 if is_over_quota else _HTTP.get(code, 500), doing, where, details, keyed=keyed)
 
 
 _HTTP: Mapping[grpc.StatusCode | None, int] = {
@@ -146,14 +148,15 @@ _HTTP: Mapping[grpc.StatusCode | None, int] = {
         (
             grpc.StatusCode.INVALID_ARGUMENT,
             grpc.StatusCode.ALREADY_EXISTS,
-            grpc.StatusCode.FAILED_PRECONDITION,
             grpc.StatusCode.OUT_OF_RANGE,
             grpc.StatusCode.UNIMPLEMENTED,
         ),
         400,
     ),
 }
-"""What HTTP says for the codes of gRPC."""
+"""What HTTP says for the codes of gRPC; 500 for all others, as of what a shard is not ready for."""
+_QUOTA_MARK = "qdrant-insufficient-storage"
+"""What a server over its quota adds to RESOURCE_EXHAUSTED, which it else says of too many requests."""
 
 
 def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) -> KnowledgeError:
@@ -172,6 +175,11 @@ def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) 
         return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
     if 400 <= status < 500:
         return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
+    if status == 507:  # a limit of memory or disk that was set there
+        return InternalError(
+            f"{where} has reached its quota and takes nothing more ({doing}).",
+            details=details, suggestion=_QUOTA, recoverable=True,
+        )  # fmt: skip
     full = any(each in details.lower() for each in _FULL)
     return InternalError(
         f"{where} has no room left on its disk ({doing})." if full else f"{where} failed ({doing}).",
@@ -434,7 +442,12 @@ class QdrantConnection:
         client = self._built(grpc=config.grpc == "on" or (config.grpc == "auto" and self._speaks_grpc()))
         try:
             version = client.info().version
-        except Exception:  # noqa: BLE001 - a proxy may keep this from us; what else fails, the call itself tells
+        except (ResponseHandlingException, grpc.RpcError) as exc:
+            if not isinstance(mapped(exc, doing="connecting", location=self.location), ConnectionFailedError):
+                return client  # what fails, the call itself tells
+            client.close()  # nobody is there: the next attempt looks again which version it is
+            raise
+        except Exception:  # noqa: BLE001 - a proxy may keep this from us
             return client
         if tuple(int(each) for each in re.findall(r"\d+", version)[:2]) < _OLDEST:
             client.close()

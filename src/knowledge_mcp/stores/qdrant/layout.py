@@ -12,6 +12,7 @@ the sections and pages, where a document has any.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import re
@@ -23,7 +24,7 @@ from typing import Any
 from qdrant_client import QdrantClient, models
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames, is_newer, now
@@ -235,8 +236,12 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
 
 
 def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
-    """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`."""
-    tell(connection, place.home, {"state": "dropping"})
+    """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`.
+
+    A server without room takes no note of it, but removes the collection: killed then, it has to be told again.
+    """
+    with contextlib.suppress(InternalError):
+        tell(connection, place.home, {"state": "dropping"})
     _remove(connection, place.home)
 
 

@@ -11,7 +11,7 @@ from qdrant_client import models
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
-from knowledge_mcp.model.errors import InternalError, sound
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import PAGE, QdrantConnection
@@ -353,8 +353,11 @@ class KnownTotals:
 def _summed_again(
     connection: QdrantConnection, place: QdrantCollection, sums: Mapping[str, RecordTotals]
 ) -> dict[str, RecordTotals]:
-    """Bring sums by generation up to date."""
-    counts = connection.facet(place.records, "generation", _EVERY, len(sums))
+    """Bring sums by generation up to date; none where the server cannot count by generation."""
+    try:
+        counts = connection.facet(place.records, "generation", _EVERY, len(sums))
+    except InvalidInputError:  # the index is missing, which `verify` finds
+        return {}
     same = {each: sums[each] for each, count in counts.items() if each in sums and sums[each].documents == count}
     others = counts.keys() - same.keys()
     return same | (_by_generation(heads(connection, place, generations=others)) if others else {})
