@@ -112,7 +112,7 @@ class LocalQdrant:
 
 
 def _is_empty(operation: models.UpdateOperation) -> bool:
-    """Tell whether an update of vectors has a point that gets none: local mode takes that, a server does not."""
+    """Tell whether an update of vectors has a point that gets none: a server refuses that by REST, not by gRPC."""
     if not isinstance(operation, models.UpdateVectorsOperation):
         return False
     given = (cast("dict[str, Any]", each.vector).values() for each in operation.update_vectors.points)
@@ -125,6 +125,8 @@ def _index_info(kind: Any) -> models.PayloadIndexInfo:
 
 
 def _status(reason: str) -> int:
+    if reason.endswith("is not found in the collection") and not reason.startswith("Point"):  # its kind of vectors
+        return 400
     if "not found" in reason:
         return 404
     return 409 if "already exists" in reason else 400

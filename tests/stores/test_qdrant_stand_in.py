@@ -16,8 +16,9 @@ from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, In, Prefix
-from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig, mapped
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
@@ -179,14 +180,25 @@ def test_changes_of_names_before_a_refused_one_stay_as_on_a_server() -> None:
     assert [each.alias_name for each in client.get_aliases().aliases] == ["n"]
 
 
-def test_an_update_to_a_vector_of_nothing_is_refused_as_by_a_server() -> None:
-    client = LocalQdrant().client
+def test_an_update_to_a_vector_of_nothing_is_refused_as_by_a_server(server: QdrantServer) -> None:
+    client = remote(server)
     client.create_collection("c", vectors_config={}, sparse_vectors_config={"s": models.SparseVectorParams()})
-    client.upsert("c", [models.PointStruct(id=1, payload={}, vector={"s": SPARSE})])
+    client.batch_update_points("c", [upsert(models.PointStruct(id=1, payload={}, vector={"s": SPARSE}))])
     given = models.PointVectors(id=1, vector={"s": models.SparseVector(indices=[], values=[])})
     emptied = models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=[given]))
-    with pytest.raises((UnexpectedResponse, grpc.RpcError)):
+    with pytest.raises(UnexpectedResponse):
         client.batch_update_points("c", [emptied])
+    client.close()
+
+
+@pytest.mark.parametrize("query", [SPARSE, [1.0, 0.0]])
+def test_a_vector_of_another_name_is_a_wrong_request_as_to_a_server(query: Any) -> None:
+    """It is not the collection that is missing."""
+    client = LocalQdrant().client
+    client.create_collection("c", vectors_config={}, sparse_vectors_config={"s": models.SparseVectorParams()})
+    with pytest.raises((UnexpectedResponse, grpc.RpcError)) as refused:
+        client.query_batch_points("c", [models.QueryRequest(query=query, using="none", limit=5)])
+    assert type(mapped(refused.value, doing="testing", location="http://host")) is InvalidInputError
 
 
 def test_values_of_a_field_without_an_index_are_not_counted_as_by_a_server() -> None:
