@@ -22,6 +22,7 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
+    QuotaExceededError,
     RateLimitedError,
     TimedOutError,
     may_pass,
@@ -54,7 +55,7 @@ STATUSES: dict[int, type[KnowledgeError]] = {
     502: ConnectionFailedError,
     503: ConnectionFailedError,
     504: TimedOutError,
-    507: InternalError,
+    507: QuotaExceededError,
 }
 
 
@@ -70,7 +71,7 @@ def test_each_status_has_its_error(status: int, kind: type[KnowledgeError]) -> N
 @pytest.mark.requirement("A-REQ-REL-002")
 def test_only_what_may_pass_is_tried_again() -> None:
     again = {status for status in range(300, 600) if may_pass(error_of(refusal(status, "no")))}
-    assert again == {408, 429} | set(range(500, 600))
+    assert again == {408, 429} | set(range(500, 600)) - {507}
 
 
 def test_every_failure_of_http_is_mapped() -> None:
@@ -184,7 +185,7 @@ def test_a_server_over_its_quota_says_so_by_rest_and_by_grpc() -> None:
     marked = RpcFailure(grpc.StatusCode.RESOURCE_EXHAUSTED, ("qdrant-insufficient-storage", "1"))
     for failure in (refusal(507, "Disk usage is at 95% of total capacity"), marked):
         error = error_of(failure)
-        assert type(error) is InternalError
+        assert type(error) is QuotaExceededError
         assert "has reached its quota" in error.message
         assert "raise the quota" in error.suggestion
 

@@ -120,10 +120,15 @@ def test_what_cannot_pass_is_not_tried_again(
     assert len(server.faults) == 1
 
 
-def test_a_collection_is_dropped_on_a_server_that_has_no_room_to_take_note_of_it(
+def test_a_collection_is_dropped_on_a_server_over_its_quota_and_kept_whole_on_a_full_disk(
     server: QdrantServer, store: QdrantStore
 ) -> None:
-    server.faults.extend([Fault("status", 507, only="/points/batch")] * 4)
+    """A quota lets collections go; without any room a server would take names away and fail before the rest."""
+    server.faults.extend([Fault("status", 500, only="/points/batch")] * 4)
+    with pytest.raises(InternalError):
+        store.drop_collection("c")
+    assert search(store) == 4
+    server.faults.append(Fault("status", 507, only="/points/batch"))
     assert store.drop_collection("c")
     assert not server.faults
     assert store.collections() == []

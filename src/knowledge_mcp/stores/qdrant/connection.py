@@ -38,6 +38,7 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
+    QuotaExceededError,
     RateLimitedError,
     TimedOutError,
     may_pass,
@@ -54,7 +55,7 @@ _LOG = "Look into Qdrant's own log; once it is well, run again."
 _DROPPED = "If another program has dropped it, run again; `knowledge collections list` shows what is there."
 _REFUSED = "See the details; a server older than 1.16 does not know all that is asked of it."
 _OTHER = "Check QDRANT_URL: another service answers there, or a Qdrant that is too old."
-_QUOTA = "Free what the details name, or raise the quota in Qdrant, then run again."
+_QUOTA = "Drop a collection that is not needed, or raise the quota in Qdrant, then run again."
 _FULL = ("no space left", "not enough space", "out of disk", "disk quota")
 _ADDRESS = "Check that Qdrant runs and that QDRANT_URL is right, then try again."
 
@@ -176,10 +177,8 @@ def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) 
     if 400 <= status < 500:
         return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
     if status == 507:  # a limit of memory or disk that was set there
-        return InternalError(
-            f"{where} has reached its quota and takes nothing more ({doing}).",
-            details=details, suggestion=_QUOTA, recoverable=True,
-        )  # fmt: skip
+        message = f"{where} has reached its quota and takes nothing more ({doing})."
+        return QuotaExceededError(message, details=details, suggestion=_QUOTA)
     full = any(each in details.lower() for each in _FULL)
     return InternalError(
         f"{where} has no room left on its disk ({doing})." if full else f"{where} failed ({doing}).",

@@ -24,7 +24,13 @@ from typing import Any
 from qdrant_client import QdrantClient, models
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
-from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    QuotaExceededError,
+)
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames, is_newer, now
@@ -238,9 +244,10 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
 def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`.
 
-    A server without room takes no note of it, but removes the collection: killed then, it has to be told again.
+    A server over its quota takes no note of it, but removes the collection: killed then, it has to be told again. One
+    without any room is not told to: it would take the names away and leave the rest.
     """
-    with contextlib.suppress(InternalError):
+    with contextlib.suppress(QuotaExceededError):
         tell(connection, place.home, {"state": "dropping"})
     _remove(connection, place.home)
 
