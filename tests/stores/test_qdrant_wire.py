@@ -249,7 +249,10 @@ def test_a_server_that_would_ignore_the_condition_of_a_write_is_refused(
 def test_a_server_that_was_not_there_at_first_is_asked_for_its_version_once_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(cast("Any", ROUTES), ("GET", "/"), (frozenset(), lambda _: {"title": "q", "version": "1.15.5"}))
+    def root(_: Request) -> Any:
+        return {"title": "q", "version": "1.15.5"}
+
+    monkeypatch.setitem(cast("Any", ROUTES), ("GET", "/"), (frozenset(), root))
     gone = QdrantServer(LocalQdrant(indexed=False))
     gone.stop()
     store = QdrantStore(config(gone, ()), EnglishAnalyser())

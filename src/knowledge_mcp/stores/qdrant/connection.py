@@ -135,7 +135,10 @@ def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say, *, keyed: b
     details = hidden(f"gRPC {code.name}: {exc.details()}" if isinstance(exc, grpc.Call) and code else str(exc))
     if code is grpc.StatusCode.UNAVAILABLE or code is grpc.StatusCode.CANCELLED:
         return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
-    is_over_quota = isinstance(exc, grpc.Call) and any(key == _QUOTA_MARK for key, _ in exc.trailing_metadata() or ())
+    marks = (
+        cast("Sequence[tuple[str, str | bytes]]", exc.trailing_metadata() or ()) if isinstance(exc, grpc.Call) else ()
+    )
+    is_over_quota = any(key == _QUOTA_MARK for key, _ in marks)
     return _of_code(507 if is_over_quota else _HTTP.get(code, 500), doing, where, details, keyed=keyed)
 
 
