@@ -467,19 +467,6 @@ def test_a_missing_payload_index_is_found_and_made(local: LocalQdrant, store: Qd
     assert store.open("c").verify() == []
 
 
-def test_documents_are_counted_without_the_index_of_their_generation(local: LocalQdrant, store: QdrantStore) -> None:
-    store.create_collection("c", SPACE)
-    for number in range(3):
-        put(store, f"d{number}", ["alpha", "beta"])
-    local.client.delete_payload_index("c__1__records", "generation")
-    put(store, "d3", ["gamma"])
-    found = store.open("c").info(counted=True)
-    assert found is not None
-    assert found.statistics is not None
-    assert (found.statistics.documents, found.statistics.chunks) == (4, 7)
-    assert ["generation" in each.message for each in store.open("c").verify()] == [True]
-
-
 def test_vectors_are_kept_bit_for_bit(store: QdrantStore) -> None:
     chunks = put(store, "d", [f"passage {number}" for number in range(60)])
     kept = store.open("c").vectors([each.embedding_key for each in chunks])

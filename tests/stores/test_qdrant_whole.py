@@ -329,3 +329,15 @@ def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the
     assert [each.content for each in store.open("c").chunks("document", ["b"])] == ["alpha rival"]
     store.open("c").verify(repair=True)
     assert store.open("c").verify() == []
+
+
+def test_documents_are_counted_without_the_index_of_their_generation() -> None:
+    local = LocalQdrant()
+    store = opened(local)
+    store.create_collection("c", SPACE)
+    for number in range(3):
+        put(store, f"d{number}", ["alpha", "beta"])
+    local.client.delete_payload_index("c__1__records", "generation")
+    put(store, "d3", ["gamma"])
+    assert (counts_of(store.open("c")).documents, counts_of(store.open("c")).chunks) == (4, 7)
+    assert ["generation" in each.message for each in store.open("c").verify()] == [True]
