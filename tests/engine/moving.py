@@ -1,9 +1,9 @@
 """What the tests of moving share: filled collections, stores that are killed or lie, and a child process to be killed.
 
-    python -m tests.engine.moving copy <source file> <target file>
-    python -m tests.engine.moving reembed <file>
+    python -m tests.engine.moving copy <step> <source file> <target file>
+    python -m tests.engine.moving reembed <step> <file>
 
-copies collection `kb`, or embeds it again, and says each step.
+copies collection `kb`, or embeds it again, and says each step; after the step that is named it waits to be killed.
 """
 
 from __future__ import annotations
@@ -177,13 +177,19 @@ def say(event: MoveEvent) -> None:
 
 def main() -> None:
     """Copy between two files, or embed the collection of one again, and say each step."""
-    what, *paths = sys.argv[1:]
+    what, last, *paths = sys.argv[1:]
+
+    def tell(event: MoveEvent) -> None:
+        say(event)
+        if f"{event.kind.value} {event.document_id}" == last:
+            sys.stdin.read()
+
     stores = [sqlite(Path(each)) for each in paths]
     if what == "copy":
-        good = Move(place(stores[0]), place(stores[1]), MoveOptions(), say).run().good
+        good = Move(place(stores[0]), place(stores[1]), MoveOptions(), tell).run().good
     else:
         new = HashingEmbedder(dimensions=64, model="new")
-        good = Reembed(place(stores[0]), new, ReembedOptions(slice=8), say).run().good
+        good = Reembed(place(stores[0]), new, ReembedOptions(slice=8), tell).run().good
     sys.stdout.write(f"finished {good}\n")
     for store in stores:
         store.close()

@@ -254,8 +254,8 @@ def test_a_move_killed_twice_ends_equal(tmp_path: Path) -> None:
     before = content_hash(place(store)).sha256
     for heard in ("read doc-02", "stored doc-05"):
         child = subprocess.Popen(
-            [sys.executable, "-m", "tests.engine.moving", "copy", str(first), str(second)],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "tests.engine.moving", "copy", "read full", str(first), str(second)],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert child.stdout is not None
         said = [line for line in iter(child.stdout.readline, f"{heard}\n") if line]

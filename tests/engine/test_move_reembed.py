@@ -329,8 +329,8 @@ def test_a_run_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) -> N
     before = contents(store)
     for heard in ("read doc-01", "compared doc-02"):
         child = subprocess.Popen(
-            [sys.executable, "-m", "tests.engine.moving", "reembed", str(path)],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "tests.engine.moving", "reembed", "compared full", str(path)],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert child.stdout is not None
         for line in iter(child.stdout.readline, f"{heard}\n"):
