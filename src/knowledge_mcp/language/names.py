@@ -141,9 +141,8 @@ def names_in_question(question: str) -> QuestionNames:
                 _add(found, token, is_cited=True)
             else:
                 doubtful.append(token)
-        elif token.isdecimal() and before.removesuffix("s") in _ITEMS:
+        elif token.isdecimal() and (item := before.removesuffix("s")) in _ITEMS:
             rest.remove(before)
-            item = before.removesuffix("s")
             found.setdefault(f"{item} {token}", Name(f"{item} {token}", f"{item} {token}", False, item=item))
         elif _is_coded(token) or _is_symbol(token):
             _add(found, token)

@@ -444,13 +444,13 @@ class QdrantConnection:
         client = self._built(grpc=config.grpc == "on" or (config.grpc == "auto" and self._speaks_grpc()))
         try:
             version = client.info().version
-        except (ResponseHandlingException, grpc.RpcError) as exc:
-            if not isinstance(mapped(exc, doing="connecting", location=self.location), ConnectionFailedError):
-                return client  # what fails, the call itself tells
+        except Exception as exc:
+            is_unanswered = isinstance(exc, ResponseHandlingException | grpc.RpcError)
+            failed = mapped(exc, doing="connecting", location=self.location)
+            if not is_unanswered or not isinstance(failed, ConnectionFailedError):
+                return client  # a proxy may keep the version from us in any way; the call itself tells what fails
             client.close()  # nobody is there: the next attempt looks again which version it is
             raise
-        except Exception:  # noqa: BLE001 - a proxy may keep this from us
-            return client
         if tuple(int(each) for each in re.findall(r"\d+", version)[:2]) < _OLDEST:
             client.close()
             raise ConfigError(

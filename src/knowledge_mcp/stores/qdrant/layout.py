@@ -244,8 +244,8 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
 def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`.
 
-    A server over its quota takes no note of it, but removes the collection: killed then, it has to be told again. One
-    without any room is not told to: it would take the names away and leave the rest.
+    A server over its quota cannot keep that state, but removes the collection; after a kill there, drop it again. A
+    server with a full disk refuses the state, and then nothing is removed: it would lose the names and keep the rest.
     """
     with contextlib.suppress(QuotaExceededError):
         tell(connection, place.home, {"state": "dropping"})
