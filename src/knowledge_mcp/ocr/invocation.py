@@ -24,7 +24,7 @@ from pathlib import Path
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.extraction import OcrWord
-from knowledge_mcp.support.checkpoints import checkpoint
+from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
 from knowledge_mcp.support.sandbox import start_process
 from knowledge_mcp.support.system import sandbox_linux
 from knowledge_mcp.support.system.processes import end_tree, limit, start_tree
@@ -32,8 +32,6 @@ from knowledge_mcp.support.system.processes import end_tree, limit, start_tree
 INSTALL = (
     "Install it: `apt-get install tesseract-ocr tesseract-ocr-osd` (Debian, Ubuntu) or `brew install tesseract` (macOS)"
 )
-_GLANCE = 0.25
-"""Seconds between two looks whether the reading is still wanted."""
 _ELF = b"\x7fELF"
 _ENTRY = "import sys; sys.path.insert(0, sys.argv[1]); import sandbox_linux; sandbox_linux.become(sys.argv[2])"
 _TOO_LARGE = ("Image too large", "bad_alloc", "std::bad_alloc", "cannot allocate", "pix_malloc fail", "make_data fail")
@@ -109,10 +107,10 @@ def _outcome(process: subprocess.Popen[bytes], input_bytes: bytes, seconds: floa
     while True:
         remaining = max(deadline - time.monotonic(), 0.01)
         try:
-            return process.communicate(fed, timeout=min(remaining, _GLANCE))
+            return process.communicate(fed, timeout=min(remaining, GLANCE))
         except subprocess.TimeoutExpired:
             fed = None  # it goes on being fed
-            if remaining <= _GLANCE:
+            if remaining <= GLANCE:
                 raise
         checkpoint()
 

@@ -42,7 +42,7 @@ from knowledge_mcp.ocr.rules import (
     count_crossed,
     fall_of,
 )
-from knowledge_mcp.support.checkpoints import checkpoint
+from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
 from knowledge_mcp.support.lanes import usable_cores
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 
@@ -75,8 +75,6 @@ _LOW = frozenset("gjpqyQJ")
 """Letters that reach below the line: a 9 whose foot stands beside theirs is taken for a g."""
 _OVER_RULES = 2
 """Words that lie over upright rules from which on it is."""
-_GLANCE = 0.25
-"""Seconds between two looks whether a page that waits for its turn is still wanted."""
 _REMEMBERED = 16
 """Pages whose reading is kept: a document is judged by a sample of its pages, which are then read with the others."""
 _PAGE, _BLOCK, _SCATTERED = "3", "6", "11"
@@ -198,7 +196,7 @@ class TesseractEngine:
             cached = self._recent.get(key)
         if cached is not None:
             return cached
-        while not self._slots.acquire(timeout=_GLANCE):
+        while not self._slots.acquire(timeout=GLANCE):
             checkpoint()
         try:
             page = _page(*_Attempts(self, language, time.monotonic() + self.seconds).measured(png))

@@ -1,7 +1,7 @@
 """Places in long work that look whether it is to stop, however deep below whoever may stop it.
 
 Long work names what stops it once (`watch_for_stop`); the loops below pass `checkpoint`, and need no argument for
-it. Outside of `watched` a checkpoint costs next to nothing and does nothing.
+it. Outside of `watch_for_stop` a checkpoint costs next to nothing and does nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ _A = TypeVar("_A")
 _T = TypeVar("_T")
 _EVERY = 0.1
 """Seconds between two looks: a look may cost a read from disk."""
+GLANCE = 0.25
+"""Seconds that long work waits for something at a time, with a checkpoint after each."""
 
 _look: ContextVar[Callable[[], None] | None] = ContextVar("knowledge_mcp_checkpoint", default=None)
 
@@ -45,7 +47,7 @@ def watch_for_stop(stop: Callable[[], None], *, every: float = _EVERY) -> Genera
 
 
 def checkpoint() -> None:
-    """Look whether the work is to stop; raises what `watched` was given raises."""
+    """Look whether the work is to stop; raises what `watch_for_stop` was given raises."""
     look = _look.get()
     if look is not None:
         look()

@@ -25,12 +25,10 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, is_one_clause, short_title
 from knowledge_mcp.readers.shared.layout import unpacked
-from knowledge_mcp.support.checkpoints import checkpoint, inherit_checkpoints
+from knowledge_mcp.support.checkpoints import GLANCE, checkpoint, inherit_checkpoints
 from knowledge_mcp.support.events import log_event
 
 _logger = logging.getLogger(__name__)
-_GLANCE = 0.25
-"""Seconds between two looks whether the reading is still wanted."""
 _FRUITLESS = 3600.0
 """Seconds in which no page gives a sure word, after which the others are left unread, and named: sheets of strokes or
 grain take two minutes each, and a file of 10,000 of them would keep its reader for a week. Plates of photographs take
@@ -133,7 +131,7 @@ def _collect(
     on_page: Callable[[int], None],
 ) -> None:
     """Take over what is done, at least one page."""
-    while not (done := wait(waiting, _GLANCE, return_when=FIRST_COMPLETED).done):
+    while not (done := wait(waiting, GLANCE, return_when=FIRST_COMPLETED).done):
         checkpoint()
     for task in done:
         described = waiting.pop(task)
