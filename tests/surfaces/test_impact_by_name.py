@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.engine.changes.naming import Titles
 from tests.engine.world import World
 from tests.surfaces.test_changes import ask
 
@@ -195,3 +196,12 @@ def test_a_law_is_named_by_its_one_word_in_the_genitive_and_by_its_short_name(
     world.ingest()
     found = ask(world, "knowledge_impact", document="Fahrradsteuergesetz (FahrStG)")["touched"]
     assert [each.get("clause") for each in found] == ([] if clause is False else [clause])
+
+
+@pytest.mark.parametrize(
+    "title", ["Fahrradsteuergesetz (FahrStG)", "Wassergesetzbuch", "Hafenordnung", "Rollerrichtlinie"]
+)
+def test_what_laws_are_called_in_one_word_is_their_name(title: str) -> None:
+    name = title.partition(" ")[0]
+    assert name in Titles([title]).names
+    assert [*Titles([title]).places_in(f"Es gilt das {name} allein.")] == [(12, 12 + len(name), "")]

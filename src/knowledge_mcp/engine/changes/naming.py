@@ -191,11 +191,10 @@ class Titles:
     """
 
     def __init__(self, titles: Iterable[str]) -> None:
-        titles = list(dict.fromkeys(titles))
-        long = dict.fromkeys(_bare(_SHORT.sub("", title)) for title in titles)
-        whole = [words for words in long if len(words.split()) >= _FEWEST]
-        laws = [name for title in titles for name in _LAW.findall(_SHORT.sub("", title)) if name == _first(title)]
-        self._short = [found["short"] for title in titles if (found := _SHORT.search(title))]
+        bare = {title: _SHORT.sub("", title).strip() for title in titles}
+        whole = [words for words in dict.fromkeys(map(_bare, bare.values())) if len(words.split()) >= _FEWEST]
+        laws = [name for name in bare.values() if _LAW.fullmatch(name)]
+        self._short = [found["short"] for title in bare if (found := _SHORT.search(title))]
         self.names = list(dict.fromkeys((*whole, *laws, *self._short)))
         patterns = [r"[\W_]{1,3}".join(map(re.escape, words.split())) for words in whole]
         patterns += [rf"{re.escape(name)}(?:e?[sn])?" for name in laws]
@@ -217,12 +216,6 @@ class Titles:
                 yield found.start(), found.end() + end + (behind[end : end + 1] == ")"), mark.label
             else:
                 yield found.start(), found.end(), ""
-
-
-def _first(title: str) -> str:
-    """Return the first word of a title of which a short name is left out, where it has no other."""
-    words = _SHORT.sub("", title).split()
-    return words[0] if len(words) == 1 else ""
 
 
 def _bare(title: str) -> str:
