@@ -244,9 +244,8 @@ class FakeLibrary:
             told = [job.told for job in reversed(self._jobs.values())]
         return [job for job in told if self._rights.may_reach(job.collection)]
 
-    def review(self, what: str, ids: Sequence[str], *, collection: str = "", wait: float = 0.0) -> IngestJob:
+    def review(self, what: str, ids: Sequence[str], *, collection: str = "") -> IngestJob:
         """Refuse: nothing is held against anything here."""
-        del wait
         if collection:
             self.records(collection)
         for each in ids:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
+from knowledge_mcp.engine.jobs import jobs
 from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
@@ -19,6 +22,7 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ranking.linking import Seeker
 from knowledge_mcp.support.checkpoints import checkpoint, watch_for_stop
 from knowledge_mcp.surfaces.viewing import run_review
+from knowledge_mcp.transports.rest.executor import MAX_VIEWS
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.shelf import Shelf, ended
 from tests.engine.test_tracing import embed
@@ -176,6 +180,35 @@ async def test_a_trace_that_takes_long_is_a_job_that_ends_without_its_client(she
         assert answer.json()["links"]
         told = (await world.client.get(f"/jobs/{job}")).json()
         assert (told["state"], told["progress"]["done"]) == ("done", 100.0)
+
+
+async def test_nobody_waits_behind_those_who_wait_for_a_trace(shelf: Shelf) -> None:
+    let = threading.Event()
+    service = open_service(shelf, let.wait)
+    async with make_world(service=service) as world:
+        one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
+        asked = {"from": one, "to": other}
+        async with anyio.create_task_group() as tasks:
+            for _ in range(MAX_VIEWS + 1):
+                tasks.start_soon(functools.partial(world.client.get, "/trace", params=asked))
+            with anyio.fail_after(20):
+                for _ in range(10):
+                    changes = await world.client.get("/changes", params={"old": one, "new": other})
+                    assert changes.status_code == 200
+            later = service.submit(Deposit("default", "later.md", ONE))
+            assert ended(service, later.id).state == "done"
+            let.set()
+
+
+async def test_so_many_comparisons_wait_and_no_more(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_MOST_WAITING", 1)
+    let = threading.Event()
+    async with make_world(service=open_service(shelf, let.wait)) as world:
+        ids = [(await world.bring(f"{ONE}\n\n{number}", filename=f"{number}.md"))["doc_id"] for number in range(4)]
+        asked = [{"from": one, "to": other, "wait": "0"} for one, other in itertools.permutations(ids, 2)][:4]
+        told = [(await world.client.get("/trace", params=each)).status_code for each in asked]
+        let.set()
+    assert told == [202, 202, 202, 429]
 
 
 async def test_a_trace_that_was_cancelled_says_so_and_is_begun_anew(shelf: Shelf) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, KnowledgeError, TimedOutError
+from knowledge_mcp.sources.web import robots
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.robots import Robots, Rules, parse_rules
 from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect
@@ -205,6 +207,32 @@ def _never_ends(line: Line) -> None:
     line.send(b"HTTP/1.1 200 OK\r\n\r\n" + NOBODY)
     while True:
         line.send(b"#" * 4096)
+
+
+@pytest.mark.parametrize("agent", ["a{}", "knowledge-mcp"])
+def test_rules_are_kept_once_however_many_agents_they_are_said_to(agent: str) -> None:
+    """Half a MiB of agents and rules took 4 GB: each rule was kept for each agent."""
+    text = "".join(f"User-agent: {agent.format(number)}\n" for number in range(3_000))
+    rules = "".join(f"Disallow: /{number % 10}\n" for number in range(3_000))
+    tracemalloc.start()
+    found = parse_rules(f"{text}{rules}User-agent: *\nDisallow: /z")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found.rules) == (10 if agent == "knowledge-mcp" else 1)
+    assert most < 4_000_000  # bytes; it took 72,000,000
+
+
+def test_the_rules_of_many_names_of_a_site_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots, "_MOST_RULES", 5)
+    known, asked = Robots(), list[str]()
+
+    def read(host: str) -> str:
+        asked.append(host)
+        return "User-agent: *\nDisallow: /x\nDisallow: /y"
+
+    for host in ("a", "b", "c", "c", "b", "a"):
+        known.check(parse_address(f"https://{host}.example.org/page"), lambda host=host: read(host))
+    assert asked == ["a", "b", "c", "a"]  # of three sites two fit
 
 
 @pytest.mark.requirement("D-REQ-2.4")

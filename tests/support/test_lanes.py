@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from knowledge_mcp.support.lanes import Lanes
+from knowledge_mcp.support.lanes import Lanes, Turns
 
 
 class ClosedError(Exception):
@@ -112,3 +112,43 @@ def test_closing_ends_a_list_whose_lanes_still_wait_for_a_thread() -> None:
     go_on.set()
     waiting.join(10)
     assert len(refused) == 1
+
+
+def test_who_waits_is_served_in_turn_however_often_another_asked() -> None:
+    turns = Turns[int](2)
+    for number in range(4):
+        turns.put("a", number)
+    turns.put("b", 9)
+    assert turns.take() == ("a", 0)
+    assert turns.take() == ("b", 9)
+    assert turns.take() is None
+    turns.give_back("b")
+    assert turns.take() is None  # the last place is for somebody else
+    turns.give_back("a")
+    assert turns.take() == ("a", 1)
+    assert turns.waiting("a") == 2
+
+
+def test_what_waits_can_be_taken_back_once() -> None:
+    turns = Turns[str](1)
+    turns.put("a", "one")
+    assert turns.remove("a", "one")
+    assert not turns.remove("a", "one")
+    assert turns.take() is None
+
+
+def test_whoever_has_no_name_may_hold_all_places() -> None:
+    turns = Turns[int](2)
+    for number in range(3):
+        turns.put("", number)
+    assert (turns.take(), turns.take(), turns.take()) == (("", 0), ("", 1), None)
+    assert turns.taken == 2
+
+
+def test_one_place_is_for_each_in_turn() -> None:
+    turns = Turns[int](1)
+    for number in range(2):
+        turns.put("a", number)
+    assert turns.take() == ("a", 0)
+    turns.give_back("a")
+    assert turns.take() == ("a", 1)

@@ -90,9 +90,9 @@ async def test_a_client_that_leaves_while_its_stream_waits_leaves_the_queue_at_o
             async with anyio.create_task_group() as second:
                 second.start_soon(stream, threads, waiting, nothing, lambda: forgotten.append(True))
                 await anyio.wait_all_tasks_blocked()
-                assert threads.places.statistics().tasks_waiting == 1
+                assert threads.waiting == 1
                 waiting.leaves.set()
-            assert threads.places.statistics().tasks_waiting == 0
+            assert threads.waiting == 0
             assert forgotten == [True]
             held.go.set()
 
@@ -106,10 +106,10 @@ async def test_what_a_stream_that_runs_uses_stays_until_its_thread_has_ended() -
             client.leaves.set()
             await anyio.wait_all_tasks_blocked()
             assert held.notes == []
-            assert threads.places.statistics().borrowed_tokens == 1
+            assert threads.under_way == 1
             held.go.set()
     assert held.notes == ["stopped", "forgotten"]
-    assert threads.places.statistics().borrowed_tokens == 0
+    assert threads.under_way == 0
 
 
 async def test_sixty_streams_that_are_left_never_run_on_more_threads_than_there_may_be() -> None:
@@ -134,4 +134,4 @@ async def test_sixty_streams_that_are_left_never_run_on_more_threads_than_there_
                 client.leaves.set()
     assert most <= 4
     assert running == 0
-    assert threads.places.statistics().borrowed_tokens == 0
+    assert threads.under_way == 0

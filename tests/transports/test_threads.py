@@ -15,7 +15,7 @@ from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOu
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.transports.mcp.tools import MAX_THREADS
 from knowledge_mcp.transports.rest.executor import MAX_READS
-from knowledge_mcp.transports.shared.threads import Threads, run_until
+from knowledge_mcp.transports.shared.threads import ASKER, Threads, run_until
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +63,7 @@ async def test_sixty_cancelled_calls_never_run_on_more_threads_than_there_may_be
         for _ in range(60 - most):
             await _leave_while_it_waits(threads, work)
         assert work.most == work.running == most
-        assert threads.places.statistics().borrowed_tokens == most
+        assert threads.under_way == most
     finally:
         work.go.set()
     assert await threads.run(lambda: "free again") == "free again"
@@ -131,7 +131,7 @@ async def test_a_failure_reaches_the_caller_and_frees_the_place() -> None:
     for _ in range(3):
         with pytest.raises(RateLimitedError, match="later"):
             await threads.run(fail)
-    assert threads.places.statistics().borrowed_tokens == 0
+    assert threads.under_way == 0
 
 
 def test_reading_passages_looks_whether_the_answer_is_still_wanted() -> None:
@@ -143,3 +143,23 @@ def test_reading_passages_looks_whether_the_answer_is_still_wanted() -> None:
         run_until(lambda: False, -1.0, lambda: passages.get([]))
     assert run_until(lambda: False, math.inf, lambda: passages.get([])) == []
     assert passages.get([]) == []
+
+
+async def test_one_asker_never_holds_the_last_place_and_nobody_waits_behind_its_others() -> None:
+    threads, work = Threads(3, waiting=2, patience=20), Blocked()
+
+    async def ask(asker: str, function: Callable[[], str]) -> str:
+        ASKER.set(asker)
+        return await threads.run(function)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(ask, "greedy", work)
+        await anyio.wait_all_tasks_blocked()
+        assert threads.under_way == 2
+        with pytest.raises(RateLimitedError):
+            await ask("greedy", lambda: "a fifth")
+        with anyio.fail_after(20):
+            assert await ask("modest", lambda: "at once") == "at once"
+        work.go.set()
+    assert (threads.under_way, work.most) == (0, 2)

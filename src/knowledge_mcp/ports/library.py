@@ -170,7 +170,7 @@ class SharedLibrary(Library, Protocol):
         """List the accepted ones that are remembered, the newest first."""
         ...
 
-    def review(self, what: str, ids: Sequence[str], *, collection: str = "", wait: float = 0.0) -> IngestJob:
+    def review(self, what: str, ids: Sequence[str], *, collection: str = "") -> IngestJob:
         """Hold documents against each other as a job: the one of the same question, where nothing changed since.
 
         Args:
@@ -178,16 +178,20 @@ class SharedLibrary(Library, Protocol):
             ids: of documents: the two that are traced, the document and the standard, or those in which conflicts are
                 looked for.
             collection: for conflicts, all of whose documents are meant where none is named.
-            wait: seconds to wait for its end.
 
         Raises:
             NotFoundError: there is no such document, or this library does nothing of the kind.
-            KnowledgeError: it failed.
+            RateLimitedError: too many wait already.
         """
         ...
 
     def reviewed(self, job_id: str) -> Any:
-        """Return what came of a review as plain values; NotFoundError as `job`, and where it has not ended."""
+        """Return what came of a review as plain values, or raise why it failed.
+
+        Raises:
+            NotFoundError: as `job`, and where it has not ended.
+            KnowledgeError: it failed, or was cancelled.
+        """
         ...
 
     def decisions(self, what: str, one: str, other: str) -> Any:

@@ -1,13 +1,17 @@
-"""Threads that share one list of work: results in order, nothing queued ahead, nothing left running after a failure."""
+"""Threads that share one list of work, and how several who ask share a number of places.
+
+Of a list the results come in order, nothing is queued ahead, and nothing is left running after a failure.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -88,6 +92,64 @@ def _take(work: Iterator[tuple[int, A]], taking: threading.Lock) -> Iterator[tup
         if pair is None:
             return
         yield pair
+
+
+class Turns(Generic[A]):
+    """Share places among askers: who waits is served in turn, one of each asker, whoever came first and however often.
+
+    Of several places an asker never holds the last, so that the next one is served at once. Whoever has no name (an
+    empty one) may hold all. Not thread-safe.
+
+    Args:
+        places: that there are.
+    """
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self._held = Counter[str]()
+        self._waiting: dict[str, deque[A]] = {}
+
+    @property
+    def taken(self) -> int:
+        """Count the places that are taken."""
+        return self._held.total()
+
+    def waiting(self, asker: str) -> int:
+        """Count what waits for an asker."""
+        return len(self._waiting.get(asker, ()))
+
+    def put(self, asker: str, item: A) -> None:
+        """Let something wait for its turn."""
+        self._waiting.setdefault(asker, deque()).append(item)
+
+    def remove(self, asker: str, item: A) -> bool:
+        """Take back what waits; tells whether it did."""
+        if item not in self._waiting.get(asker, ()):
+            return False
+        self._waiting[asker].remove(item)
+        if not self._waiting[asker]:
+            del self._waiting[asker]
+        return True
+
+    def take(self) -> tuple[str, A] | None:
+        """Give a place to what is next; returns its asker and it, None where nothing waits or no place is free."""
+        free = self.places - self.taken
+        for asker, items in self._waiting.items() if free > 0 else ():
+            if free == 1 and asker and 0 < self._held[asker] == self.places - 1:
+                continue
+            item = items.popleft()
+            del self._waiting[asker]
+            if items:  # behind all others
+                self._waiting[asker] = items
+            self._held[asker] += 1
+            return asker, item
+        return None
+
+    def give_back(self, asker: str) -> None:
+        """Take a place back."""
+        self._held[asker] -= 1
+        if not self._held[asker]:
+            del self._held[asker]
 
 
 CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")

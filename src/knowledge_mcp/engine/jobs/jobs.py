@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +29,7 @@ from knowledge_mcp.model.errors import (
     InternalError,
     KnowledgeError,
     NotFoundError,
+    RateLimitedError,
     SpaceMismatchError,
     UnreadableDocumentError,
     UnreadableReason,
@@ -36,6 +37,7 @@ from knowledge_mcp.model.errors import (
     reason_of,
 )
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.lanes import Turns
 
 RESULT = "content"
 """Name of the values that are kept beside a job, and not listed with it."""
@@ -54,9 +56,14 @@ _STOPPING = 5.0
 _COUNTED_EVERY = 60.0
 """Seconds that a count of the jobs that have ended is good for."""
 _JOB_ID = "0123456789abcdef"
+_STATE = "state"
+"""Name in a request of what a comparison was made of."""
+_KINDS = ("job", "review")
+_MOST_WAITING = 64
+"""Comparisons of one collection that wait for their turn: they take minutes, and nobody waits for the next one."""
 
 
-@dataclass
+@dataclass(eq=False)
 class RunningJob:
     """Follow a job of this process.
 
@@ -73,7 +80,6 @@ class RunningJob:
     is_abandoned: Callable[[], bool] = bool
     is_cancelled: bool = False
     is_unwritten: bool = False
-    future: Future[None] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -83,16 +89,29 @@ class RunningJob:
         """Wait until it is done, at most so long; tells whether it is."""
         return self.finished.wait(seconds)
 
+    @property
+    def asker(self) -> str:
+        """Name for whom it has its turn: its collection, empty where its request has none."""
+        return str(self.job.request.get("collection", ""))
+
+    @property
+    def kind(self) -> str:
+        """Tell of which kind it is: those with a state hold documents against each other."""
+        return "review" if _STATE in self.job.request else "job"
+
 
 class Jobs:
     """Run jobs, keep their journal, and take up those whose process is gone. Thread-safe.
+
+    Jobs of different collections take turns, as `Turns` says, and those that hold documents against each other run
+    beside the others: somebody's thousand comparisons hold up no document of another.
 
     Args:
         journal: where they are written down.
         work: does what a request says and returns plain JSON values; those under `RESULT` may be many; a
             KnowledgeError fails the job, `CancelledError` cancels it.
         explain: makes the result of a failed job from its error.
-        workers: jobs that run at the same time; the others wait.
+        workers: jobs of one kind that run at the same time; the others wait.
     """
 
     def __init__(
@@ -106,7 +125,8 @@ class Jobs:
         self._journal = journal
         self._work = work
         self._explain = explain
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="job")
+        self._pools = {kind: ThreadPoolExecutor(workers, thread_name_prefix=kind) for kind in _KINDS}
+        self._turns = {kind: Turns[RunningJob](workers) for kind in _KINDS}
         self._lock = threading.Lock()
         self._rescuing = threading.Lock()
         self._asking = threading.Lock()
@@ -154,9 +174,10 @@ class Jobs:
 
         Raises:
             CancelledError, InternalError: as `submit`.
+            RateLimitedError: too many wait already for that collection.
         """
         digest = hashlib.sha256(repr((__version__, *state)).encode("utf-8", "surrogatepass")).hexdigest()
-        request = {**request, "state": digest}
+        request = {**request, _STATE: digest}
         text = json.dumps(request, sort_keys=True, ensure_ascii=True)
         job_id = hashlib.sha256(text.encode()).hexdigest()[:16]
         with self._asking:
@@ -169,8 +190,12 @@ class Jobs:
             if job is not None:
                 self._journal.forget(job_id)
             now = _now()
-            begun = Job(job_id, request, JobState.QUEUED, now, now, owner=self._owner)
-            return self._start(RunningJob(begun, journaled=True)).job
+            begun = RunningJob(Job(job_id, request, JobState.QUEUED, now, now, owner=self._owner), journaled=True)
+            if self._turns[begun.kind].waiting(begun.asker) >= _MOST_WAITING:
+                raise RateLimitedError(
+                    f"{_MOST_WAITING} comparisons wait already.", suggestion="Ask again later.", retry_after=30.0
+                )
+            return self._start(begun).job
 
     def wait(self, job_id: str, seconds: float) -> Job:
         """Wait for a job to end, at most so long, also for one of another process; returns it as it stands then.
@@ -236,7 +261,9 @@ class Jobs:
         job = running.job if running is not None else self.look_up(job_id)
         if running is not None:
             running.is_cancelled = True
-            if running.future is not None and running.future.cancel():
+            with self._lock:
+                waited = self._turns[running.kind].remove(running.asker, running)
+            if waited:
                 running.error = CancelledError("The job was cancelled.")
                 self._change(running, state=JobState.CANCELLED, message=running.error.message)
                 self._end(running)
@@ -289,7 +316,8 @@ class Jobs:
         """Let running jobs end, at most so long, then stop them; what is written down is taken up by the next start."""
         with self._lock:
             self._closing = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
         with self._idle:
             self._idle.wait_for(lambda: not self._busy(), timeout=patience)
             for running in self._running.values():
@@ -319,14 +347,31 @@ class Jobs:
             if running.journaled:
                 self._show_life()
                 self._journal.write(running.job)
-            running.future = self._pool.submit(self._run, running)
+            with self._lock:
+                self._turns[running.kind].put(running.asker, running)
+            self._pools[running.kind].submit(self._run_next, running.kind)
         except (KnowledgeError, RuntimeError) as exc:
             with self._lock:
+                self._turns[running.kind].remove(running.asker, running)
                 self._running.pop(running.job.id, None)
             if isinstance(exc, KnowledgeError):
                 raise
             raise InternalError(f"The job could not be begun. {reason_of(exc)}") from exc
         return running
+
+    def _run_next(self, kind: str) -> None:
+        """Run the job whose turn it is, and then see to the next."""
+        with self._lock:
+            taken = None if self._closing else self._turns[kind].take()
+        if taken is None:
+            return
+        try:
+            self._run(taken[1])
+        finally:
+            with self._lock:
+                self._turns[kind].give_back(taken[0])
+            with contextlib.suppress(RuntimeError):  # it is about to close
+                self._pools[kind].submit(self._run_next, kind)
 
     def _run(self, running: RunningJob) -> None:
         ended = self._ended_elsewhere(running)

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -59,7 +58,6 @@ from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, admits
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Fetcher, PageDrawer
-from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.wording import how_many
 
@@ -68,8 +66,8 @@ _MOST_LOCATED = 10_000
 """Documents of which it is kept where they were found last."""
 _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
-_GLANCE = 0.2
-"""Seconds between two looks whether whoever waits for a job has left."""
+_WORKERS = 3
+"""Jobs of one kind that run at a time: two of one collection, and one of another."""
 
 
 class LibraryService:
@@ -120,7 +118,7 @@ class LibraryService:
         self._threshold = health_threshold_ms
         self._probe = EmbeddingProbe(base)
         self._journal = StoreJournal(base.store, base.embedder.space)
-        self._jobs = Jobs(self._journal, self._work, explain=explain)
+        self._jobs = Jobs(self._journal, self._work, explain=explain, workers=_WORKERS)
         self._locations: dict[str, str] = {}
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
@@ -327,7 +325,7 @@ class LibraryService:
 
     # ---- documents compared with each other
 
-    def review(self, what: str, ids: Sequence[str], *, collection: str = "", wait: float = 0.0) -> IngestJob:
+    def review(self, what: str, ids: Sequence[str], *, collection: str = "") -> IngestJob:
         if self._holds_against is None:
             raise NotFoundError(f"This service has no {what}.", suggestion=f"Use `knowledge {what}`.")
         if what != "conflicts" and ids[0] == ids[1]:
@@ -349,16 +347,12 @@ class LibraryService:
             "groups": sorted(self._groups()),
             "filename": " → ".join(titles) if what != "conflicts" else ", ".join(titles) or names[0],
         }
-        job, due = self._jobs.once(request, *state), time.monotonic() + wait
-        while not job.state.is_final and time.monotonic() < due:
-            checkpoint()
-            job = self._jobs.wait(job.id, _GLANCE)
-        if job.state in {JobState.FAILED, JobState.CANCELLED}:
-            raise error_of(job)
-        return ingest_job_of(job)
+        return ingest_job_of(self._jobs.once(request, *state))
 
     def reviewed(self, job_id: str) -> Any:
-        self.job(job_id)
+        job = self._jobs.look_up(job_id, self._jobs_seen())
+        if job.state in {JobState.FAILED, JobState.CANCELLED}:
+            raise error_of(job)
         return self._jobs.result(job_id)
 
     def decisions(self, what: str, one: str, other: str) -> Decisions:

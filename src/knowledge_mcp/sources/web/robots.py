@@ -20,8 +20,12 @@ from knowledge_mcp.sources.web.address import WebAddress
 TOKEN = "knowledge-mcp"
 """What a `User-agent` line calls this program."""
 
+_EVERYBODY = "*"
+_OURS = frozenset({TOKEN, _EVERYBODY})
 _RULES_SECONDS = 300.0
 _MOST_SITES = 256
+_MOST_RULES = 100_000
+"""Rules that are kept of all sites together: of half a MiB come up to 50,000, and a site has names without end."""
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _AGENT = re.compile(r"[A-Za-z_-]+|\*")
@@ -51,27 +55,27 @@ def parse_rules(text: str) -> Rules:
 
     Lines that are none are left out, however many: whatever is given, rules come of it.
     """
-    groups: dict[str, list[tuple[str, bool]]] = {}
-    agents: list[str] = []
+    groups: dict[str, set[tuple[str, bool]]] = {}
+    agents: set[str] = set()
     naming = False
     for raw in text.removeprefix("\ufeff").splitlines():
         key, colon, value = raw.partition("#")[0].partition(":")
         key, value = key.strip().lower(), value.strip()
         if key == "user-agent" and colon:
             if not naming:
-                agents = []
+                agents = set()
             naming = True
             agent = _AGENT.match(value)
-            if agent is not None:
-                agents.append(agent[0].lower())
-                groups.setdefault(agent[0].lower(), [])
+            if agent is not None and agent[0].lower() in _OURS:  # what is said to others is not kept for each of them
+                agents.add(agent[0].lower())
+                groups.setdefault(agent[0].lower(), set())
         elif key in {"allow", "disallow"} and colon:
             naming = False
             if value:
                 rule = (_same(value), key == "allow")
                 for agent in agents:
-                    groups[agent].append(rule)
-    rules = groups.get(TOKEN, groups.get("*", []))
+                    groups[agent].add(rule)
+    rules = groups.get(TOKEN, groups.get(_EVERYBODY, ()))
     return Rules(tuple(sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1]))))
 
 
@@ -145,6 +149,8 @@ class Robots:
     def _remember(self, origin: str, rules: Rules) -> None:
         with self._lock:
             self._known.pop(origin, None)
-            while len(self._known) >= _MOST_SITES:
-                del self._known[next(iter(self._known))]
             self._known[origin] = (self._clock() + _RULES_SECONDS, rules)
+            kept = sum(len(each.rules) for _, each in self._known.values())
+            while len(self._known) > 1 and (len(self._known) > _MOST_SITES or kept > _MOST_RULES):
+                _, oldest = self._known.pop(next(iter(self._known)))
+                kept -= len(oldest.rules)

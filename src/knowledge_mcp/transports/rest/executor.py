@@ -1,6 +1,7 @@
 """Where the REST service's requests meet the blocking Library: worker threads, so many at a time for each kind of work.
 
 Searches and look-ups, ingestions, and the readiness check wait among themselves only: no search waits behind an ingest.
+Each key has its turn, and never all places.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MAX_INGESTS = 4
 """Most ingestions at a time."""
 
 MAX_WAITING = 64
-"""Most ingestions that wait for their turn; more are asked to come back."""
+"""Most ingestions of one key that wait for their turn; more are asked to come back."""
 
 READY_SECONDS = 5.0
 """How long the dependencies may take to answer that they are up."""
@@ -109,7 +110,7 @@ class RequestExecutor:
             KnowledgeError: what the Library says.
             RefusedRequest: too many wait already, or the client has left.
         """
-        if self._ingests.places.statistics().tasks_waiting >= MAX_WAITING:
+        if self._ingests.waiting >= MAX_WAITING:
             text = f"{MAX_WAITING} ingestions wait already."
             raise RefusedRequest(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from typing import Annotated, Any, Literal
 
+import anyio
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from knowledge_mcp.engine.tracing.checking import RowMark
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind
 from knowledge_mcp.engine.tracing.decisions import as_mark_kind
-from knowledge_mcp.model.library import DEFAULT_COLLECTION
+from knowledge_mcp.model.library import DEFAULT_COLLECTION, IngestJob
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.answers import compact
 from knowledge_mcp.surfaces.redline import KINDS
@@ -156,6 +157,8 @@ class JobsAnswer(RestAnswer):
     total: int
 
 
+_FIRST_LOOK, _LAST_LOOKS = 0.05, 1.0
+"""Seconds between two looks whether a job has ended: a short one is answered soon, a long one asked after seldom."""
 _JOBS = (TraceAnswer, CheckAnswer, ConflictsAnswer)
 _LOST = (404, 422, 500, 502, 503, 504)
 
@@ -239,15 +242,24 @@ class _Viewing:
         collection: str = "",
         wait: float,
     ) -> Response:
-        def look(library: SharedLibrary) -> tuple[int, bytes]:
-            visible = readable(library, key)
-            job = visible.review(what, ids, collection=collection, wait=wait)
-            if job.state != "done":
-                return 202, encode(accepted_answer(job))
-            return 200, compact(show(visible.reviewed(job.id))).encode()
+        def begin(library: SharedLibrary) -> IngestJob:
+            return readable(library, key).review(what, ids, collection=collection)
 
-        status, content = await self._executor.view(request, f"library.{what}", look)
-        return json_response(content, status)
+        def follow(library: SharedLibrary) -> IngestJob:
+            return readable(library, key).job(job.id)
+
+        def result(library: SharedLibrary) -> bytes:
+            return compact(show(readable(library, key).reviewed(job.id))).encode()
+
+        name, due, pause = f"library.{what}", anyio.current_time() + wait, _FIRST_LOOK
+        job = await self._executor.view(request, name, begin)
+        # whoever waits holds no place: everybody's pictures and comparisons have four between them
+        while job.state in {"queued", "running"} and anyio.current_time() < due and not await request.is_disconnected():
+            await anyio.sleep(min(pause, due - anyio.current_time()))
+            job, pause = await self._executor.read(name, follow), min(2 * pause, _LAST_LOOKS)
+        if job.state in {"queued", "running"}:
+            return json_response(accepted_answer(job), 202)
+        return json_response(await self._executor.view(request, name, result))
 
     async def decide(self, body: LinkDecision, key: KeyOf) -> Response:
         """Accept a link, reject it, or take that back; later traces respect it."""

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.shared.guards import Refuse, send_body, serve_while_valid
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key, KeyRing
+from knowledge_mcp.transports.shared.threads import ASKER
 from knowledge_mcp.transports.shared.tokens import IssuerDownError, TokenRefusedError, TokenVerifier
 
 logger = logging.getLogger(__name__)
@@ -209,6 +210,7 @@ class KeyGate:
                 await self._refuse(scope, send, judged)
                 return
             scope[KEY] = judged.key
+            ASKER.set(judged.key.name)
             await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
 

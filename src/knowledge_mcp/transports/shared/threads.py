@@ -1,4 +1,7 @@
-"""Worker threads for blocking calls, so many at a time: a place is free when its thread has ended, not before."""
+"""Worker threads for blocking calls, so many at a time: a place is free when its thread has ended, not before.
+
+Who asks is told apart by the key that the request showed, so that nobody has to wait for all calls of another.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -21,10 +25,14 @@ from mcp.server.mcpserver import Context
 from knowledge_mcp.model.call import Progress, ignore_progress
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
 from knowledge_mcp.support.checkpoints import watch_for_stop
+from knowledge_mcp.support.lanes import Turns
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+ASKER: ContextVar[str] = ContextVar("knowledge_asker", default="")
+"""Name of the key or the token that a request showed; empty where nobody is told apart."""
 
 MAX_WAITING = 64
 WAITING_SECONDS = 30.0
@@ -52,11 +60,11 @@ def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[]
 
 
 class Threads:
-    """Run blocking functions of one kind.
+    """Run blocking functions of one kind; askers take turns, as `Turns` says.
 
     Args:
         at_once: most threads.
-        waiting: most calls that wait for a place; more are refused.
+        waiting: most calls of one asker that wait for a place; more are refused.
         patience: seconds that they wait; then they are refused.
         limit: seconds that a call may take, as far as it looks; infinite for work that takes as long as it takes.
     """
@@ -69,7 +77,7 @@ class Threads:
         patience: float = WAITING_SECONDS,
         limit: float = CALL_SECONDS,
     ) -> None:
-        self.places = anyio.CapacityLimiter(at_once)
+        self._turns = Turns[anyio.Event](at_once)
         self._unlimited = anyio.CapacityLimiter(math.inf)
         self._waiting = waiting
         self._patience = patience
@@ -88,10 +96,9 @@ class Threads:
         Raises:
             RateLimitedError: too many wait, or it has waited too long.
         """
-        gone = gave_up or threading.Event()
-        place = object()
-        await self._wait(place)
-        task = asyncio.create_task(self._work(functools.partial(run_until, gone.is_set, self._limit, function), place))
+        gone, asker = gave_up or threading.Event(), ASKER.get()
+        await self._wait(asker)
+        task = asyncio.create_task(self._work(functools.partial(run_until, gone.is_set, self._limit, function), asker))
         self._running.add(task)
         task.add_done_callback(self._ended)
         try:
@@ -102,30 +109,53 @@ class Threads:
             if not task.done():
                 gone.set()
 
-    async def _wait(self, place: object) -> None:
+    @property
+    def under_way(self) -> int:
+        """Count the calls whose threads have not ended."""
+        return self._turns.taken
+
+    @property
+    def waiting(self) -> int:
+        """Count the calls of whoever asks that wait for a place."""
+        return self._turns.waiting(ASKER.get())
+
+    async def _wait(self, asker: str) -> None:
+        is_full, has_place = self.waiting >= self._waiting, anyio.Event()
+        self._turns.put(asker, has_place)
+        self._let_in()
         try:
-            self.places.acquire_on_behalf_of_nowait(place)
-        except anyio.WouldBlock:
-            if self.places.statistics().tasks_waiting >= self._waiting:
-                raise self._full() from None
-            try:
+            if not has_place.is_set():
+                if is_full:
+                    raise self._full()
                 with anyio.fail_after(self._patience):
-                    await self.places.acquire_on_behalf_of(place)
-            except TimeoutError:
+                    await has_place.wait()
+        except BaseException as exc:
+            if not self._turns.remove(asker, has_place):  # it came at the last moment
+                self._give_back(asker)
+            if isinstance(exc, TimeoutError):
                 raise self._full() from None
+            raise
+
+    def _let_in(self) -> None:
+        while (taken := self._turns.take()) is not None:
+            taken[1].set()
+
+    def _give_back(self, asker: str) -> None:
+        self._turns.give_back(asker)
+        self._let_in()
 
     def _full(self) -> RateLimitedError:
         return RateLimitedError(
-            f"{self.places.total_tokens:.0f} calls are under way, and more wait than can be served soon.",
+            f"{self._turns.places} calls are under way, and more wait than can be served soon.",
             suggestion="Wait a little and call again.",
             retry_after=5.0,
         )
 
-    async def _work(self, function: Callable[[], T], place: object) -> T:
+    async def _work(self, function: Callable[[], T], asker: str) -> T:
         try:
             return await anyio.to_thread.run_sync(function, limiter=self._unlimited)
         finally:
-            self.places.release_on_behalf_of(place)
+            self._give_back(asker)
 
     def _ended(self, task: asyncio.Task[object]) -> None:
         self._running.discard(task)
