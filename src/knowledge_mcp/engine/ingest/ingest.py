@@ -135,6 +135,7 @@ class Ingest:
         self._reasons: Counter[str] = Counter()
         self._outcomes = Outcomes()
         self._tokens = 0
+        self._is_made = False
         self._budget = Budget(base.embedder, options.max_cost)
 
     def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool]) -> IngestReport:
@@ -191,9 +192,10 @@ class Ingest:
             KnowledgeError, InternalError: as `run`.
         """
         try:
-            self._base.store.create_collection(self._base.collection, self._base.embedder.space)
+            self._is_made = self._base.exists()
             self._embed_and_store(plan, names)
-            self._base.warn_of_size()
+            if self._is_made:
+                self._base.warn_of_size()
         except KnowledgeError as exc:
             for uri in self._outcomes.left:
                 self._fail(uri, exc, 0, 0)
@@ -289,7 +291,7 @@ class Ingest:
         """Find the vectors that are known already."""
         if self._options.force:
             return
-        known = self._base.opened.vectors([key for _, _, key in batch])
+        known = self._base.opened.vectors([key for _, _, key in batch]) if self._is_made else {}
         texts = {chunk.embedding_text: key for _, chunk, key in batch if key not in known}
         if texts:  # a stopped run may have worked them out
             found = self._base.embedder.documents_at_hand(list(texts))
@@ -346,7 +348,10 @@ class Ingest:
             _logger.error("%s: %s (chunk %s of %s)", each.item.uri, warning, chunk.id, each.document.id)
 
     def _put(self, whole: Sequence[PreparedDocument], names: Names) -> None:
-        """Write documents in as few steps as the store can."""
+        """Write documents in as few steps as the store can; the first of all make their collection.
+
+        What can be read and embedded is known by then: a first ingest that fails leaves no empty collection.
+        """
         waiting: dict[str, tuple[PreparedDocument, WholeDocument]] = {}
         for each in whole:
             if each.total:
@@ -355,6 +360,9 @@ class Ingest:
                 self._record_refused(each)
         if not waiting:
             return
+        if not self._is_made:
+            self._base.store.create_collection(self._base.collection, self._base.embedder.space)
+            self._is_made = True
         self._warn_of_copies([each for each, _ in waiting.values()])
         try:
             self._write(waiting)
