@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.sources.synced import listing
 from tests.cli.conftest import Command
 from tests.cli.web_sources import DOORS, ROPES, conditional, held, of, sitemap, url
 from tests.sources.web_site import Handler, Site, answer, redirect
@@ -250,3 +253,38 @@ def test_a_sitemap_that_means_harm_ends_and_removes_nothing(site: Site, knowledg
         assert done.code != 0
         assert told in done.err
         assert len(held(knowledge)) == 1
+
+
+def test_a_full_disk_ends_the_sync_of_one_source_and_says_so(
+    site: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.handlers |= {"/doors": answer(DOORS), "/ropes": answer(ROPES)}
+    for name in ("doors", "ropes"):
+        knowledge("sources", "add", url(site, f"/{name}"), "--name", name)
+    write = Path.write_bytes
+
+    def write_if_room(path: Path, content: bytes) -> int:
+        if content == DOORS:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", write_if_room)
+    done = knowledge("sync", "--json")
+    assert done.code == 1
+    assert "No space left on device" in of(done, "doors")["last_error"]
+    assert of(done, "doors")["stale"]
+    assert len(of(done, "ropes")["stored"]) == 1
+    assert "TMPDIR" in done.err
+
+
+def test_a_sitemap_that_does_not_end_is_refused_before_its_addresses_fill_the_memory(
+    site: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "_MOST_PLACES", 5)
+    site.handlers["/sitemap.xml"] = sitemap(site, *(f"/more{n}.xml" for n in range(9)), kind="sitemapindex")
+    for number in range(9):
+        pages = (f"/page{number}", f"https://other.example.org/{number}")
+        site.handlers[f"/more{number}.xml"] = sitemap(site, *pages)
+    knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
+    assert "names more than 5 addresses" in knowledge("sync").err
+    assert len([each for each in site.paths if each.startswith("/more")]) == 3

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from knowledge_mcp.sources.synced import listing
 from tests.cli.conftest import Command
 from tests.cli.web_sources import DOORS, ROPES, held, of
 from tests.servers.webdav_server import WebDavServer
@@ -232,3 +233,12 @@ def test_a_server_that_hangs_is_given_up_after_three_documents(
     folder.handlers["/docs/"] = hang
     assert "did not give its document" in knowledge("sync").err
     assert len(held(knowledge)) == 2
+
+
+def test_a_server_whose_list_does_not_end_is_refused(
+    served: tuple[WebDavServer, Path], knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, _ = served
+    monkeypatch.setattr(listing, "_MOST_PLACES", 1)
+    knowledge("sources", "add", f"davs://{server.place}/docs/", "--name", "specs")
+    assert "names more than 1 addresses" in knowledge("sync").err

@@ -26,6 +26,20 @@ _AT_ONCE = 1_000
 _ETAG = re.compile(r'(W/)?"?([!#-~]{1,512})"?')
 _LIMITS = Limits(seconds=120.0)
 """A sitemap of 50,000 addresses takes a second."""
+_MOST_PLACES = 1_000_000
+"""Addresses that one source names: they are held in memory, some hundred bytes each, and a server may never end."""
+
+
+def check_number(places: int, shown: str) -> None:
+    """Refuse a source that names more than is held.
+
+    Raises:
+        InvalidInputError: it does.
+    """
+    if places > _MOST_PLACES:
+        raise InvalidInputError(
+            f"{shown} names more than {_MOST_PLACES:,} addresses.", suggestion="Register parts of it one by one."
+        )
 
 
 def list_in_child(sandbox: Sandbox, function: str, body: bytes, shown: str) -> list[dict[str, str]]:

@@ -30,7 +30,7 @@ from knowledge_mcp.model.source import (
     SourceItem,
 )
 from knowledge_mcp.sources.files import MOST_EXAMPLES
-from knowledge_mcp.sources.synced.listing import list_in_child
+from knowledge_mcp.sources.synced.listing import check_number, list_in_child
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
@@ -311,6 +311,7 @@ class SitemapSource(VisitedSource):
                     waiting.append(place)
                 else:
                     self._pages[place] = None
+            check_number(len(self._pages) + len(self._elsewhere), self._address.display_url)
         for url in self._visitor.missing_again(self._pages):
             del self._pages[url]
             self._absent[url] = None

@@ -6,6 +6,7 @@ With `--watch`, changes in folders are taken up as they happen; every other sour
 from __future__ import annotations
 
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,14 @@ from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.cli.shared.progress import ingest_progress
 from knowledge_mcp.cli.shared.report import list_left_out, list_lines
 from knowledge_mcp.cli.shared.session import CommandOptions
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, UnreadableReason
+from knowledge_mcp.model.errors import (
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    UnreadableReason,
+    reason_of,
+)
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.support.wording import how_many
@@ -123,7 +131,8 @@ class Syncing:
                     on_event=progress.show,
                 )
                 left_out = source.left_out
-        except KnowledgeError as error:
+        except (KnowledgeError, OSError) as failure:
+            error = failure if isinstance(failure, KnowledgeError) else _disk_error(failure)
             state = replace(before.state, last_tried=_now(), last_error=error.message)
             with suppress(InternalError):  # a full disk ended the sync: that is what is reported
                 self.listed.note(name, state)
@@ -137,6 +146,15 @@ class Syncing:
         state = _state_after(before.state, report)
         self.listed.note(name, state)
         return Synced(SourceStatus(before.spec, state), report, left_out=left_out)
+
+
+def _disk_error(failure: OSError) -> InternalError:
+    """Make the error of a file of ours that cannot be written, as what is fetched on a full disk."""
+    return InternalError(
+        f"A file could not be kept while it was read. {reason_of(failure)}",
+        suggestion=f"Make room in {tempfile.gettempdir()}, or set TMPDIR to a larger disk, and sync again.",
+        recoverable=True,
+    )
 
 
 def _state_after(before: SourceState, report: SyncReport) -> SourceState:
