@@ -30,6 +30,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.source import ChangeKind, FileChange
 from knowledge_mcp.sources.git.url import RepositoryUrl, without_credentials
+from knowledge_mcp.sources.git.watching import bound, read_all, watch_disk
 from knowledge_mcp.support.system.processes import end_tree, start_tree
 
 __all__ = [
@@ -53,6 +54,9 @@ _PROGRESS = re.compile(
 )
 
 _SPACE = re.compile(r"no space left on device|disk quota exceeded|unable to write file|file too large", re.IGNORECASE)
+_MEMORY = re.compile(
+    r"out of memory|memory exhausted|too large to fit into virtual memory|cannot allocate memory", re.IGNORECASE
+)
 _NAME = re.compile(r"invalid path '|file name too long", re.IGNORECASE)
 _DENIED = re.compile(
     r"could not read (?:username|password)|authentication failed|invalid (?:username|credentials)|access denied"
@@ -162,6 +166,12 @@ def _access_error(said: str, what: str, *, token: bool) -> AuthError:
 
 
 def _unreachable(said: str, what: str, *, token: bool) -> KnowledgeError:
+    if _MEMORY.search(said):
+        return InvalidInputError(
+            f"{what} takes more memory than Git is given here.",
+            details=said,
+            suggestion="Clone it by hand, and index the folder.",
+        )
     if _OWNER.search(said):
         return InvalidInputError(
             f"{what} belongs to another user of this machine.",
@@ -183,9 +193,6 @@ def _unreachable(said: str, what: str, *, token: bool) -> KnowledgeError:
     return InternalError(f"Git failed on {what}.", details=said)
 
 
-_STEP = 0.1
-"""Seconds between two looks at the clock while Git works."""
-
 _GRACE = 5.0
 _SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -197,6 +204,9 @@ _SETTINGS = (
     "core.autocrlf=false",
     "core.quotePath=false",
     "core.pager=cat",
+    "core.packedGitLimit=1g",
+    "core.packedGitWindowSize=64m",
+    "pack.threads=2",
     "credential.helper=",
     "diff.external=",
     "submodule.recurse=false",
@@ -246,6 +256,7 @@ class GitCall:
         cancelled: asked now and then whether to stop.
         place: looks the remote's host up, checks its addresses, and gives them as `http.curloptResolve` has them;
             Git then connects to one of those and asks nobody again. Empty where a proxy connects.
+        writes: the folder in which it writes what a remote sends.
         variables: where Git finds the repository, if not by looking; see `sources.git.view`.
     """
 
@@ -256,6 +267,7 @@ class GitCall:
     trusted: Path | None = None
     cancelled: Cancelled | None = None
     place: Callable[[], str] | None = None
+    writes: Path | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -291,6 +303,7 @@ class GitProgram:
             KnowledgeError: Git is not installed, took too long, was cancelled, or failed; see `git_error`.
         """
         process = self._start(arguments, call, folder)
+        bound(process)
         deadline = time.monotonic() + self._timeout
         try:
             output, said = self._wait(process, deadline, call)
@@ -346,17 +359,19 @@ class GitProgram:
         return variables
 
     def _wait(self, process: subprocess.Popen[bytes], deadline: float, call: GitCall) -> tuple[bytes, bytes]:
-        while True:
-            try:
-                return process.communicate(timeout=max(min(_STEP, deadline - time.monotonic()), 0.001))
-            except subprocess.TimeoutExpired:
-                if call.cancelled is not None and call.cancelled():
-                    raise _cancelled_error(call) from None
-                if time.monotonic() >= deadline:
-                    raise TimedOutError(
-                        f"Git took more than {self._timeout:.0f} seconds for {call.what} and was stopped.",
-                        suggestion="Try again, or clone less: a shallow clone of one branch.",
-                    ) from None
+        has_room = watch_disk(call.writes, call.what)
+
+        def look() -> None:
+            if call.cancelled is not None and call.cancelled():
+                raise _cancelled_error(call)
+            if time.monotonic() >= deadline:
+                raise TimedOutError(
+                    f"Git took more than {self._timeout:.0f} seconds for {call.what} and was stopped.",
+                    suggestion="Try again, or clone less: a shallow clone of one branch.",
+                )
+            has_room()
+
+        return read_all(process, call.what, look)
 
 
 def _cancelled_error(call: GitCall) -> KnowledgeError:
@@ -371,8 +386,8 @@ def _basic(call: GitCall) -> str:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End Git and everything that it started, and free its pipes."""
     end_tree(process)
-    with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
-        process.communicate(timeout=_GRACE)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=_GRACE)
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

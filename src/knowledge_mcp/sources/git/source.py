@@ -246,7 +246,7 @@ class GitClones:
     ) -> GitCall:
         token = self._tokens.get(remote.host, "")
         place = functools.partial(self._place_of, remote, cancelled) if remote.scheme == "https" else None
-        return GitCall(remote.text, remote, token, branch, trusted, cancelled, place)
+        return GitCall(remote.text, remote, token, branch, trusted, cancelled, place, self._folder.path)
 
     def _place_of(self, remote: RepositoryUrl, cancelled: Cancelled | None) -> str:
         """Look a remote's host up, once, and check every address that it has, by the rule for web pages."""

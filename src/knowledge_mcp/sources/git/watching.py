@@ -1,0 +1,122 @@
+"""One run of Git under watch: what a remote sends without end takes neither the memory nor the disk of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from knowledge_mcp.model.errors import InternalError, InvalidInputError
+from knowledge_mcp.support.system.processes import limit
+
+_STEP = 0.1
+"""Seconds between two looks while Git works."""
+_PIECE = 64 * 1024
+_MOST_OUTPUT = 256 * 1024 * 1024
+"""Bytes of an answer: a million files of a repository are listed in 150 MB."""
+_MOST_SAID = 64 * 1024
+"""Bytes kept of what Git says beside it, the last: a remote may talk through it for as long as it likes."""
+_MEMORY = 4 * 1024 * 1024 * 1024
+"""Bytes that each process of Git may map: a full clone of Linux takes 2 GB, and a remote may send references or
+differences that take all."""
+_LEFT = 0.1
+"""Share of the free disk that is left to others, above all to the store."""
+
+
+class Pipe(threading.Thread):
+    """Read a pipe to its end and keep a bounded part.
+
+    Args:
+        stream: of a process.
+        most: bytes that are kept.
+        last: whether the last bytes are kept, and reading goes on; else it stops at more.
+    """
+
+    def __init__(self, stream: IO[bytes], most: int, *, last: bool) -> None:
+        super().__init__(name="git-output", daemon=True)
+        self._stream = stream
+        self._most = most
+        self._last = last
+        self._kept = bytearray()
+        self.is_over = False
+        self.start()
+
+    def run(self) -> None:
+        """Read, and close the stream; one that is closed meanwhile ends it."""
+        try:
+            while piece := os.read(self._stream.fileno(), _PIECE):
+                self._kept += piece
+                if len(self._kept) > self._most:
+                    self.is_over = True
+                    if not self._last:
+                        return
+                    del self._kept[: -self._most]
+        except (OSError, ValueError):
+            return
+        finally:
+            self._stream.close()
+
+    @property
+    def content(self) -> bytes:
+        """Return what was kept."""
+        return bytes(self._kept)
+
+
+def bound(process: subprocess.Popen[bytes]) -> None:
+    """Limit the memory of a Git that has just been started, and of all that it starts."""
+    limit(process, memory=_MEMORY)
+
+
+def watch_disk(folder: Path | None, what: str) -> Callable[[], None]:
+    """Return what raises once the disk of a folder is nine tenths fuller than now; nothing without a folder.
+
+    Raises:
+        InternalError: (what is returned) it is.
+    """
+    if folder is None:
+        return lambda: None
+    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    least = shutil.disk_usage(there).free * _LEFT
+
+    def look() -> None:
+        if shutil.disk_usage(there).free < least:
+            raise InternalError(
+                f"There is no room on the disk for {what}.",
+                details="It was given up before it took the last tenth of what was free.",
+                suggestion="Free space, or set REPO_CLONE_PATH to a larger disk.",
+                recoverable=True,
+            )
+
+    return look
+
+
+def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], None]) -> tuple[bytes, bytes]:
+    """Read what a process writes until it has ended; returns its answer, and the end of what it said beside it.
+
+    Args:
+        process: with both pipes.
+        what: the repository, for messages.
+        look: called ten times a second; raises to end the wait.
+
+    Raises:
+        InvalidInputError: it answers more than is read.
+    """
+    assert process.stdout is not None
+    assert process.stderr is not None
+    pipes = Pipe(process.stdout, _MOST_OUTPUT, last=False), Pipe(process.stderr, _MOST_SAID, last=True)
+    for pipe in pipes:
+        while pipe.is_alive():
+            pipe.join(_STEP)
+            look()
+            if pipes[0].is_over:
+                raise InvalidInputError(f"{what} has more references or files than are listed.")
+    while process.returncode is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_STEP)
+        look()
+    return pipes[0].content, pipes[1].content
