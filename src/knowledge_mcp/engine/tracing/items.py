@@ -43,6 +43,20 @@ def items_in(reading: ReadDocument, *, met_by: bool = False) -> list[TraceItem]:
     return [item for item, _ in placed_items(reading, met_by=met_by)]
 
 
+def whole_item(reading: ReadDocument, called: str) -> TraceItem:
+    """Take a document for one item, by the identifier that its front matter says it has, else its file's name.
+
+    Args:
+        reading: the document.
+        called: the name of its file without the extension.
+    """
+    said = {key.lower(): value for key, value in reading.metadata}
+    stated = (said[each] for each in PUBLIC_NAMES if each in said and heading_identifier(said[each]) == said[each])
+    own = next(stated, None) or heading_identifier(called)
+    title = said.get("title", own) if own else reading.name
+    return TraceItem(own or reading.name, title, reading.text, reading.name, attributes=dict(reading.metadata))
+
+
 def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[TraceItem, Span]]:
     """List the same items, each with the place of its words."""
     if reading.structure.items:

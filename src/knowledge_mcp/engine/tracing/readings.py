@@ -28,6 +28,7 @@ class ReadDocument:
         structure: its sections and pages.
         chunks: its passages.
         record: where it is ingested.
+        metadata: what its front matter or properties say, as in `Document.metadata`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ReadDocument:
     structure: DocumentStructure = NO_STRUCTURE
     chunks: tuple[Chunk, ...] = ()
     record: DocumentRecord | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
 
     @functools.cached_property
     def statements(self) -> list[tuple[Statement, Chunk]]:
@@ -91,7 +93,8 @@ def read_ingested(knowledge: Knowledge, document_id: str) -> ReadDocument:
     """
     record = knowledge.document(document_id)
     text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
-    return ReadDocument(document_id, text, structure, tuple(knowledge.document_chunks(document_id)), record)
+    chunks = tuple(knowledge.document_chunks(document_id))
+    return ReadDocument(document_id, text, structure, chunks, record, record.metadata)
 
 
 def one_text(item: TraceItem) -> ReadDocument:

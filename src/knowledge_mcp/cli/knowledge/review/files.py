@@ -99,7 +99,8 @@ def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:
     if inspected.lost:
         lost = how_many(len(inspected.lost), "page was", "pages were")
         notify(f"{name}: {lost} not read; what stands there counts for nothing here.")
-    return ReadDocument(name, inspected.document.text, inspected.structure, inspected.chunks)
+    document = inspected.document
+    return ReadDocument(name, document.text, inspected.structure, inspected.chunks, metadata=document.metadata)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.cli.knowledge.review.files import name_skipped, open_ingested, read_below, read_file, report_skipped
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.engine.tracing.items import declared_item, items_in
+from knowledge_mcp.engine.tracing.items import declared_item, items_in, whole_item
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
@@ -349,7 +349,7 @@ def _in_folder(
     reading = read_file(settings, path, name)
     if any(each.identifier for each, _ in reading.statements):
         return items_in(reading, met_by=met_by)
-    return [TraceItem(name, name, reading.text, name)]
+    return [whole_item(reading, Path(name).stem)]
 
 
 def _text_of(settings: Settings, path: Path) -> str:
