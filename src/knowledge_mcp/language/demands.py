@@ -107,6 +107,7 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
     start = sign.start() if sign else number.start
     other = f"({number.other:.15g})" if number.other is not None else ""
     said = f"{number.value:.15g}{other}" if number.is_word else _number_key(text[start : number.end])
+    said = said if number.is_word else _without_zeros(said, number.value, of_all=measures)
     printed = text[number.end : end].strip(" \u00a0\u2009\u202f-")
     is_word = " " in printed or (len(printed) > 3 and printed[1:].isalpha() and printed[1:].islower())
     name = printed if is_word else ""  # a symbol is printed with its number
@@ -119,6 +120,20 @@ def _number_key(printed: str) -> str:
     number = "".join(printed.translate(_FRACTIONS).split())
     number = number if _POWER.search(number) else _RAISED.sub("", number)
     return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤")
+
+
+def _without_zeros(number: str, value: float, *, of_all: bool) -> str:
+    """Leave out zeros behind the decimals of a number with a unit, and decimals of zeros alone: "89,20 €", "2.00".
+
+    "2.10" without a unit may be a version, and "1.000" and "1,000" a thousand.
+    """
+    found = _DECIMALS.search(number)
+    if found is None or len(found["part"]) == _GROUP or value == float("".join(filter(str.isdigit, number))):
+        return number
+    left = found["part"].rstrip("0")
+    if left and not of_all:
+        return number
+    return f"{number[: found.start()]}{found['mark'] if left else ''}{left}"
 
 
 def _list_marks(text: str) -> set[int]:
@@ -138,6 +153,9 @@ _FRACTIONS = str.maketrans(
     {each: unicodedata.normalize("NFKC", each).replace("⁄", "/") for each in VULGAR} | {"⁄": "/"}
 )
 _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
+_DECIMALS = re.compile(r"(?<=\d)(?P<mark>[.,])(?P<part>\d{1,9})\Z")
+_GROUP = 3
+"""Digits of a group of thousands."""
 _RAISED = re.compile(r"(?<=\d)[⁻⁰¹²³⁴-⁹]{1,3}")
 """Digits that are raised behind a number: of a power, or the mark of a note, which is no part of it."""
 _LEADS = re.compile(

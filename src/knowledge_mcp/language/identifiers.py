@@ -84,6 +84,12 @@ def heading_identifier(label: str) -> str | None:
     return first if is_identifier(first) and re.search(r"[-_]", first) else None
 
 
+def file_identifier(stem: str) -> str | None:
+    """Find the identifier that the name of a file opens with, and that ends in a number of its own ("REQ-12 Login")."""
+    found = heading_identifier(stem)
+    return found if found is not None and re.search(r"[-_.]\d+[a-z]?\Z", found) else None
+
+
 def table_identifier(table: str) -> str | None:
     """Find the identifier in a small table of properties (a row `| ID | REQ-12 |`); None where there is none."""
     match = _ID_ROW.search(table) if table.count("\n") <= 15 else None

@@ -16,7 +16,7 @@ from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.printed import RAISED, begins_note, note_marks
 from knowledge_mcp.model.chunk import Chunk, Definition
 from knowledge_mcp.model.collection import OutlineEntry
-from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import Reference, ReferenceKind, RequirementItem, Span
 from knowledge_mcp.support.checkpoints import check_each
 
 _WITHDRAWN = re.compile(
@@ -60,6 +60,7 @@ class EditionPart:
         sections: its outline.
         chunks: its passages, whose definitions and references are looked at.
         title: what the document is called.
+        items: what it declares as requirements, each with its place.
     """
 
     file: str
@@ -67,6 +68,7 @@ class EditionPart:
     sections: Sequence[OutlineEntry]
     chunks: Sequence[Chunk]
     title: str = ""
+    items: Sequence[RequirementItem] = ()
 
 
 @dataclass(slots=True)
@@ -171,15 +173,16 @@ def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
 def _clauses(part: EditionPart, first: int) -> list[Clause]:
     found: list[Clause] = []
     open_ones: list[Clause] = []
-    starts = [entry.span.start for entry in part.sections] + [len(part.text)]
-    counted = _counted_by_hundreds(part.sections)
+    sections = _with_items(part)
+    starts = [entry.span.start for entry in sections] + [len(part.text)]
+    counted = _counted_by_hundreds(sections)
     before = Span(0, starts[0])
     if before.of(part.text).strip():
-        has_lines = any(each.line for each in part.sections) or any(each.lines for each in part.chunks)
+        has_lines = any(each.line for each in sections) or any(each.lines for each in part.chunks)
         line = 1 if has_lines else None
         title, text = _titled(before.of(part.text).strip(), part.title)
         found.append(Clause(first, part.file, "", title, 0, None, text, before, line, None, ()))
-    for position, entry in enumerate(check_each(part.sections)):
+    for position, entry in enumerate(check_each(sections)):
         begin = heading_end(part.text, entry)
         span = Span(begin, max(begin, min(starts[position + 1], entry.span.end)))
         while open_ones and open_ones[-1].level >= entry.level:
@@ -202,9 +205,24 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         _take_note(clause)
         open_ones.append(clause)
         found.append(clause)
-    _share_out(part.chunks, found, [0] * (len(found) > len(part.sections)) + starts[:-1])
+    _share_out(part, found, [0] * (len(found) > len(sections)) + starts[:-1])
     _bring_notes(found)
     return found
+
+
+def _with_items(part: EditionPart) -> list[OutlineEntry]:
+    """List the outline with an entry for each declared item that has no heading, one level below the section around it.
+
+    Pages with sphinx-needs have such items. What stands behind one, up to the next, counts as part of it.
+    """
+    begun = {each.span.start for each in part.sections}
+    found = list(part.sections)
+    for item in part.items:
+        if len(item.span) and item.span.start not in begun:
+            around = [each for each in part.sections if each.span.start <= item.span.start < each.span.end]
+            level, end = (around[-1].level + 1, around[-1].span.end) if around else (1, len(part.text))
+            found.append(OutlineEntry(level, item.id, item.title, Span(item.span.start, end), line=item.line or None))
+    return sorted(found, key=lambda each: each.span.start)
 
 
 _PARAGRAPHS = "\n\n"
@@ -294,10 +312,18 @@ def _take_note(clause: Clause) -> None:
     clause.has_moved = into is not None and into["moved"] is not None
 
 
-def _share_out(chunks: Iterable[Chunk], clauses: Sequence[Clause], starts: Sequence[int]) -> None:
-    """Give each clause, by where its heading starts, the definitions and references that stand there, each once."""
+def _share_out(part: EditionPart, clauses: Sequence[Clause], starts: Sequence[int]) -> None:
+    """Give each clause, by where its heading starts, the definitions and references that stand there, each once.
+
+    The links that an item declares are references.
+    """
     seen: set[tuple[int, int, str]] = set()
-    for chunk in check_each(chunks):
+    for item in part.items:
+        at = bisect_right(starts, item.span.start) - 1
+        if len(item.span) and at >= 0:
+            targets = dict.fromkeys(link.target for link in item.links)
+            clauses[at].references += [Reference(each, ReferenceKind.CLAUSE, each, item.span) for each in targets]
+    for chunk in check_each(part.chunks):
         for definition in chunk.definitions:
             key = (definition.span.start, definition.span.end, definition.term)
             at = bisect_right(starts, definition.span.start) - 1

@@ -96,7 +96,7 @@ def stored_part(
     """
     lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
     sections = [replace(each, line=each.line or lines.get(each.span.start)) for each in structure.sections]
-    return EditionPart(record.id, text, sections, chunks, record.title)
+    return EditionPart(record.id, text, sections, chunks, record.title, structure.items)
 
 
 def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = "", new: str = "") -> EditionPair:

@@ -20,11 +20,14 @@ from knowledge_mcp.engine.changes.marking import (
     marked_up,
 )
 from knowledge_mcp.engine.changes.sentences import (
+    ALIKE,
     ALL_ALIKE,
     SAME,
+    PlacePair,
     Weights,
     counted_on,
     is_gone,
+    is_property,
     likeness,
     lone_sentences,
     pair_sentences,
@@ -36,6 +39,7 @@ from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_o
 from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
+from knowledge_mcp.language.identifiers import is_identifier
 from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
@@ -59,6 +63,7 @@ WEIGHTIEST_FIRST = (
     ChangeType.FORCE.value,
     ChangeType.NUMBER.value,
     ChangeType.DEFINITION.value,
+    "requirement rewritten",
     "requirement added",
     "requirement withdrawn",
     ChangeType.REFERENCE.value,
@@ -75,7 +80,8 @@ class TextChange:
         kind: what changed.
         before, after: the words, number, definition or reference that was, and that is; empty for none.
         old_text, new_text: the sentences they stand in, as printed; empty where there was or is none.
-        requirement: "added" or "withdrawn" where the sentence obliges and has no counterpart.
+        requirement: "added" or "withdrawn" where the sentence obliges and has no counterpart, "rewritten" where it has
+            one by its name alone.
     """
 
     kind: ChangeType
@@ -87,7 +93,7 @@ class TextChange:
 
     @property
     def name(self) -> str:
-        """What it is called: a requirement that was added or withdrawn, or its kind."""
+        """What it is called: a requirement that was added, withdrawn or rewritten, or its kind."""
         return f"requirement {self.requirement}" if self.requirement else self.kind.value
 
 
@@ -131,8 +137,14 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     return changes
 
 
+_TELLING = 6
+"""Blanks between words of a requirement that is looked for in others: fewer, "REQUIRED if it is given", are in many."""
+
+
 def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
     """Have a requirement that left a clause and stands in another one, in the same words, be no change of what obliges.
+
+    Nor does one that a longer one of its own clause took up.
 
     Args:
         found: changes by the place of their link; changed here.
@@ -146,6 +158,14 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
                 if each.requirement == requirement and left[_said(each)] > 0:
                     left[_said(each)] -= 1
                     changes[at] = replace(each, requirement="")
+    for changes in found.values():
+        taken = [f" {plain(each.after)} " for each in changes if each.requirement == "added"]
+        for at, each in enumerate(changes):
+            words = plain(each.before)
+            if each.requirement == "withdrawn" and words.count(" ") >= _TELLING and any(
+                f" {words} " in other for other in taken
+            ):
+                changes[at] = replace(each, requirement="")
 
 
 def _said(change: TextChange) -> tuple[str, ...]:
@@ -221,6 +241,8 @@ def _inside(
     places = PrintedPlaces((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     pairs = list(pair_sentences(texts, others, weights))
+    if len(olds) == len(news) == 1 and olds[0].number == news[0].number and is_identifier(olds[0].number):
+        pairs = _with_rewritten(pairs, _stated(texts, convention), _stated(others, convention))
     counting = counted_on(pairs, texts, others)
     for left, right in (pair for pair in pairs if pair not in counting):
         ones, theirs = [texts[at] for at in left], [others[at] for at in right]
@@ -231,6 +253,22 @@ def _inside(
         else:
             found = [_alone(" ".join(ones), " ".join(theirs), convention)]
         yield from ((home, change) for change in found if not told.has(change))
+
+
+def _stated(texts: Sequence[str], convention: Convention) -> set[int]:
+    """Tell which sentences of a requirement say what it is: those that oblige, else all but properties."""
+    obliging = {at for at, text in enumerate(texts) if _obliges(text, convention)}
+    return obliging or {at for at, text in enumerate(texts) if not is_property(text)}
+
+
+def _with_rewritten(pairs: Sequence[PlacePair], ours: set[int], theirs: set[int]) -> list[PlacePair]:
+    """Pair what a requirement said with what it says under the same identifier, where nothing of either stayed."""
+    gone = {at for left, right in pairs if not right for at in left}
+    come = {at for left, right in pairs if not left for at in right}
+    if not (ours and theirs and ours <= gone and theirs <= come):
+        return list(pairs)
+    whole = (tuple(sorted(ours)), tuple(sorted(theirs)))
+    return [whole, *(pair for pair in pairs if not ours.intersection(pair[0]) and not theirs.intersection(pair[1]))]
 
 
 def _edited(
@@ -265,9 +303,12 @@ _FREE = frozenset({"may", "can", "cannot", "permission", "possibility", "possibi
 
 def _alone(one: str, other: str, convention: Convention) -> TextChange:
     """Tell a sentence that came or went; the other text is empty."""
-    obliges = any(word.counts and word.key not in _FREE for word in force_words(one or other, convention))
-    kind = ("added" if other else "withdrawn") if obliges else ""
+    kind = ("added" if other else "withdrawn") if _obliges(one or other, convention) else ""
     return TextChange(ChangeType.WORDS, one, other, one, other, kind)
+
+
+def _obliges(sentence: str, convention: Convention) -> bool:
+    return any(word.counts and word.key not in _FREE for word in force_words(sentence, convention))
 
 
 _POSSIBLE = frozenset({"", "can", "cannot", "can not"})
@@ -358,6 +399,7 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 _CUT = " … "
 """What stands between pieces of a sentence that differ."""
+_DIGITS = re.compile(r"\d+")
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
 
@@ -376,13 +418,17 @@ def _between(
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and _is_row_of(before, after)
-    if not is_row and likeness(Counter(rest), Counter(other_rest), weights) < SAME:
+    alike = 1.0 if is_row else likeness(Counter(rest), Counter(other_rest), weights)
+    if alike < SAME:
         was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
-        yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
+        is_rewritten = alike < ALIKE and any(mark.counts and mark.key not in _FREE for mark in (*was, *now))
+        texts = (one, other) if is_rewritten else _parted(one, other)
+        yield TextChange(ChangeType.WORDS, *texts, one, other, "rewritten" if is_rewritten else "")
         return
     found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
+    found = [] if _is_respaced(one, other) else found
     yield from found
     if not any(each.kind in {ChangeType.FORCE, ChangeType.NUMBER} for each in found):  # "not" turns limits by itself
         turned = _turned(one, other)
@@ -391,6 +437,11 @@ def _between(
             return
     if rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
+
+
+def _is_respaced(one: str, other: str) -> bool:
+    """Tell whether nothing but blanks differs, and none between digits: "SHALLbe" is what a page lost a blank of."""
+    return "".join(one.split()) == "".join(other.split()) and _DIGITS.findall(one) == _DIGITS.findall(other)
 
 
 def _turned(one: str, other: str) -> list[tuple[str, str]]:
@@ -450,13 +501,15 @@ def _replaced_among(
     """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
     before, after = sides
     codes = BoundedMatcher(*names).get_opcodes()
+    named = [_digits_of_names(side) for side in sides]
     for key, kind in ((FORCE_KEY, ChangeType.FORCE), (NUMBER_KEY, ChangeType.NUMBER)):
         found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
         pairs = [pair for was, now in found for pair in zip_longest(was, now)]
         for one, other in matched(pairs, kind):
             if one is None or other is None:
                 alone = one or other
-                if alone is not None and _weighs_alone(alone, kind):
+                kept = named[1] - named[0] if one else named[0] - named[1]
+                if alone is not None and _weighs_alone(alone, kind) and not kept[alone.key]:
                     yield kind, one.text if one else "", other.text if other else ""
             elif (one.key, one.counts) == (other.key, other.counts):
                 continue
@@ -464,6 +517,12 @@ def _replaced_among(
                 yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
             else:
                 yield kind, one.text, other.text
+
+
+def _digits_of_names(words: Sequence[MarkedWord]) -> Counter[str]:
+    """Count the numbers that are part of names and of what limits nothing: one that is so in the other edition stays."""
+    other = (mark.key if mark else word for word, mark in words if word not in {FORCE_KEY, NUMBER_KEY})
+    return Counter(digits for each in other for digits in _DIGITS.findall(each))
 
 
 def _marks(words: Sequence[MarkedWord], key: str) -> list[PrintedMark]:

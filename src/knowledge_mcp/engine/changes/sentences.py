@@ -24,7 +24,7 @@ Weights = Mapping[str, float]
 """What words count for."""
 ALL_ALIKE: Weights = MappingProxyType({})
 """Each word counts the same."""
-_ALIKE = 0.5
+ALIKE = 0.5
 """Share of words that two sentences have in common from which on one is the other, edited."""
 SAME = 0.75
 """Share from which on it says the same but for what changed; below, force and numbers are part of a rewriting."""
@@ -36,6 +36,8 @@ _MARK = re.compile(
     r"\A[\s•*_`(\[-]{0,6}(?P<mark>(?=[\w.-]{0,30}\d)[A-Za-z0-9][\w.-]{0,29}?)(?:[*_`]{0,3}[)\]:]+|\.(?=\s)|(?=\s[(\[<]))\s?"
 )
 """What an item is called in front of its words, with a digit: "2j2)", "(2a)", "SRS-12:"."""
+_PROPERTY = re.compile(r"(?P<name>[^\W\d_][\w /-]{1,30}):\s(?!.*[.;]\s?\Z)\S.{0,160}\Z")
+"""A line of properties, as requirement files have them: "STATUS: Draft"."""
 _RULE = re.compile(r"\|[\s:|-]*")
 
 
@@ -126,7 +128,7 @@ def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]
         scored += [
             (-share, abs(one - other), one, other)
             for other in near
-            if (share := likeness(bag, others[other], weights)) >= _ALIKE
+            if (share := likeness(bag, others[other], weights)) >= ALIKE
         ]
     joined: dict[int, int] = {}
     taken: set[int] = set()
@@ -154,12 +156,18 @@ def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[in
 
 
 def _name_of(text: str) -> str:
-    """Return what a sentence is called: the first cell of a row with others, or the mark before its words."""
+    """Return what a sentence is called: the first cell of a row with others, the mark before its words, a property."""
     cells = [cell.strip(" *_`|") for cell in cell_texts(text)] if is_row(text) else []
     if cells:
         return cells[0].casefold() if len(cells) > 1 and any(map(str.isalnum, cells[0])) else ""
     mark = _MARK.match(text)
-    return mark["mark"].casefold() if mark is not None else ""
+    named = None if mark is not None else _PROPERTY.match(text)
+    return mark["mark"].casefold() if mark is not None else named["name"].casefold() if named is not None else ""
+
+
+def is_property(text: str) -> bool:
+    """Tell whether a text is a line of properties: "STATUS: Draft"."""
+    return _PROPERTY.match(text) is not None
 
 
 def is_gone(text: str | None) -> bool:

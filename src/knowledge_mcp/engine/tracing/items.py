@@ -14,7 +14,13 @@ from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
 from knowledge_mcp.language.clauses import speaks_of_document
-from knowledge_mcp.language.identifiers import PUBLIC_NAMES, heading_identifier, identifier_key, is_identifier
+from knowledge_mcp.language.identifiers import (
+    PUBLIC_NAMES,
+    file_identifier,
+    heading_identifier,
+    identifier_key,
+    is_identifier,
+)
 from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
@@ -52,7 +58,7 @@ def whole_item(reading: ReadDocument, called: str) -> TraceItem:
     """
     said = {key.lower(): value for key, value in reading.metadata}
     stated = (said[each] for each in PUBLIC_NAMES if each in said and heading_identifier(said[each]) == said[each])
-    own = next(stated, None) or heading_identifier(called)
+    own = next(stated, None) or file_identifier(called)
     title = said.get("title", own) if own else reading.name
     return TraceItem(own or reading.name, title, reading.text, reading.name, attributes=dict(reading.metadata))
 

@@ -193,7 +193,8 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
         read = how_many(recognised, "page was", "pages were")
         notify(f"{name}: {read} read by OCR; a word that was read wrongly looks like a change.")
     document = inspected.document
-    return EditionPart(name, document.text, inspected.structure.sections, inspected.chunks, document.title)
+    structure = inspected.structure
+    return EditionPart(name, document.text, structure.sections, inspected.chunks, document.title, structure.items)
 
 
 def draw_pages(
