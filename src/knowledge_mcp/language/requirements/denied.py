@@ -64,8 +64,13 @@ _LABEL = re.compile(
     r"[\s*_>•-]{0,8}(?:\w{1,20}\s)?(?:status|state|zustand|état|estado|disposition|lifecycle|resolution)\b.{0,20}",
     re.IGNORECASE | re.DOTALL,
 )
+_INSTEAD = (
+    r"(?:\W{0,4}\Z|\s?[(.:;,–-]\s?(?:note|see|moved|merged|replaced|superseded|incorporated|integrated|covered|included"
+    r"|now|duplicate|siehe|verschoben|ersetzt|voir|déplacé|remplacé|véase)\b.{0,160}\Z)"
+)
+"""What may stand behind the word that says that nothing is demanded: nothing, or where it went."""
 _OPENING = re.compile(
-    rf"\W{{0,8}}{_GONE}\W{{0,4}}\Z|[\s\])>*_:.–-]{{0,8}}[\[(<]\s?{_GONE}(?:[,:;–-][^\])>]{{0,80}})?\s?[\])>]",
+    rf"\W{{0,8}}(?:{_GONE}|(?:intentionally\s)?(?:left\s)?(?:empty|blank)){_INSTEAD}|[\s\])>*_:.–-]{{0,8}}[\[(<]\s?{_GONE}(?:[,:;–-][^\])>]{{0,80}})?\s?[\])>]",
     re.IGNORECASE,
 )
 
