@@ -10,6 +10,7 @@ from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
 from knowledge_mcp.language.quantities.dates import DATE
+from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
@@ -76,6 +77,12 @@ def limits(sentence: str) -> list[PrintedMark]:
     for each in numerals_in(text, language):
         if each.start not in marks and (mark := _with_unit(text, each, language)) is not None:
             found.append(mark)
+    taken = [(mark.start, mark.end) for mark in found]
+    for each in ratings_in(text):
+        start = text.index(each.printed, each.start)
+        at = (start, start + len(each.printed))
+        if not any(start < each.end and each.start < end for start, end in taken):
+            found.append(PrintedMark(each.printed.lower(), each.printed, *at))
     kept: list[PrintedMark] = []
     for mark in sorted(found, key=lambda mark: (mark.start, -mark.end)):
         if kept and _is_one(text, kept[-1], mark):
@@ -100,7 +107,8 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
     """Describe a number with its unit, whose name is no part of what is printed; None for "3rd" and "802.11b"."""
     unit = unit_behind(text, number.end, language, number.money)
     measures = is_physical(unit.base)
-    end = unit.end if measures else number.end
+    current = _CURRENT.match(text, unit.end) if unit.base in {"V", "A"} else None
+    end = current.end() if current else unit.end if measures else number.end
     if end == number.end and text[end : end + 1].isalpha():
         return None
     sign = _SIGN.search(text, max(0, number.start - 3), number.start)
@@ -111,7 +119,8 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
     printed = text[number.end : end].strip(" \u00a0\u2009\u202f-")
     is_word = " " in printed or (len(printed) > 3 and printed[1:].isalpha() and printed[1:].islower())
     name = printed if is_word else ""  # a symbol is printed with its number
-    key = f"{said} {unit.factor:g} {unit.base}" if measures else said
+    kind = current["kind"].lower().replace(".", "") if current else ""
+    key = f"{said} {unit.factor:g} {unit.base}{kind}" if measures else said
     return PrintedMark(key, text[start : number.end if name else end].strip(), start, end, name)
 
 
@@ -153,6 +162,7 @@ _FRACTIONS = str.maketrans(
     {each: unicodedata.normalize("NFKC", each).replace("⁄", "/") for each in VULGAR} | {"⁄": "/"}
 )
 _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
+_CURRENT = re.compile(r"(?:\s?|(?<=V|A))(?P<kind>AC|DC|[ad]\.c\.)(?!\w)", re.IGNORECASE)
 _DECIMALS = re.compile(r"(?<=\d)(?P<mark>[.,])(?P<part>\d{1,9})\Z")
 _GROUP = 3
 """Digits of a group of thousands."""

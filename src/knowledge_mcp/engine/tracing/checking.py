@@ -16,6 +16,7 @@ from knowledge_mcp.engine.tracing.checks import (
     EditionsKnown,
     RowCheck,
     RowResult,
+    force_check,
     headings_of,
     limit_checks,
     section_check,
@@ -30,6 +31,7 @@ from knowledge_mcp.engine.tracing.obligations import (
     obligations_in,
     obligations_of_items,
 )
+from knowledge_mcp.engine.tracing.opposing import opposed_words
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.engine.tracing.tabled import row_said
 from knowledge_mcp.language.demands import without_own_label
@@ -55,7 +57,7 @@ _NAMED_FIGURE = re.compile(r"[^\W\d_]{2}.{0,80}\d", re.DOTALL)
 """A name with its number, as in a list of data: "Weight: 6 t"."""
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
-_DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT})
+_DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT, CheckType.FORCE})
 """Checks that speak of the demand itself; a term or an edition is reported beside the verdict."""
 
 Terms = Callable[[str], Sequence[str]]
@@ -191,6 +193,12 @@ def check(
         quoted = [quote for quote, _ in found]
         stated = [(said if is_row(quote.quote) else quote.quote, quote.citation) for quote, said in found]
         checks = limit_checks(each.text, stated, each.tabled) if stated else []
+        sure = [(quote.quote, quote.citation) for quote in quoted if quote.probability >= FOUND]
+        advised = force_check(each.text, sure or stated[:1])
+        checks += [advised] if advised is not None else []
+        opposed = opposed_words(each.text, stated[0][0], terms) if stated else None
+        if opposed is not None:
+            checks.append(RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, *opposed, stated[0][1]))
         section = section_check(each.text, headings, parts, terms)
         if section is not None:
             checks.append(section[0])
@@ -357,7 +365,10 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
         sides = [owners[one.id] for one in (each.one, each.other, *each.also_in)]
         demanded = {number for number, said in sides if said is None}
         for number, said in sides:
-            if said is not None and number in demanded:
+            is_told = each.kind is ConflictKind.FORCE and any(
+                check.kind is CheckType.FORCE for check in rows[number].checks
+            )
+            if said is not None and number in demanded and not is_told:
                 conflict = RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, each.kind.value, each.why, said.citation)
                 added.setdefault(number, []).append(conflict)
     return [

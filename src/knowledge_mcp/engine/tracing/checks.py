@@ -17,11 +17,15 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
+from knowledge_mcp.language.force import PLAIN, Force, force_of
+from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, telling_apart, words_about
+from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, limits_in
 from knowledge_mcp.language.quantities.units import is_physical
+from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 
@@ -36,6 +40,7 @@ class CheckType(StrEnum):
     TERM = "term"
     EDITION = "edition"
     CONFLICT = "conflict"
+    FORCE = "force"
 
 
 class RowResult(StrEnum):
@@ -80,11 +85,12 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
     is_away = _AWAY.search(demand) is not None
     stated: list[_Stated] = []
     for quote, where in evidence:
-        numbers = limits_in(quote, language_of(quote) or language)
+        numbers = (*limits_in(quote, language_of(quote) or language), *ratings_in(quote))
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
     limits = limits_in(demand, language)
     if tabled is None:
         asked = [(each, _of_this(telling_apart(demand, limits, each), stated)) for each in limits]
+        asked += [(each, stated) for each in ratings_in(demand)]
     else:
         asked = _asked_in_row(demand, limits, tabled.bound, stated)
     for limit, chosen in asked:
@@ -92,7 +98,9 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
             continue
         # the best quote that says something decides: a number of another quote may be of something else
         measured = measured_in(demand, limit)
-        is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS)
+        is_open = limit.bound is Bound.EXACT and (
+            tabled is not None or limit.unit in _PERIODS or is_rating(limit)
+        )
         told = next(filter(None, (_told(limit, measured, is_open, *each) for each in chosen)), None)
         if told is not None:
             found.append(told)
@@ -217,6 +225,32 @@ def _keeps(limit: float, bound: Bound, stated: Quantity) -> bool | None:
     if stated.bound is Bound.MOST:
         return None if more or equal else False
     return more or equal
+
+
+# ---- force
+
+
+def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | None:
+    """Tell that what is demanded is only advised: the demand obliges, and the evidence says "should" and nothing more.
+
+    Args:
+        demand: its words.
+        quotes: the evidence that counts as found, with its citations, best first.
+    """
+    asked = _strongest(demand)
+    said = [(_strongest(quote), quote, where) for quote, where in quotes]
+    if asked is None or asked.modality is not Modality.REQUIREMENT or not said:
+        return None
+    if any(force is None or force.modality is not Modality.RECOMMENDATION for force, _, _ in said):
+        return None
+    force, quote, where = said[0]
+    words = [text[each.start : each.end] for text, each in ((demand, asked), (quote, force)) if each is not None]
+    return RowCheck(CheckType.FORCE, RowResult.DIFFERS, *words, where)
+
+
+def _strongest(text: str) -> Force | None:
+    language = language_of(text)
+    return force_of(text, replace(PLAIN, language=language) if language in FORCEFUL else PLAIN)
 
 
 # ---- sections

@@ -20,9 +20,11 @@ from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.multilingual.force import DENIES_BEFORE, DENIES_BEHIND
+from knowledge_mcp.language.opposites import OPPOSITES
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.dates import DATE, day_of
+from knowledge_mcp.language.quantities.ratings import is_exclusive, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, denied, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
@@ -74,26 +76,13 @@ _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
 _DAY = "day of the calendar"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
-_OPPOSITES = {
-    frozenset(pair.split())
-    for pair in (
-        "enable disable/enabled disabled/open closed/open close/opened closed/on off/start stop/increase decrease"
-        "/allow deny/allow prevent/allowed forbidden/accept reject/permit deny/permit prohibit/before after"
-        "/minimum maximum/above below/internal external/manual automatic/manually automatically/encrypted unencrypted"
-        "/locked unlocked/lock unlock/include exclude/always never/with without/synchronous asynchronous"
-        "/ascending descending/visible hidden/show hide/mandatory optional/online offline/active inactive"
-        "/public private/horizontal vertical/parallel perpendicular/inward outward/inwards outwards"
-        "/upwards downwards/clockwise anticlockwise/clockwise counterclockwise"
-    ).split("/")
-}
-
 _OFFERS = re.compile(
     r"\b(?:(?:provid|offer|support|suppl|includ|contain|possess)\w{0,4}|(?:be|is|are) (?:able|capable)"
     r"|hav(?:e|ing) (?:an?|the)|(?:allow|enabl|permit|let)\w{0,3} (?:an?|the|to|any|each|all|users?|operators?))\b",
     re.IGNORECASE,
 )
 """What a system is said to give, of which it may give the opposite too: "shall provide a mechanism to disable"."""
-_HAVE_OPPOSITES = frozenset[str]().union(*_OPPOSITES)
+_HAVE_OPPOSITES = frozenset[str]().union(*OPPOSITES)
 
 Terms = Callable[[str], Sequence[str]]
 
@@ -291,10 +280,13 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         blank = [match.span() for match in (OWN_LABEL.match(text),) if match]
         dates = [_date(each) for each in DATE.finditer(text)]
         blank += [(each.start, each.end) for each in dates]
+        told = min((force.end for force in forces), default=0)
+        rated = [each for each in ratings_in(text) if is_exclusive(each) and each.start >= told]
+        blank += [(each.start, each.end) for each in rated]
         numbers = [
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
         ]
-        printed = tuple(sorted((*numbers, *dates), key=lambda each: each.start))
+        printed = tuple(sorted((*numbers, *dates, *rated), key=lambda each: each.start))
         subject = tuple(terms(_subject(text, item.id, printed, forces)))
         if len(set(subject)) + 2 * len(printed) < _FEWEST_WORDS:
             continue
@@ -395,7 +387,7 @@ def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> It
                 yield from known.crossed(same[bags[inner]], same[bag])
     for rest in check_each(by_rest.values()):
         for one, other in itertools.combinations(rest, 2):
-            if frozenset((one, other)) in _OPPOSITES:
+            if frozenset((one, other)) in OPPOSITES:
                 yield from (pair for pair in known.crossed(rest[one], rest[other]) if known.is_opposed(*pair))
 
 
@@ -474,7 +466,7 @@ def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | N
     if one.key[2:] != other.key[2:] or len(one.terms ^ other.terms) != 2 or not _is_duty(one):
         return None
     mine, its = one.words - other.words, other.words - one.words
-    if len(mine) != 1 or len(its) != 1 or frozenset(mine | its) not in _OPPOSITES:
+    if len(mine) != 1 or len(its) != 1 or frozenset(mine | its) not in OPPOSITES:
         return None
     word, opposite = next(iter(mine)), next(iter(its))
     if _OFFERS.search(one.text, 0, one.text.lower().find(word)):

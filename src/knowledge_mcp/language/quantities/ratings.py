@@ -1,0 +1,45 @@
+"""Ratings: what standards grade by letters and a number or letter behind them: IP65, SIL 2, ASIL D, TLS 1.2, class 3."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from knowledge_mcp.language.quantities.bounds import limiting
+from knowledge_mcp.language.quantities.reading import Quantity
+
+_RATING = re.compile(
+    r"(?<![\w.-])(?:(?P<ip>IP)[ -]?(?P<degrees>[\dX]{2})[A-DK]?"
+    r"|(?P<code>IK|SIL|EAL|AAL|IAL|FAL|DN|PN|REI|EI|AWG|NEMA|D?TLS|SSL|AES|SHA|RSA)[ -]?v?(?P<number>\d{1,4}(?:\.\d{1,2})?)"
+    r"|(?P<lettered>ASIL|PL)[ -]?(?P<letter>[A-Ea-e])"
+    r"|(?P<graded>(?:[Cc]lass|[Cc]ategory|[Gg]rade|[Kk]lasse|[Kk]ategorie|[Cc]lasse|[Cc]lase)) (?P<grade>\d{1,3}|[A-F]))"
+    r"(?!\w|[.-]\d)"
+)
+_SAFETY = frozenset({"IP", "IK", "SIL", "EAL", "ASIL", "PL"})
+_GRADED = frozenset(
+    "AAL IAL FAL DN PN REI EI AWG NEMA TLS DTLS SSL AES SHA RSA CLASS CATEGORY GRADE KLASSE KATEGORIE CLASSE CLASE".split()
+)
+_NEAR = 60
+"""Characters beside a rating that may make it a least: "at least", "or higher"."""
+
+
+def ratings_in(sentence: str) -> Iterator[Quantity]:
+    """Yield the ratings of a sentence in order, with the letters as unit: "at least IP54" is a least of 54."""
+    for match in _RATING.finditer(sentence):
+        start, end = match.span()
+        unit = (match["ip"] or match["code"] or match["lettered"] or match["graded"]).upper()
+        printed = match["degrees"] or match["number"] or match["letter"] or match["grade"]
+        digits = printed.upper().replace("X", "0")
+        value = float(digits) if digits[0].isdigit() else float(ord(digits))
+        limited = limiting(sentence[max(0, start - _NEAR) : start], sentence[end : end + _NEAR], is_measured=True)
+        yield Quantity(value, unit, limited.bound, start - limited.led, end + limited.followed, match.group())
+
+
+def is_exclusive(rating: Quantity) -> bool:
+    """Tell whether a thing has one such rating only: a degree of protection or of safety; pipes come in several sizes."""
+    return rating.unit in _SAFETY
+
+
+def is_rating(limit: Quantity) -> bool:
+    """Tell whether a limit is one of these: another one differs, and nothing says whether it is worse."""
+    return limit.unit in _SAFETY | _GRADED
