@@ -194,7 +194,7 @@ def check(
         stated = [(said if is_row(quote.quote) else quote.quote, quote.citation) for quote, said in found]
         checks = limit_checks(each.text, stated, each.tabled) if stated else []
         sure = [(quote.quote, quote.citation) for quote in quoted if quote.probability >= FOUND]
-        advised = force_check(each.text, sure or stated[:1])
+        advised = force_check(each.text, sure)
         checks += [advised] if advised is not None else []
         opposed = opposed_words(each.text, stated[0][0], terms) if stated else None
         if opposed is not None:

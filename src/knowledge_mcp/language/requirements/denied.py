@@ -11,7 +11,8 @@ _MEETS = (
 """What an item does to another that it meets or tests; denied, the two belong apart."""
 _NOT = r"(?:\b(?:not|never|nicht|pas|no)|n['’]t)\s+(?!only\b|merely\b|just\b|nur\b|seulement\b|sólo\b|solo\b)"
 _BEFORE = re.compile(
-    r"(?:\b(?:unlike|instead\s+of|rather\s+than|other\s+than|in\s+contrast\s+to|as\s+opposed\s+to|contrary\s+to|except"
+    r"(?:\b(?:unlike|(?:replac|supersed)(?:es?|ed|ing)|formerly|previously|(?:see|cf\.)\s+also|(?:similar|analogous)\s+to|ersetzt|ehemals"
+    r"|siehe\s+auch|vgl\.(?:\s+auch)?|ähnlich\s+wie|remplace|voir\s+aussi|reemplaza|véase\s+también|instead\s+of|rather\s+than|other\s+than|in\s+contrast\s+to|as\s+opposed\s+to|contrary\s+to|except"
     r"|excluding|without|(?:none|no\s+requirements?)\s+of|(?:conflict|incompatible)\w{0,3}\s+with|contradicts|violates"
     r"|(?:differs?|deviat\w{1,4})\s+from|anders\s+als|statt|anstelle|im\s+Gegensatz\s+zu|abweichend\s+von|außer|ohne"
     r"|contrairement\s+[àa]|au\s+lieu\s+de|sauf|hormis|a\s+diferencia\s+de|en\s+lugar\s+de|excepto|salvo)\b"
