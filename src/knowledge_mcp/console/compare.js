@@ -14,6 +14,7 @@ const INSIDE = {
   force: "Force: shall, should, may",
   number: "Numbers and limits",
   definition: "Definitions",
+  requirements_rewritten: "Requirements rewritten",
   requirements_added: "Requirements added",
   requirements_withdrawn: "Requirements withdrawn",
   reference: "References",
@@ -177,6 +178,7 @@ const WORDS = {
   number: ["number", "numbers"],
   definition: ["definition", "definitions"],
   reference: ["reference", "references"],
+  requirements_rewritten: ["requirement rewritten", "requirements rewritten"],
   requirements_added: ["requirement added", "requirements added"],
   requirements_withdrawn: ["requirement withdrawn", "requirements withdrawn"],
 };

@@ -10,8 +10,8 @@ from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
 from knowledge_mcp.language.quantities.dates import DATE
-from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
+from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
@@ -19,6 +19,7 @@ from knowledge_mcp.engine.changes.marking import (
     joined_items,
     marked_up,
 )
+from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
 from knowledge_mcp.engine.changes.sentences import (
     ALIKE,
     ALL_ALIKE,
@@ -40,7 +41,7 @@ from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.identifiers import is_identifier
-from knowledge_mcp.language.printed import PrintedMark, without_note_marks
+from knowledge_mcp.language.printed import without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
 from knowledge_mcp.language.sentences import BAR
@@ -162,8 +163,10 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
         taken = [f" {plain(each.after)} " for each in changes if each.requirement == "added"]
         for at, each in enumerate(changes):
             words = plain(each.before)
-            if each.requirement == "withdrawn" and words.count(" ") >= _TELLING and any(
-                f" {words} " in other for other in taken
+            if (
+                each.requirement == "withdrawn"
+                and words.count(" ") >= _TELLING
+                and any(f" {words} " in other for other in taken)
             ):
                 changes[at] = replace(each, requirement="")
 
@@ -397,6 +400,7 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 # ---- between two sentences
 
+_KINDS = {FORCE_KEY: ChangeType.FORCE, NUMBER_KEY: ChangeType.NUMBER}
 _CUT = " … "
 """What stands between pieces of a sentence that differ."""
 _DIGITS = re.compile(r"\d+")
@@ -417,7 +421,7 @@ def _between(
     With `weights` of words, for clauses that nothing else joins, it must be about the same, and force is none either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
-    is_row = not rest and not other_rest and _is_row_of(before, after)
+    is_row = not rest and not other_rest and is_row_of(before, after)
     alike = 1.0 if is_row else likeness(Counter(rest), Counter(other_rest), weights)
     if alike < SAME:
         was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
@@ -427,7 +431,7 @@ def _between(
         texts = (one, other) if is_rewritten else _parted(one, other)
         yield TextChange(ChangeType.WORDS, *texts, one, other, "rewritten" if is_rewritten else "")
         return
-    found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
+    found = [TextChange(_KINDS[key], was, now, one, other) for key, was, now in replaced(before, after)]
     found = [] if _is_respaced(one, other) else found
     yield from found
     if not any(each.kind in {ChangeType.FORCE, ChangeType.NUMBER} for each in found):  # "not" turns limits by itself
@@ -464,95 +468,6 @@ def _without_these(sentence: str, turned: Sequence[tuple[str, str]], side: int) 
     for each in turned:
         sentence = sentence.replace(each[side], " ", 1)
     return words_and_signs(NAMED.sub(" ", sentence))
-
-
-_MarkPair = tuple[PrintedMark | None, PrintedMark | None]
-
-
-def _is_row_of(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:
-    """Tell whether of two rows with nothing but numbers one is the other, by its first number, or by its only one."""
-    if not before or len(before) != len(after):
-        return False
-    (_, one), (_, other) = before[0], after[0]
-    return len(before) == 1 or (one and one.key) == (other and other.key)
-
-
-def _replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[tuple[ChangeType, str, str]]:
-    """List what stands in place of which word of force and number, as printed; an empty text for nothing.
-
-    They are aligned by their places among the words; by what they say where that tells less, as in a list in which one
-    more number stands. One that went and came again elsewhere in the sentence is no change: "A may do B" says what "B
-    may be done" does.
-    """
-    sides = (before, after)
-    by_place = list(_replaced_among(sides, [[word for word, _ in side] for side in sides], _met))
-    if len(by_place) < 2:  # nothing can tell less
-        return by_place
-    said = [{mark.key for _, mark in side if mark is not None} for side in sides]
-    names = [[mark.key if mark and mark.key in said[0] & said[1] else word for word, mark in side] for side in sides]
-    return min(by_place, list(_replaced_among(sides, names, lambda pairs, _: pairs)), key=len)
-
-
-def _replaced_among(
-    sides: tuple[Sequence[MarkedWord], Sequence[MarkedWord]],
-    names: Sequence[Sequence[str]],
-    matched: Callable[[Sequence[_MarkPair], ChangeType], Sequence[_MarkPair]],
-) -> Iterator[tuple[ChangeType, str, str]]:
-    """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
-    before, after = sides
-    codes = BoundedMatcher(*names).get_opcodes()
-    named = [_digits_of_names(side) for side in sides]
-    for key, kind in ((FORCE_KEY, ChangeType.FORCE), (NUMBER_KEY, ChangeType.NUMBER)):
-        found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
-        pairs = [pair for was, now in found for pair in zip_longest(was, now)]
-        for one, other in matched(pairs, kind):
-            if one is None or other is None:
-                alone = one or other
-                kept = named[1] - named[0] if one else named[0] - named[1]
-                if alone is not None and _weighs_alone(alone, kind) and not kept[alone.key]:
-                    yield kind, one.text if one else "", other.text if other else ""
-            elif (one.key, one.counts) == (other.key, other.counts):
-                continue
-            elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
-                yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
-            else:
-                yield kind, one.text, other.text
-
-
-def _digits_of_names(words: Sequence[MarkedWord]) -> Counter[str]:
-    """Count the numbers that are part of names and of what limits nothing: one that is so in the other edition stays."""
-    other = (mark.key if mark else word for word, mark in words if word not in {FORCE_KEY, NUMBER_KEY})
-    return Counter(digits for each in other for digits in _DIGITS.findall(each))
-
-
-def _marks(words: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
-    return [mark for word, mark in words if mark is not None and word == key]
-
-
-def _met(pairs: Sequence[_MarkPair], kind: ChangeType) -> list[_MarkPair]:
-    """Put marks that went together with the same that came elsewhere; the only word of force of each side likewise."""
-    gone = [place for place, (one, other) in enumerate(pairs) if one is not None and other is None]
-    come = [place for place, (one, other) in enumerate(pairs) if one is None and other is not None]
-    found: list[_MarkPair | None] = list(pairs)
-    waiting: defaultdict[tuple[str, bool] | None, deque[int]] = defaultdict(deque)
-    is_only = kind is ChangeType.FORCE and len(gone) == len(come) == 1
-
-    def said(mark: PrintedMark | None) -> tuple[str, bool] | None:
-        return None if mark is None or is_only else (mark.key, mark.counts)
-
-    for there in come:
-        waiting[said(pairs[there][1])].append(there)
-    for place in gone:
-        one = pairs[place][0]
-        if same := waiting[said(one)]:
-            there = same.popleft()
-            found[place], found[there] = (one, pairs[there][1]), None
-    return [pair for pair in found if pair is not None]
-
-
-def _weighs_alone(mark: PrintedMark, kind: ChangeType) -> bool:
-    """Tell whether a word that came or went changes something: a small "may" has no force, "two" is no limit."""
-    return mark.counts if kind is ChangeType.FORCE else any(sign.isdigit() for sign in mark.text)
 
 
 def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:

@@ -98,9 +98,7 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
             continue
         # the best quote that says something decides: a number of another quote may be of something else
         measured = measured_in(demand, limit)
-        is_open = limit.bound is Bound.EXACT and (
-            tabled is not None or limit.unit in _PERIODS or is_rating(limit)
-        )
+        is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS or is_rating(limit))
         told = next(filter(None, (_told(limit, measured, is_open, *each) for each in chosen)), None)
         if told is not None:
             found.append(told)
@@ -239,13 +237,14 @@ def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | No
     """
     asked = _strongest(demand)
     said = [(_strongest(quote), quote, where) for quote, where in quotes]
-    if asked is None or asked.modality is not Modality.REQUIREMENT or not said:
+    if asked is None or asked.modality is not Modality.REQUIREMENT:
         return None
-    if any(force is None or force.modality is not Modality.RECOMMENDATION for force, _, _ in said):
+    advised = [each for each in said if each[0] is not None and each[0].modality is Modality.RECOMMENDATION]
+    if not advised or len(advised) < len(said):
         return None
-    force, quote, where = said[0]
-    words = [text[each.start : each.end] for text, each in ((demand, asked), (quote, force)) if each is not None]
-    return RowCheck(CheckType.FORCE, RowResult.DIFFERS, *words, where)
+    force, quote, where = advised[0]
+    word = quote[force.start : force.end] if force is not None else ""
+    return RowCheck(CheckType.FORCE, RowResult.DIFFERS, demand[asked.start : asked.end], word, where)
 
 
 def _strongest(text: str) -> Force | None:

@@ -1,4 +1,4 @@
-"""Ratings: what standards grade by letters and a number or letter behind them: IP65, SIL 2, ASIL D, TLS 1.2, class 3."""
+"""Ratings: what standards grade by letters with a number or letter behind them: IP65, SIL 2, TLS 1.2, class 3."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from knowledge_mcp.language.quantities.reading import Quantity
 
 _RATING = re.compile(
     r"(?<![\w.-])(?:(?P<ip>IP)[ -]?(?P<degrees>[\dX]{2})[A-DK]?"
-    r"|(?P<code>IK|SIL|EAL|AAL|IAL|FAL|DN|PN|REI|EI|AWG|NEMA|D?TLS|SSL|AES|SHA|RSA)[ -]?v?(?P<number>\d{1,4}(?:\.\d{1,2})?)"
+    r"|(?P<code>IK|SIL|EAL|AAL|IAL|FAL|DN|PN|REI|EI|AWG|NEMA|D?TLS|SSL|AES|SHA|RSA)"
+    r"[ -]?v?(?P<number>\d{1,4}(?:\.\d{1,2})?)"
     r"|(?P<lettered>ASIL|PL)[ -]?(?P<letter>[A-Ea-e])"
-    r"|(?P<graded>(?:[Cc]lass|[Cc]ategory|[Gg]rade|[Kk]lasse|[Kk]ategorie|[Cc]lasse|[Cc]lase)) (?P<grade>\d{1,3}|[A-F]))"
+    r"|(?P<graded>(?i:class|category|grade|klasse|kategorie|classe|clase)) (?P<grade>\d{1,3}|[A-F]))"
     r"(?!\w|[.-]\d)"
 )
 _SAFETY = frozenset({"IP", "IK", "SIL", "EAL", "ASIL", "PL"})
 _GRADED = frozenset(
-    "AAL IAL FAL DN PN REI EI AWG NEMA TLS DTLS SSL AES SHA RSA CLASS CATEGORY GRADE KLASSE KATEGORIE CLASSE CLASE".split()
+    "AAL IAL FAL DN PN REI EI AWG NEMA TLS DTLS SSL AES SHA RSA CLASS CATEGORY GRADE KLASSE KATEGORIE CLASSE"
+    " CLASE".split()
 )
 _NEAR = 60
 """Characters beside a rating that may make it a least: "at least", "or higher"."""
@@ -36,7 +38,7 @@ def ratings_in(sentence: str) -> Iterator[Quantity]:
 
 
 def is_exclusive(rating: Quantity) -> bool:
-    """Tell whether a thing has one such rating only: a degree of protection or of safety; pipes come in several sizes."""
+    """Tell whether a thing has one such rating only, as of protection or of safety; pipes come in several sizes."""
     return rating.unit in _SAFETY
 
 

@@ -35,8 +35,8 @@ class _PairRequest(StandardsRequest):
     SUBJECT = "document"
 
     document: Text = Field(description="Id, designation or title.")
-    old: Name | None = Field(default=None, alias="from", description="Older edition; default: the one before.")
-    new: Name | None = Field(default=None, alias="to", description="Newer one; default: current.")
+    old: Name | None = Field(default=None, alias="from", description="Older; default: the one before.")
+    new: Name | None = Field(default=None, alias="to", description="Newer; default: current.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
     cursor: Annotated[int, Field(ge=0, le=100_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
@@ -52,7 +52,7 @@ class ChangesRequest(_PairRequest):
         default=None, description="Old or new number."
     )
     kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS)), UNSAID] | None = (
-        Field(default=None, description=f"Only these: {', '.join(KINDS)}.")
+        Field(default=None, description=f"Of {', '.join(KINDS)}.")
     )
 
 
@@ -76,7 +76,7 @@ class ChangeInside(Response):
     kind: str = Field(description="force, number, definition, reference or words.")
     before: str = Field(default="", alias="from")
     after: str = Field(default="", alias="to")
-    requirement: str = Field(default="", description="added or withdrawn.")
+    requirement: str = Field(default="", description="added, withdrawn or rewritten.")
     old_text: str = ""
     new_text: str = ""
 

@@ -1,0 +1,101 @@
+"""Which words of force and numbers of a sentence stand in place of which in the other edition."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+
+from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord
+from knowledge_mcp.language.printed import PrintedMark
+from knowledge_mcp.support.matching import BoundedMatcher
+
+_DIGITS = re.compile(r"\d+")
+_MarkPair = tuple[PrintedMark | None, PrintedMark | None]
+
+
+def is_row_of(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:
+    """Tell whether of two rows with nothing but numbers one is the other, by its first number, or by its only one."""
+    if not before or len(before) != len(after):
+        return False
+    (_, one), (_, other) = before[0], after[0]
+    return len(before) == 1 or (one and one.key) == (other and other.key)
+
+
+def replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[tuple[str, str, str]]:
+    """List what stands in place of which word of force and number, as printed; an empty text for nothing.
+
+    They are aligned by their places among the words; by what they say where that tells less, as in a list in which one
+    more number stands. One that went and came again elsewhere in the sentence is no change: "A may do B" says what "B
+    may be done" does.
+    """
+    sides = (before, after)
+    by_place = list(_among(sides, [[word for word, _ in side] for side in sides], _met))
+    if len(by_place) < 2:  # nothing can tell less
+        return by_place
+    said = [{mark.key for _, mark in side if mark is not None} for side in sides]
+    names = [[mark.key if mark and mark.key in said[0] & said[1] else word for word, mark in side] for side in sides]
+    return min(by_place, list(_among(sides, names, lambda pairs, _: pairs)), key=len)
+
+
+def _among(
+    sides: tuple[Sequence[MarkedWord], Sequence[MarkedWord]],
+    names: Sequence[Sequence[str]],
+    matched: Callable[[Sequence[_MarkPair], str], Sequence[_MarkPair]],
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
+    before, after = sides
+    codes = BoundedMatcher(*names).get_opcodes()
+    named = [_digits_of_names(side) for side in sides]
+    for key in (FORCE_KEY, NUMBER_KEY):
+        found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
+        pairs = [pair for was, now in found for pair in zip_longest(was, now)]
+        for one, other in matched(pairs, key):
+            if one is None or other is None:
+                alone = one or other
+                kept = named[1] - named[0] if one else named[0] - named[1]
+                if alone is not None and _weighs_alone(alone, key) and not kept[alone.key]:
+                    yield key, one.text if one else "", other.text if other else ""
+            elif (one.key, one.counts) == (other.key, other.counts):
+                continue
+            elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
+                yield key, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
+            else:
+                yield key, one.text, other.text
+
+
+def _digits_of_names(words: Sequence[MarkedWord]) -> Counter[str]:
+    """Count the numbers of names and of what limits nothing: one that is so in the other edition stays."""
+    other = (mark.key if mark else word for word, mark in words if word not in {FORCE_KEY, NUMBER_KEY})
+    return Counter(digits for each in other for digits in _DIGITS.findall(each))
+
+
+def _marks(words: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
+    return [mark for word, mark in words if mark is not None and word == key]
+
+
+def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:
+    """Put marks that went together with the same that came elsewhere; the only word of force of each side likewise."""
+    gone = [place for place, (one, other) in enumerate(pairs) if one is not None and other is None]
+    come = [place for place, (one, other) in enumerate(pairs) if one is None and other is not None]
+    found: list[_MarkPair | None] = list(pairs)
+    waiting: defaultdict[tuple[str, bool] | None, deque[int]] = defaultdict(deque)
+    is_only = key == FORCE_KEY and len(gone) == len(come) == 1
+
+    def said(mark: PrintedMark | None) -> tuple[str, bool] | None:
+        return None if mark is None or is_only else (mark.key, mark.counts)
+
+    for there in come:
+        waiting[said(pairs[there][1])].append(there)
+    for place in gone:
+        one = pairs[place][0]
+        if same := waiting[said(one)]:
+            there = same.popleft()
+            found[place], found[there] = (one, pairs[there][1]), None
+    return [pair for pair in found if pair is not None]
+
+
+def _weighs_alone(mark: PrintedMark, key: str) -> bool:
+    """Tell whether a word that came or went changes something: a small "may" has no force, "two" is no limit."""
+    return mark.counts if key == FORCE_KEY else any(sign.isdigit() for sign in mark.text)
