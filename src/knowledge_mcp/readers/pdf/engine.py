@@ -77,7 +77,8 @@ class TaggedHeading:
 class ParsedBatch:
     """Some pages one after the other: the headings that tags name, what nobody sees, and comments on them.
 
-    `beyond` has by page how many annotations were not looked at.
+    `beyond` has by page how many annotations were not looked at, `crowded` the pages with too many lines to tell
+    those that strike words out.
     """
 
     pages: list[PageLayout]
@@ -85,6 +86,7 @@ class ParsedBatch:
     hidden: Counter[str]
     comments: list[PageComment]
     beyond: Counter[int]
+    crowded: list[int]
 
 
 def inspect(path: str, *, thorough: bool = True) -> Facts:
@@ -223,7 +225,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
             for page in found:
                 for root in page.structure_tree.roots if page.structure_tree else []:
                     tagged.extend(_tagged(root, page.page_num))
-            yield ParsedBatch(layouts, tagged, +printed.hidden, printed.comments, printed.beyond)
+            yield ParsedBatch(layouts, tagged, +printed.hidden, printed.comments, printed.beyond, printed.crowded)
     except ParseError as error:
         raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
 
@@ -239,6 +241,7 @@ class _Printed:
         beyond: by page, how many annotations were not looked at.
         pictures: by the place of a page.
         struck: by page, where whole lines were struck out.
+        crowded: the pages on which struck words were not looked for.
     """
 
     hidden: Counter[str] = field(default_factory=Counter[str])
@@ -246,7 +249,8 @@ class _Printed:
     comments: list[PageComment] = field(default_factory=list[PageComment])
     beyond: Counter[int] = field(default_factory=Counter[int])
     pictures: dict[int, list[Picture]] = field(default_factory=dict[int, list[Picture]])
-    struck: dict[int, list[Box]] = field(default_factory=dict[int, list[Box]])
+    struck: dict[int, Sequence[Box]] = field(default_factory=dict[int, Sequence[Box]])
+    crowded: list[int] = field(default_factory=list[int])
 
     def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
         """Write a parsed page as it is printed, without what is struck out."""
@@ -256,8 +260,10 @@ class _Printed:
             self.beyond.update({parsed.page_num: beyond} if beyond else {})
             set_level(page, text, parsed)
             write_as_printed(page, text, parsed, [each.box for each in hidden])
-            count, self.struck[parsed.page_num] = take_struck(page, text, parsed, places)
-            self.hidden[HiddenReason.STRUCK] += count
+            struck = take_struck(page, text, parsed, places)
+            self.struck[parsed.page_num] = struck.lines
+            self.hidden[HiddenReason.STRUCK] += struck.count
+            self.crowded += [parsed.page_num] if struck.crowded else []
         self.comments += take_balloons(parsed)
 
 

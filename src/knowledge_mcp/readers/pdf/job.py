@@ -20,6 +20,7 @@ from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
+from knowledge_mcp.readers.pdf.flow.struck import crowded_warning
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, put_in_annexes, untitled_clauses
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
@@ -89,6 +90,7 @@ def read(
     hidden: Counter[str] = Counter()
     comments: list[PageComment] = []
     beyond: Counter[int] = Counter()
+    crowded: list[int] = []
     yield {"progress": [0, facts.pages]}
     for batch in engine.pages(path, count=facts.pages):
         pages.extend(batch.pages)
@@ -96,13 +98,14 @@ def read(
         hidden += batch.hidden
         comments += batch.comments
         beyond.update(batch.beyond)
+        crowded += batch.crowded
         yield {"progress": [len(pages), facts.pages]}
     if scans and (needed := pages_to_recognise(path, pages, force=scans == "all")):
         yield {"scans": [[number, reason] for number, reason in needed.items()]}
         return
     if hidden:
         yield {"hidden": dict(hidden)}
-    for warning in comment_warnings(comments, beyond):
+    for warning in (*crowded_warning(crowded), *comment_warnings(comments, beyond)):
         yield {"warning": warning}
     taken = take_recognised(pages, recognised) if recognised else set[int]()
     outline, marked = (facts.outline, tagged) if use_outline else ([], [])

@@ -7,6 +7,7 @@ line passes it: a line below is an underline, one above and below letters is tha
 from __future__ import annotations
 
 import ctypes
+import itertools
 import statistics
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -18,6 +19,7 @@ from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of, si
 from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.support.matching import BoundedMatcher
+from knowledge_mcp.support.wording import list_first
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
@@ -45,11 +47,32 @@ _LARGER, _SMALLER = 2.0, 0.5
 watermark below a table; raised and lowered letters have .58 to .7."""
 _FULL = 0.9
 """Share of the largest size from which on a letter is none that is raised or lowered, which web pages set at .83."""
-_MOST_LINES = 2000
-"""Level lines of a page from which on it is a drawing; a page on which each word is struck out has some hundred."""
+_MOST_LINES = 10_000
+"""Level lines of a page up to which those that strike out are looked for, which takes seconds then: a page on which
+each word is struck out has some hundred."""
+_MOST_PAGES = 5
+"""Pages that a warning names, as those of comments do."""
+_OUTLINED = (0.3, 1.3)
+"""Share of the size by which what outlines a letter reaches beyond its box at most, and times the size that it is high
+at most."""
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom, in points from the top left of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class StruckWords:
+    """What was taken out of a page.
+
+    Attributes:
+        count: characters that are not blank.
+        lines: where whole lines were.
+        crowded: the page has so many lines that those that strike out were not looked for.
+    """
+
+    count: int = 0
+    lines: Sequence[Box] = ()
+    crowded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +96,10 @@ class _Set:
     size: float
 
 
-def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] = ()) -> tuple[int, list[Box]]:
+def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] = ()) -> StruckWords:
     """Take struck words out of the items of a parsed page.
 
     An item that is left of a line reaches as far as the line did: words beside struck ones begin no paragraph.
-
-    Returns:
-        How many characters that are not blank went, and where whole lines did.
 
     Args:
         page: the same page, open, of PDFium.
@@ -88,12 +108,15 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
         marked: places that comments strike out.
     """
     rules = _joined(_rules(parsed))
-    crossing = [*_crossing(rules, parsed.text_items)] if len(rules) <= _MOST_LINES else []
+    crowded = len(rules) > _MOST_LINES
+    crossing = [] if crowded else [*_crossing(rules, parsed.text_items)]
     if not crossing and not marked:
-        return 0, []
+        return StruckWords(crowded=crowded)
+    outlines = _outlines(parsed) if crossing else []
     letters = _Letters(_letters(page, text))
     gone = {letter.at for box in dict.fromkeys(marked) for letter in letters.within(box)}
-    for each in _seen(page, [way for rule in crossing if (way := _struck_by(rule, letters)) is not None]):
+    ways = [way for rule in crossing if (way := _struck_by(rule, letters)) and not _is_outlined(way, outlines)]
+    for each in _seen(page, ways):
         gone.update(letter.at for letter in each.letters)
     count = 0
     empty: list[TextItem] = []
@@ -102,10 +125,17 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
         if not is_rotated(item) and any(letter.at in gone for letter in inside):
             count += _cut(item, inside, gone)
             empty += [] if item.text else [item]
-    if not empty:
-        return count, []
-    parsed.text_items = [item for item in parsed.text_items if item.text]
-    return count, [_box_of(item) for item in empty if not _taken_over(item, parsed.text_items)]
+    if empty:
+        parsed.text_items = [item for item in parsed.text_items if item.text]
+    lines = [_box_of(item) for item in empty if not _taken_over(item, parsed.text_items)]
+    return StruckWords(count, lines, crowded)
+
+
+def crowded_warning(pages: Sequence[int]) -> Iterator[str]:
+    """Say on which pages struck words were not looked for."""
+    if pages:
+        where = f"{'pages' if len(pages) > 1 else 'page'} {list_first([*map(str, pages)], _MOST_PAGES)}"
+        yield f"More than {_MOST_LINES:,} lines on {where}: words that lines strike out there are in the text."
 
 
 def _joined(rules: Iterable[_Rule]) -> list[_Rule]:
@@ -129,9 +159,10 @@ def _joined(rules: Iterable[_Rule]) -> list[_Rule]:
 
 
 def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
+    """Give the level lines that are drawn, and the filled areas that are thin enough; edges of other areas are none."""
     graphics = parsed.vector_graphics
     for line in graphics.lines if graphics is not None else ():
-        if abs(line.y1 - line.y2) < 1:
+        if line.stroke and abs(line.y1 - line.y2) < 1:
             left, right = sorted((line.x1, line.x2))
             yield _Rule((line.y1 + line.y2) / 2, left, right, line.stroke_width or 0.0)
     for shape in graphics.shapes if graphics is not None else ():
@@ -229,6 +260,28 @@ def _struck_by(rule: _Rule, letters: _Letters) -> _Way | None:
         return None
     top, bottom = min(each.foot - each.size for each in way), max(each.foot for each in way)
     return _Way(rule, way, (max(left, rule.start), top, min(right, rule.end), bottom))
+
+
+def _outlines(parsed: ParsedPage) -> list[Box]:
+    """List the drawn areas that are no lines, sorted from the left: where print is outlined, each letter is one."""
+    graphics = parsed.vector_graphics
+    boxes = [shape.bbox for shape in graphics.shapes if shape.stroke] if graphics is not None else []
+    return sorted((x, y, x + width, y + height) for x, y, width, height in boxes if height > _THIN)
+
+
+def _is_outlined(way: _Way, outlines: Sequence[Box]) -> bool:
+    """Tell whether the letters that a line passes are drawn around: it is the bar of an E, or the stem of a 4."""
+
+    def is_one(letter: _Set) -> bool:
+        beyond, tall = (share * letter.size for share in _OUTLINED)
+        first = bisect_left(outlines, (letter.left - beyond,))
+        near = itertools.takewhile(lambda box: box[0] <= letter.middle, outlines[first:])
+        return any(
+            right <= letter.right + beyond and bottom - top <= tall and top <= way.rule.height <= bottom
+            for _, top, right, bottom in near
+        )
+
+    return all(is_one(letter) for letter in way.letters)
 
 
 def _seen(page: Any, ways: Sequence[_Way]) -> list[_Way]:
