@@ -122,7 +122,8 @@ class Drawn:
     def is_drawing(self, region: _Box, lines: Sequence[Line]) -> bool:
         """Tell whether a region without a grid is a part of a drawing.
 
-        Boxes with words in them that stand apart, curves and slanted lines, and short upright lines are signs of it.
+        Boxes with words in them that stand apart, curves and slanted lines, and short upright lines are signs of it;
+        those below one another are one, the side of a column with gaps.
         Filled areas over the whole width or height are none, unless all words stand in them: rows and columns are
         shaded so.
 
@@ -143,9 +144,18 @@ class Drawn:
             return True
         if _worded(areas, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in areas) for line in lines):
             return True
-        upright = ((each.at, each.start, each.at, each.end) for each in self.upright)
-        short = (box for box in upright if box[3] - box[1] < high / 2 and _is_in(box, region))
-        return sum(not any(_holds(box, line) for box in self.boxes) for line in short) > _SIGNS
+        return sum(box[3] - box[1] < high / 2 for box in self._sides_within(region)) > _SIGNS
+
+    def _sides_within(self, region: _Box) -> list[_Box]:
+        """List the upright lines in a region that are no sides of boxes, those below one another as one with gaps."""
+        inside = [box for each in self.upright if _is_in(box := (each.at, each.start, each.at, each.end), region)]
+        sides: list[_Box] = []
+        for x, top, _, bottom in (line for line in inside if not any(_holds(box, line) for box in self.boxes)):
+            if sides and x - sides[-1][0] <= _NEAR:
+                at, first, _, last = sides.pop()
+                x, top, bottom = at, min(first, top), max(last, bottom)
+            sides.append((x, top, x, bottom))
+        return sides
 
     def _is_within_sheet(self, box: _Box) -> bool:
         """Tell whether a box lies within what the many lines of a drawing reach over: a schematic with its frame."""
@@ -225,8 +235,8 @@ def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
 
 
 def _directions(lines: Sequence[_Box]) -> tuple[list[DrawnLine], list[DrawnLine]]:
-    level = _joined((y0, x0, x1) for x0, y0, x1, y1 in lines if abs(y0 - y1) <= 1)
-    return level, _joined((x0, y0, y1) for x0, y0, _, y1 in lines if abs(y0 - y1) > 1)
+    level = joined((y0, x0, x1) for x0, y0, x1, y1 in lines if abs(y0 - y1) <= 1)
+    return level, joined((x0, y0, y1) for x0, y0, _, y1 in lines if abs(y0 - y1) > 1)
 
 
 def _add_filled(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None:
@@ -240,27 +250,32 @@ def _add_filled(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) 
     drawn.areas = more.boxes
 
 
-def _joined(parts: Iterable[tuple[float, float, float]]) -> list[DrawnLine]:
-    """Join parts of lines of one direction, and leave out what is too short; in the order of their places."""
+def joined(parts: Iterable[tuple[float, float, float]], near: float = _NEAR) -> list[DrawnLine]:
+    """Join parts of lines of one direction, and leave out what is too short; in the order of their places.
+
+    Args:
+        parts: place across the direction, start and end of each.
+        near: points within which two are one.
+    """
     found: list[DrawnLine] = []
     group: list[tuple[float, float, float]] = []
     for part in sorted((at, min(start, end), max(start, end)) for at, start, end in parts):
-        if group and part[0] - group[0][0] > _NEAR:
-            found.extend(_run(group))
+        if group and part[0] - group[0][0] > near:
+            found.extend(_run(group, near))
             group = []
         group.append(part)
-    found.extend(_run(group))
+    found.extend(_run(group, near))
     return found
 
 
-def _run(group: list[tuple[float, float, float]]) -> Iterator[DrawnLine]:
+def _run(group: list[tuple[float, float, float]], near: float) -> Iterator[DrawnLine]:
     if not group:
         return
     at = (group[0][0] + group[-1][0]) / 2
     ends = sorted((start, end) for _, start, end in group)
     low, high = ends[0]
     for start, end in [*ends[1:], (float("inf"), 0.0)]:
-        if start > high + _NEAR:
+        if start > high + near:
             if high - low >= _SHORT:
                 yield DrawnLine(at, low, high)
             low = start

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import box_of, is_rotated, line_of, rows_of, size_of, stands_in
+from knowledge_mcp.readers.pdf.ruled import joined
 from knowledge_mcp.readers.shared.layout import Table, is_figures
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _SAME_END = 6.0
 """Points by which lines of one table begin and end apart at most: pages are set by hand."""
 _SHORTEST = 100.0
 """Points of a table's line at least: shorter ones underline words, begin footnotes, or stand below a group's name."""
+_TOUCHING = 0.5
+"""Points by which pieces of one line are apart at most."""
 _OVER = 3.0
 """Points by which words stand out of the lines of their table at most."""
 _FEWEST, _COLUMNS = 3, 3
@@ -30,7 +33,7 @@ _FIGURES, _FULL = 0.8, 0.6
 """Share of the words behind the first column that are figures, and share of the rows that have some."""
 _SHARED = 0.1
 """Share of a line by which the shares of several names over it may miss its end: each is in the middle of its own."""
-_HEAD = 4
+_HEAD = 7
 """Rows of a head at most."""
 _STRIP = 0.5
 """Times the size of print that a strip between two columns is free at least."""
@@ -49,7 +52,7 @@ def tables_between_rules(
     """Find the tables that the engine has not whole.
 
     Args:
-        graphics: of the page.
+        graphics: of the page; a line that is drawn in pieces that touch, one for each column, is one.
         items: of the page that are in no table yet.
         blocks: the engine's; what is one of its tables as a whole is left to it, but for a head whose lines tell which
             columns a name stands over.
@@ -66,7 +69,8 @@ def tables_between_rules(
             if abs(line.y1 - line.y2) < 1
         }
     )
-    long = [rule for rule in rules if rule[2] - rule[1] > _SHORTEST]
+    whole = [(round(line.at, 1), line.start, line.end) for line in joined(rules, _TOUCHING)]
+    long = [rule for rule in whole if rule[2] - rule[1] > _SHORTEST]
     if not 2 <= len(long) <= _MOST_RULES:
         return []
     level = [item for item in items if not is_rotated(item)]
@@ -78,11 +82,11 @@ def tables_between_rules(
         if len(columns) < _COLUMNS or not _are_figures(rows, columns) or _are_in(found, rows):
             continue
         head = _between(level, above, top) if above is not None else []
-        head = head if len(head) <= _HEAD and not _are_in(found, head) else []
+        head = head if _is_head(head) and not _are_in(found, head) else []
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
         end = max(rule for rule in long if rule == bottom or _is_alike(rule, bottom))
         below = [item for item in level if item.y > end[0]] if head else []
-        if not (head and groups) and _is_whole([*head, *rows], blocks, below):
+        if not (head and (groups or len(head) > 1)) and _is_whole([*head, *rows], blocks, below):
             continue
         names = _names(head, rows, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]
@@ -107,6 +111,12 @@ def _frames(rules: Sequence[_Rule]) -> Iterator[tuple[_Rule | None, _Rule, _Rule
         above = next((rule for rule in reversed(rules[:place]) if _is_alike(rule, top)), None)
         if alike:
             yield above, top, alike[0]
+
+
+def _is_head(rows: Sequence[Sequence[TextItem]]) -> bool:
+    """Tell names of columns from names with their figures between two lines: one row of a head may be years."""
+    figures = sum(not is_figures(row[0].text) and any(is_figures(item.text) for item in row[1:]) for row in rows)
+    return len(rows) <= _HEAD and figures <= 1
 
 
 def _are_in(found: Sequence[tuple[Table, set[int]]], rows: Sequence[Sequence[TextItem]]) -> bool:
