@@ -67,7 +67,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
         gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])
         places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
         tables = [replace(each, block=gutter.place(each.left, each.box[2], each.top)) for each in tables]
-    parts = _parts(items, places)
+    parts = _parts(items, places) if gutter is None else _parts_by_column(items, places)
     asides = _asides(items, parts, blocks, places, page) if gutter is None else []
     if asides:
         taken = {id(item) for aside in asides for item in aside.items}
@@ -148,6 +148,14 @@ def _words(text: str) -> int:
 
 def _parts(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
     return [parts_of(row, places) for row in rows_of([item for item in items if not is_rotated(item)])]
+
+
+def _parts_by_column(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
+    """Part the rows of each column by itself: lines set close in one reach over those of the other, half a step lower."""
+    columns: defaultdict[float, list[TextItem]] = defaultdict(list)
+    for item in items:
+        columns[places[id(item)]].append(item)
+    return [row for _, inside in sorted(columns.items()) for row in _parts(inside, places)]
 
 
 _COLUMN = 0.3
