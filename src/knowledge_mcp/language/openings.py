@@ -196,11 +196,11 @@ class NumberedTitle:
         return None if plain and not self.keyword and self.informative is None else line
 
 
-ANNEX_WORDS = r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato"
+ANNEX_WORDS = r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato|bijlage|bilaga|załącznik"
 _ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
-PART_WORDS = r"chapter|chapitre|kapitel|capítulo|subpart|part"
+PART_WORDS = r"chapter|chapitre|kapitel|cap[íi]tulo|capitolo|hoofdstuk|rozdział|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
-NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule"
+NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|art[íi]culo|artigo|articolo|artykuł|sección|seção|sezione|schedule"
 """These, and those before the numbers of clauses."""
 STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
 """What some publishers print before the word of an annex."""

@@ -23,6 +23,7 @@ from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_s
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.flow.turned import set_level
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
+from knowledge_mcp.readers.pdf.lines import FontWeights
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -208,11 +209,12 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         keep_headers_footers=True,
         quiet=True,
     )
-    strips = CommentStrips()
+    strips, weights = CommentStrips(), FontWeights()
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
             printed = _as_printed(path, found, parser)
+            weights.settle([item for page in found for item in page.text_items])
             take_change_bars(found)
             take_line_numbers(found)
             comments = strips.of(found)

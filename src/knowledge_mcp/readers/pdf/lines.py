@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.shared.layout import Line, is_bold_name, is_code_name, is_italic_name
+from knowledge_mcp.readers.shared.layout import Line, family_of, is_bold_name, is_code_name, is_italic_name
 
 if TYPE_CHECKING:
     from liteparse.types import AnnotationRect, TextItem, VectorGraphics
@@ -34,8 +36,32 @@ def is_slanted(item: TextItem) -> bool:
 
 def is_heavy(item: TextItem) -> bool:
     """Tell whether an item is set bold."""
-    return (item.font_weight or 400) >= 600 or is_bold_name(item.font_name or "")
+    return (item.font_weight or _PLAIN) >= _HEAVY or is_bold_name(item.font_name or "")
 
+
+@dataclass(slots=True)
+class FontWeights:
+    """What names say of the weight of fonts, on pages that are parsed some at a time.
+
+    A file may give all its fonts the weight of bold ones. It counts for nothing where the family has a font that is
+    bold by its name, and the one that is not sets no fewer letters.
+    """
+
+    _letters: Counter[tuple[str, bool]] = field(default_factory=Counter[tuple[str, bool]])
+
+    def settle(self, items: Sequence[TextItem]) -> None:
+        """Take the weight of bold ones from items whose font is not bold by its name."""
+        names = [item.font_name or "" for item in items]
+        fonts = [(family_of(name), is_bold_name(name)) for name in names]
+        for font, item in zip(fonts, items, strict=True):
+            self._letters[font] += len(item.text)
+        for (family, is_bold), item in zip(fonts, items, strict=True):
+            if not is_bold and 0 < self._letters[family, True] <= self._letters[family, False]:
+                item.font_weight = min(item.font_weight or _PLAIN, _PLAIN)
+
+
+_HEAVY, _PLAIN = 600, 400
+"""Weights of fonts from which on one is bold, and of one that is not."""
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom of something on a page, in points from its top left corner."""

@@ -151,11 +151,13 @@ def _parts(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[
 
 
 def _parts_by_column(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
-    """Part the rows of each column by itself: lines set close in one reach over those of the other, half a step lower."""
-    columns: defaultdict[float, list[TextItem]] = defaultdict(list)
-    for item in items:
-        columns[places[id(item)]].append(item)
-    return [row for _, inside in sorted(columns.items()) for row in _parts(inside, places)]
+    """Part rows of two columns: lines set close in one reach over those of the other, and make one row of several."""
+    found: list[list[list[TextItem]]] = []
+    for row in _parts(items, places):
+        lines = [rows_of(part) for part in row]
+        found.append([some[0] for some in lines])
+        found += [[line] for some in lines for line in some[1:]]
+    return found
 
 
 _COLUMN = 0.3

@@ -28,6 +28,7 @@ _CODE_PARTS = re.compile(
 _ON_THE_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _NO_LETTER = re.compile(r"[\W_]+")
 _BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
+_VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
 _ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
 
 
@@ -43,6 +44,12 @@ def is_code_name(font: str) -> bool:
 def is_bold_name(font: str) -> bool:
     """Tell whether a font's name is that of a bold face."""
     return _BOLD_FONT.search(font) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def family_of(font: str) -> str:
+    """Return what a font's name says of its family, in lower case: "arial" of "ABCDEF+Arial-BoldMT"."""
+    return _VARIANT.split(font.partition("+")[2] or font, maxsplit=1)[0].lower()
 
 
 @functools.lru_cache(maxsize=1024)

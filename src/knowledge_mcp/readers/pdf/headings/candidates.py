@@ -380,10 +380,15 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     return 2 if beside or below or named else 1
 
 
+_INDENT = 4.0
+"""Times its size by which the first line of a title is indented at most, as that of a paragraph is."""
+
+
 def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
     """Tell whether the next line's first word had no room in its column, below a line that fills most of it."""
-    edge, letter = edges[round(line.x0 / 40)], (line.x1 - line.x0) / len(line.text)
-    flush = abs(line.x0 - other.x0) < line.size
+    edge = max(edges[round(line.x0 / 40)], edges[round(other.x0 / 40)])
+    letter = (line.x1 - line.x0) / len(line.text)
+    flush = -line.size < line.x0 - other.x0 < _INDENT * line.size
     return flush and line.x1 - line.x0 > 0.6 * (edge - line.x0) and edge - line.x1 < letter * len(other.text.split()[0])
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
-from knowledge_mcp.readers.shared.layout import Line, is_figures, letters_of
+from knowledge_mcp.readers.shared.layout import Line, family_of, is_figures, letters_of
 
 _Style = tuple[float, bool, str]
 
@@ -31,7 +31,6 @@ _KNOWN = re.compile(
     re.IGNORECASE,
 )
 _LEGAL = re.compile(r"copyright protected document|all rights reserved", re.IGNORECASE)
-_VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
 _ASIDE = re.compile(r"\([^()]*\)")
 _BULLET = re.compile("[•‣◦▪■□●○◆➢✓∗\uf000-\uf0ff]|[-–—*] ")
 _DATE = re.compile(
@@ -125,11 +124,7 @@ class Numbered:
 
     def is_heading_face(self, line: Line) -> bool:
         """Tell whether headings are set in the line's font, and running text in none of its family."""
-        return self.fonts[line.font] >= 3 and _family(line.font) != _family(self.body.font)
-
-
-def _family(font: str) -> str:
-    return _VARIANT.split(font, maxsplit=1)[0].lower()
+        return self.fonts[line.font] >= 3 and family_of(line.font) != family_of(self.body.font)
 
 
 def unnumbered(
