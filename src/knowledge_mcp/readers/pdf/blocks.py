@@ -184,6 +184,10 @@ class Geometry:
         right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
         return line.x1 < right - 0.12 * max(right - line.x0, 1.0)
 
+    def is_full(self, line: Line, following: Line) -> bool:
+        """Tell whether a line reaches its edge, so that the first word of the next one had no room in it."""
+        return not self._is_short(line) and not self._has_room(line, following)
+
     def _has_room(self, line: Line, following: Line) -> bool:
         """Tell whether the first word of the next line would stand behind a line: nothing made it break there."""
         right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
@@ -211,6 +215,8 @@ _PLAIN = Opening(BlockKind.PARAGRAPH, "")
 _DIGIT, _LETTER = re.compile(r"\d+"), re.compile(r"[A-Za-z]+")
 _LONGEST_MARK = 7
 """Letters of an item's mark at most: "(xviii)"."""
+_INDENT = 4.0
+"""Times its size by which the first line of a paragraph is indented at most."""
 _SAME_INDENT = 5.0
 """Points by which the marks of items of one depth are apart at most."""
 
@@ -350,13 +356,15 @@ class _Stream:
             return line.code and (line.page != current.last.page or line.y0 - current.last.y0 < 3 * line.size)
         on = self._geometry.goes_on(current.last, line, current.text, kind, current.hang)
         if opening is None:
-            return on
+            return on and not (_mark(line.text) is not None and _ends(current.text))
         if opening.sure:
             return opening.kind is BlockKind.CAPTION and on and not current.text.endswith(".")
         # "12. ...", "a) ..." and "- ..." may be the middle of a sentence: only where it does not begin a line of a list
         runs = kind is BlockKind.PARAGRAPH or line.x0 < current.hang - 3
         ended = current.text.endswith((".", ":", ";", ",", "or", "and")) or not runs
-        return on and not ended and abs(line.x0 - current.last.x0) < 3 and line.y0 > current.last.y0
+        step, last = line.x0 - current.last.x0, current.last
+        indented = last.x0 == current.hang and -_INDENT * line.size < step < 0 and self._geometry.is_full(last, line)
+        return on and not ended and (abs(step) < 3 or indented) and line.y0 > last.y0
 
     def _extend(self, current: _Open, line: Line) -> None:
         if current.opening.kind is BlockKind.CODE:
