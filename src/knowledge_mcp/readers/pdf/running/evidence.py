@@ -183,7 +183,9 @@ class RunningLines:
         text: list[list[Line]] = []
         own = self._own_prints(band, rows, zone) if is_near else set[object]()
         for same in alike.values():
-            if is_near:
+            if self._stand_beside_numbers(same, rows):
+                is_text = False
+            elif is_near:
                 names_part = same[0].style in own and self._stands_elsewhere(same)
                 is_text = not (names_part or self._stands_near(same, rows, zone))
             else:
@@ -194,6 +196,15 @@ class RunningLines:
             # the date beside a designation is on fewer pages than this
             if not (len(same) > 1 and all(line.style in styles for line in same)):
                 yield from same
+
+    def _stand_beside_numbers(self, same: Sequence[Line], rows: Rows) -> bool:
+        """Tell what most pages have to the letter in the row of their number: the name of a gazette, in any print."""
+        pages = {line.page for line in same}
+        return (
+            len(pages) >= max(_COUNTED, _NEARLY_ALL * len(self._pages))
+            and len({line.text for line in same}) == 1
+            and all(any(id(each) in self._counting for each in rows.of(self._pages[line.page], line)) for line in same)
+        )
 
     def _own_prints(self, band: Sequence[Line], rows: Rows, zone: str) -> set[object]:
         """Find the prints that most pages have at this height, small ones, and never the text next to it."""
