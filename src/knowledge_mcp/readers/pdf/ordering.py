@@ -64,7 +64,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
         gutter = gutter_of(rest, page.width, strip or between) if apart else gutter
         tables, items = ([*tables, *apart], rest) if gutter is not None else (tables, items)
     if gutter is not None:
-        gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])
+        gutter = gutter.crossed(table.top for table in tables if gutter.is_crossed(table.left, table.box[2]))
         places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
         tables = [replace(each, block=gutter.place(each.left, each.box[2], each.top)) for each in tables]
     parts = _parts(items, places) if gutter is None else _parts_by_column(items, places)

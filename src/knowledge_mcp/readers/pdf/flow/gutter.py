@@ -1,4 +1,4 @@
-"""The free strip in the middle of a page of two columns, and the order that it gives: left column, then right one.
+"""The free strips of a page of two columns or three, and the order that they give: column after column from the left.
 
 The engine's blocks mix the columns up where their headings are centred or one of them ends early.
 """
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 _NARROWEST = 9.0
 """Points of a gutter at least, as of the strip beside an aside."""
 _MIDDLE = (0.42, 0.58)
-"""Shares of the page's width between which a gutter is looked for: columns are of one width."""
+_THIRDS = ((0.26, 0.42), (0.58, 0.74))
+"""Shares of the page's width between which the gutter of two columns, and those of three, are looked for: columns are
+of one width."""
+_NARROWER = 6.0
+"""Points of a gutter between three columns at least: gazettes have 8."""
+_WIDEST = 0.6
+"""Share of the page's width that the columns have together at least, each as wide as the widest."""
 _FEWEST, _SHORTEST = 6, 2
 """Rows of the longer and of the shorter column at least."""
 _CROSSING = 0.25
@@ -38,34 +44,44 @@ _OFF_CENTRE = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Gutter:
-    """Hold where it is, and the heights of the rows that reach over both columns, from the top."""
+    """Hold where the strips are, from the left, and the heights of the rows that reach over columns, from the top."""
 
-    x: float
+    strips: tuple[float, ...]
     crossing: tuple[float, ...]
 
     def crossed(self, heights: Iterable[float]) -> Gutter:
-        """Add the heights of tables that reach over both columns."""
+        """Add the heights of tables that reach over columns."""
         return replace(self, crossing=tuple(sorted([*self.crossing, *heights])))
 
+    def is_crossed(self, x0: float, x1: float) -> bool:
+        """Tell whether what stands between two places reaches over a strip."""
+        return any(x0 < strip < x1 for strip in self.strips)
+
     def place(self, x0: float, x1: float, y: float) -> float:
-        """Return a place's number in reading order: between two rows that cross, the left column comes first."""
-        above = bisect_left(self.crossing, y - 0.5)
-        side = 1 if x1 <= self.x else 2 if x0 >= self.x else 3
-        return float(3 * above + side)
+        """Return a place's number in reading order: between two rows that cross, the columns come one by one."""
+        above, columns = bisect_left(self.crossing, y - 0.5), len(self.strips) + 1
+        side = columns if self.is_crossed(x0, x1) else sum(strip < x1 for strip in self.strips)
+        return float((columns + 1) * above + side + 1)
 
 
 def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gutter | None:
-    """Find the gutter of a page of two columns of running text; None where it has none, unless its place is known."""
+    """Find the gutter of a page of columns of running text; None where it has none, unless its place is known."""
     rows = rows_of(list(items))
     if known:
-        return Gutter(known, _heights_across(rows, known))
+        return Gutter((known,), _heights_across(rows, known))
     if len(rows) < _FEWEST:
         return None
-    low, high = (share * width for share in _MIDDLE)
-    places = [low + step for step in range(0, max(int(high - low), 1), 3)]
+    return _of_two(rows, width) or _gutter_at(
+        [_least_crossed(rows, _places(third, width)) for third in _THIRDS], rows, width
+    )
+
+
+def _of_two(rows: list[list[TextItem]], width: float) -> Gutter | None:
+    """Find the gutter of two columns, below which running lines and notes may reach over it."""
+    places = _places(_MIDDLE, width)
     usual = statistics.median(size_of(row[0]) for row in rows)
     left = rows
-    while (found := _gutter_at(_least_crossed(left, places), left, width)) is None:
+    while (found := _gutter_at([_least_crossed(left, places)], left, width)) is None:
         # a note below both columns may end within the strip between them, and the page's number stand in it
         if len(rows) - len(left) == _MOST_BELOW or size_of(left[-1][0]) > _SMALL * usual or len(left) <= _FEWEST:
             return None
@@ -73,9 +89,10 @@ def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gu
     if left is rows:
         return found
     below, strip = _bounds(rows[len(left) :]), _bounds(left)
-    low = max((bound for bound in strip if bound <= found.x), default=0.0)
-    high = min((bound for bound in strip if bound >= found.x), default=width)
-    return Gutter(found.x, _heights_across(rows, found.x)) if any(low < bound < high for bound in below) else None
+    (x,) = found.strips
+    low = max((bound for bound in strip if bound <= x), default=0.0)
+    high = min((bound for bound in strip if bound >= x), default=width)
+    return Gutter((x,), _heights_across(rows, x)) if any(low < bound < high for bound in below) else None
 
 
 def _bounds(rows: Iterable[Sequence[TextItem]]) -> list[float]:
@@ -92,27 +109,36 @@ def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float
     return tuple(sorted(min(item.y + item.height / 2 for item in row) for row in across))
 
 
-def _gutter_at(best: float, rows: Sequence[list[TextItem]], width: float) -> Gutter | None:
-    """Tell whether columns of running text stand on both sides of a place."""
-    beside: list[tuple[list[TextItem], list[TextItem]]] = []
+def _places(shares: tuple[float, float], width: float) -> list[float]:
+    """List places between two shares of a width, some points apart."""
+    low, high = (share * width for share in shares)
+    return [low + step for step in range(0, max(int(high - low), 1), 3)]
+
+
+def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: float) -> Gutter | None:
+    """Tell whether columns of running text stand on both sides of each place."""
+    sides: list[list[list[TextItem]]] = [[] for _ in range(len(strips) + 1)]
     crossing: list[float] = []
     for row in rows:
-        if any(_crosses(item, best) for item in row):
+        if any(_crosses(item, strip) for item in row for strip in strips):
             crossing.append(min(item.y + item.height / 2 for item in row))
-        else:
-            cut = next((index for index, item in enumerate(row) if item.x > best), len(row))
-            beside.append((row[:cut], row[cut:]))
-    sides = [[row[side] for row in beside if row[side]] for side in (0, 1)]
-    lengths = sorted(map(len, sides))
-    if lengths[0] < _SHORTEST or lengths[1] < _FEWEST or len(crossing) > max(2, _CROSSING * len(rows)):
+            continue
+        for side, some in itertools.groupby(row, key=lambda item: bisect_left(strips, item.x)):
+            sides[side].append(list(some))
+    lengths, several = sorted(map(len, sides)), len(strips) > 1
+    few = lengths[0] < (_FEWEST if several else _SHORTEST) or lengths[-1] < _FEWEST
+    if few or len(crossing) > max(2, _CROSSING * len(rows)):
         return None
     spans = [(min(row[0].x for row in side), max(row[-1].x + row[-1].width for row in side)) for side in sides]
     wide = [end - start for start, end in spans]
-    if spans[1][0] - spans[0][1] < _NARROWEST or min(wide) < _EVEN * max(wide) or max(wide) < 0.3 * width:
+    between = [right[0] - left[1] for left, right in itertools.pairwise(spans)]
+    if min(between) < (_NARROWER if several else _NARROWEST) or min(wide) < _EVEN * max(wide):
+        return None
+    if max(wide) * len(wide) < _WIDEST * width:
         return None
     if any(_running(side, span) < _RUNNING for side, span in zip(sides, spans, strict=True)):
         return None
-    return Gutter((spans[0][1] + spans[1][0]) / 2, tuple(sorted(crossing)))
+    return Gutter(tuple((left[1] + right[0]) / 2 for left, right in itertools.pairwise(spans)), tuple(sorted(crossing)))
 
 
 def _running(side: Sequence[Sequence[TextItem]], span: tuple[float, float]) -> float:

@@ -35,6 +35,8 @@ _SHARED = 0.1
 """Share of a line by which the shares of several names over it may miss its end: each is in the middle of its own."""
 _HEAD = 7
 """Rows of a head at most."""
+_HALF = 0.9
+"""Times the size of print by which a line of a name is higher or lower than its figures, where they stand beside two."""
 _STRIP = 0.5
 """Times the size of print that a strip between two columns is free at least."""
 
@@ -79,6 +81,7 @@ def tables_between_rules(
     for above, top, bottom in _frames(long):
         rows = _between(level, top, bottom)
         columns = _columns(rows)
+        rows = _with_names(rows, columns) if len(columns) >= _COLUMNS else rows
         if len(columns) < _COLUMNS or not _are_figures(rows, columns) or _are_in(found, rows):
             continue
         head = _between(level, above, top) if above is not None else []
@@ -105,10 +108,12 @@ _MOST_RULES = 60
 
 
 def _frames(rules: Sequence[_Rule]) -> Iterator[tuple[_Rule | None, _Rule, _Rule]]:
-    """Yield neighbouring lines of one width, with the one above them, where it is of their width too."""
+    """Yield neighbouring lines of one width, with the one above them, of their width or below a name of the others."""
     for place, top in enumerate(rules):
         alike = [rule for rule in rules[place + 1 :] if _is_alike(rule, top)]
         above = next((rule for rule in reversed(rules[:place]) if _is_alike(rule, top)), None)
+        part = next((rule for rule in reversed(rules[:place]) if _is_part(rule, top)), None) if above is None else None
+        above = (part[0], *top[1:]) if part is not None else above
         if alike:
             yield above, top, alike[0]
 
@@ -126,6 +131,11 @@ def _are_in(found: Sequence[tuple[Table, set[int]]], rows: Sequence[Sequence[Tex
 
 def _is_alike(one: _Rule, other: _Rule) -> bool:
     return abs(one[1] - other[1]) <= _SAME_END and abs(one[2] - other[2]) <= _SAME_END and one[0] != other[0]
+
+
+def _is_part(rule: _Rule, other: _Rule) -> bool:
+    """Tell a line below a name that stands over all columns but the first."""
+    return abs(rule[2] - other[2]) <= _SAME_END and rule[1] > other[1] and other[0] > rule[0]
 
 
 def _between(items: Sequence[TextItem], top: _Rule, bottom: _Rule) -> list[list[TextItem]]:
@@ -149,6 +159,24 @@ def _columns(rows: Sequence[Sequence[TextItem]]) -> list[float]:
             starts.append(item.x)
         reached = max(reached, item.x + item.width)
     return starts
+
+
+def _with_names(rows: Sequence[list[TextItem]], columns: Sequence[float]) -> list[list[TextItem]]:
+    """Put a name of several lines and the figures beside its middle, half a line lower or higher, into one row."""
+    found: list[list[TextItem]] = []
+    for row in rows:
+        names = [all(item.x < columns[1] - _OVER for item in each) for each in (row, *found[-1:])]
+        if found and any(names) and abs(_height(row) - _height(found[-1])) < _HALF * size_of(row[0]):
+            # a row that is whole has lines of its name on both sides
+            found[-1] = sorted([*found[-1], *row], key=lambda item: (_column(item.x, columns), item.y, item.x))
+        else:
+            found.append(row)
+    return found
+
+
+def _height(row: Sequence[TextItem]) -> float:
+    """Measure where the figures of a row stand, else its words: the middle of its last item."""
+    return row[-1].y + row[-1].height / 2
 
 
 def _are_figures(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> bool:
@@ -175,7 +203,8 @@ def _cells(row: Sequence[TextItem], columns: Sequence[float]) -> list[str]:
     cells = [""] * len(columns)
     for place, some in itertools.groupby(row, key=lambda item: _column(item.x, columns)):
         items = list(some)
-        text = line_of(items, 0, dict.fromkeys(map(id, items), 0.0)).text
+        flat = dict.fromkeys(map(id, items), 0.0)
+        text = " ".join(line_of(line, 0, flat).text for line in rows_of(items))
         cells[place] = f"{cells[place]} {text}".strip()
     return cells
 
