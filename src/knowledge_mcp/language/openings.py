@@ -219,7 +219,7 @@ UNTITLED = re.compile(
 _KEYWORD = re.compile(
     rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
     rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
-    r"(?=[\s.):,;–—-]|$))?",
+    r"[º°]?(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
 _BARE = re.compile(

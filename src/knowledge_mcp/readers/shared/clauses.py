@@ -28,19 +28,26 @@ from knowledge_mcp.readers.shared.numbering import (
 )
 
 _RANKS = (
-    ("annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato", 0),
+    ("annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato bijlage bilaga załącznik", 0),
     ("book livre livro libro", 1),
-    ("part parte partie teil", 2),
-    ("title titre título titolo titel", 3),
-    ("chapter chapitre capítulo capitolo capo kapitel division abschnitt", 4),
+    ("part parte partie teil część", 2),
+    ("title titre título titolo titel dział", 3),
+    ("chapter chapitre capítulo capitolo capo kapitel hoofdstuk rozdział division abschnitt", 4),
     ("subchapter subdivision unterabschnitt", 5),
     ("section sección seção sezione secção", 6),
     ("subsection subseção subsección", 7),
-    ("article artikel artículo artigo articolo art. clause rule §", 8),
+    ("article artikel artículo artigo articolo artykuł art. clause rule §", 8),
 )
 """Words before numbers by how far up their parts stand: laws of all countries nest them in this order."""
 _RANK_OF = {word: rank for words, rank in _RANKS for word in words.split()}
 _WORD = "|".join(sorted((re.escape(word) for word in _RANK_OF if word != "§"), key=len, reverse=True))
+
+
+def rank_of(word: str) -> int | None:
+    """Tell how far up parts of a law that are called so stand, 0 for annexes; None for other words."""
+    return _RANK_OF.get(word.casefold())
+
+
 _LINE = re.compile(
     rf"(?:(?P<word>{_WORD})\s+|(?P<sign>§)\s*)"
     r"(?P<number>\d{1,4}(?:-?[A-Za-z]{1,2})?|[IVXLC]{1,8}(?:-?[A-Z])?|[A-Z])[ºª°]?(?!\w)[.:]?",

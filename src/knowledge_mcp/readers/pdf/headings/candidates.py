@@ -79,7 +79,7 @@ _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
 _FIRST_CLAUSE = re.compile(r"[01](?:\.\d{1,2})*\.?\s+[A-Z]")
 _NUMBER_FIRST = re.compile(
     rf"(?:(?:{NUMBERED_WORDS})\s*(?:[A-Z]{{0,2}}\d{{1,4}}|[IVXLC]{{1,6}})|{DEEP_NUMBER}|(?:{NUMBERED_WORDS})?\s*"
-    r"(?:\d{1,3}|[A-Z])(?:\.\d+)*)[.)]?\*?(?:\s|$)",
+    r"(?:\d{1,3}|[A-Z])(?:\.\d+)*)[º°]?[.)]?[–—-]?\*?(?:\s|$)",
     re.IGNORECASE,
 )
 
@@ -386,9 +386,11 @@ _INDENT = 4.0
 
 def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
     """Tell whether the next line's first word had no room in its column, below a line that fills most of it."""
-    edge = max(edges[round(line.x0 / 40)], edges[round(other.x0 / 40)])
-    letter = (line.x1 - line.x0) / len(line.text)
-    flush = -line.size < line.x0 - other.x0 < _INDENT * line.size
+    key, indent = round(line.x0 / 40), line.x0 - other.x0
+    edge, letter = edges[key], (line.x1 - line.x0) / len(line.text)
+    flush = abs(indent) < line.size
+    if line.size <= indent < _INDENT * line.size:  # its column is that of the lines to the left of it
+        flush, edge = True, max(far for start, far in edges.items() if start <= key and far > line.x0)
     return flush and line.x1 - line.x0 > 0.6 * (edge - line.x0) and edge - line.x1 < letter * len(other.text.split()[0])
 
 

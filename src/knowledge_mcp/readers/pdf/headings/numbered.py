@@ -42,6 +42,7 @@ from knowledge_mcp.readers.pdf.headings.unnumbered import (
     margin_titles,
     unnumbered,
 )
+from knowledge_mcp.readers.shared.clauses import rank_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 from knowledge_mcp.readers.shared.numbering import NumberKey, by_hundreds, follows, number_key
 
@@ -363,6 +364,9 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
     ]
 
 
+_FIRST = (1,)
+
+
 def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
     """Find chapters, articles and the like that count up by their own word: other numbers may run through them."""
     by_word: defaultdict[str, list[int]] = defaultdict(list)
@@ -372,7 +376,8 @@ def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
     chosen: set[int] = set()
     for members in by_word.values():
         keys = [possible[index].key or () for index in members]
-        if len(keys) > 1 and all(follows(one, other) for one, other in itertools.pairwise(keys)):
+        counted = (follows(one, other) or other == _FIRST for one, other in itertools.pairwise(keys))
+        if len(keys) > 1 and all(counted):  # each title of a law has a first chapter
             chosen.update(members)
     return chosen
 
@@ -492,6 +497,14 @@ def _unlisted(named: Sequence[HeadingCandidate], listed: Sequence[Heading], body
     return kept
 
 
+def _depths_of_words(kept: Sequence[HeadingCandidate]) -> dict[str, int]:
+    """Tell how deep chapters, sections and articles stand in one another where a document has several of these."""
+    words = {each.numbered.keyword for each in kept if each.numbered.keyword and len(each.key or ()) == 1}
+    ranks = {word: rank for word in words if (rank := rank_of(word))}
+    order = sorted(set(ranks.values()))
+    return {word: order.index(rank) for word, rank in ranks.items()}
+
+
 def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body) -> Iterator[Heading]:
     """Yield them, each as far below its listed parents as its number says."""
     levels: dict[tuple[int, ...], int] = {}
@@ -501,11 +514,18 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
     shifts = Counter(level - len(key) for key, level in levels.items())
     shift = shifts.most_common(1)[0][0] if shifts else 0
     taken = {candidate.key for candidate in kept} | levels.keys()
+    depths = _depths_of_words(kept)
+    article: tuple[NumberKey, int] | None = None  # the last one, below whose level its own numbers are
     for candidate in kept:
         key = candidate.key or ()
         if key[1:] == (0,) and key[:1] not in taken:  # "3.0" stands for "3"
             key = key[:1]
         parent = next((key[:count] for count in range(len(key) - 1, 0, -1) if key[:count] in levels), None)
         level = levels[parent] + len(key) - len(parent) if parent else max(len(key) + shift, 1)
+        if len(key) == 1 and (word := candidate.numbered.keyword):
+            level += depths.get(word, 0)
+            article = (key, level)
+        elif article is not None and not candidate.numbered.keyword and key[:1] == article[0]:
+            level = max(level, article[1] + len(key) - 1)
         confidence = 0.9 if is_strong(candidate.line, body) else 0.75
         yield heading_of(candidate, level, HeadingSource.NUMBERING, confidence)
