@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from knowledge_mcp.language.openings import ANNEX_WORDS, opening_of, split_clause_number
+from knowledge_mcp.language.openings import ANNEX_WORDS, NUMBERED_WORDS, opening_of, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of, lines_of
 
 _TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
@@ -24,7 +24,9 @@ _SPLIT = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+\S|(?:annex|appendix|chapter|part|section)\s+\S+", re.IGNORECASE
+    rf"(?:\d{{1,3}}|[A-Z])(?:\.\d{{1,3}})*\.?\s+\S|(?:annex|appendix|chapter|part|section)\s+\S+"
+    rf"|(?:{NUMBERED_WORDS})\s+(?:\d{{1,4}}|[IVXLC]{{1,6}})(?!\w)",
+    re.IGNORECASE,
 )
 _LETTER_ALONE = re.compile(rf"(?:{ANNEX_WORDS})\s+[A-Z]", re.IGNORECASE)
 """The number of an annex on a line of its own: "Appendix C" names no page 100."""
