@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from knowledge_mcp.language.quantities.dates import DATE
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 _MAX_CAPTION = 160
@@ -233,6 +234,8 @@ _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;*\s]*(?:[–—-]\s+)?")
 _ROW = re.compile(r"\d{1,3}(?:\s+[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}){2,}(?=\s)")
 """A row of figures with its name behind them: "782 628 25 19 Growth"."""
+_LONGEST_DATE = 24
+"""Letters of a day with its month and year at most: "30 de septiembre de 2018"."""
 _INITIALS = re.compile(r"[A-HJ-UWYZ]\.[A-Z](?:\.[A-Z])*")
 """An abbreviation ("U.S."); a first letter that is a Roman numeral may number a part ("I.A")."""
 _TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
@@ -290,10 +293,16 @@ def split_clause_number(text: str) -> NumberedTitle:
             informative = status not in {"normative", "mandatory"}
         return NumberedTitle(number, title.lstrip("–—- ") or plain, informative, keyword)
     is_name = "-" in number and number[0].isalpha() and title[:1].islower()  # "IL-6 in mice"
-    is_name = is_name or _ROW.match(plain) is not None
+    is_name = is_name or _ROW.match(plain) is not None or _is_day(number, plain, match.end())
     if is_name or not any(character.isalpha() for character in title) or not _is_possible(number):
         return NumberedTitle(None, plain, informative)
     return NumberedTitle(number, title, informative)
+
+
+def _is_day(number: str, line: str, end: int) -> bool:
+    """Tell days from a clause's number: "10-17 October 2022", "26 30 November 2018"."""
+    date = DATE.search(line, 0, end + _LONGEST_DATE)
+    return date is not None and (date.start() < end or (date.start() == end + 1 and number.isdigit() and end < 3))
 
 
 def _end_of_separator(title: str) -> int:
