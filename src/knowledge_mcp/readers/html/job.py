@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from knowledge_mcp.language.titles import without_site
+from knowledge_mcp.readers.html.contents import contents_of
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
@@ -217,6 +218,8 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
     warnings = [warning] if warning else []
     hidden = take_out_hidden(root)
     headings = [_said(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
+    if (contents := contents_of(root)) is not None:
+        _take_out([contents])
     if uri.startswith("https://"):
         _take_out(root.iter(*_UNSAID))
         pieces, told = main_content(root, uri, title)
