@@ -13,7 +13,7 @@ from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from tests.fakes.documents import Part, PieceMeasure, build_document
 
-_OPENING = "Report of the Harbour Master for the year ended 31 December 2021, Form 7-B, filed by Quays and Sons Ltd."
+_OPENING = "Report of the Harbour Master for the year ended 31 December 2021, Form 7-B, filed by Quays and Sons Ltd. HM2100"
 
 
 def _document(source: str, title: str, text: str = _OPENING) -> Document:
@@ -29,6 +29,8 @@ def _document(source: str, title: str, text: str = _OPENING) -> Document:
         ("https://example.org/harbour-2021.html?page=3", "Annual Report", "Harbour 2021: Annual Report"),
         ("/library/quays-2021.pdf", "Quays", "2021: Quays"),
         ("/library/harbour.pdf", "", "Harbour"),
+        ("/library/HM2100.pdf", "Typical Quay", "HM2100: Typical Quay"),
+        ("/library/hm2100_ds_v2.pdf", "Typical Quay", "HM2100: Typical Quay"),
     ],
 )
 def test_words_of_the_file_that_the_first_lines_confirm_stand_before_the_title(
@@ -47,6 +49,8 @@ def test_words_of_the_file_that_the_first_lines_confirm_stand_before_the_title(
         "/library/annual_report.pdf",
         "/library/filed_by.pdf",
         "/library/bour.pdf",
+        "/library/7b.pdf",
+        "/library/HM21.pdf",
         "",
     ],
 )

@@ -256,6 +256,11 @@ def test_how_a_passage_bears_a_name_is_told_apart(world: World) -> None:
     assert exactness(headed, requirement, Exactness.HEADING) is Exactness.HEADING
     about = dataclasses.replace(headed, document_title="The stations of REQ-12")  # any section may begin with it
     assert exactness(about, requirement, Exactness.HEADING) is Exactness.ABSENT
+    called = dataclasses.replace(headed, context="REQ-12: Stations > 5 Alarms\nREQ-99 | REQ-98")
+    assert exactness(called, requirement, Exactness.HEADING) is Exactness.ABSENT
+    (beside,) = names_in_question("REQ-99").names
+    headed = dataclasses.replace(called, section_title="REQ-99 Clocks")
+    assert exactness(headed, beside, Exactness.HEADING) is Exactness.HEADING
 
 
 @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
@@ -294,6 +299,20 @@ def test_a_question_without_a_name_keeps_its_ranking(world: World) -> None:
 def test_beside_other_words_only_the_owner_of_a_name_is_put_first(world: World) -> None:
     first = world.knowledge.search(SearchQuery("how exact is the clock that REQ-12 asks for")).hits[0]
     assert first.chunk.clause_number == "5.3.1"
+
+
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
+@pytest.mark.parametrize(("others", "first"), [(2, "XP-7 at a glance"), (12, "Currents")])
+def test_a_heading_with_a_name_of_which_every_passage_speaks_is_not_put_first(
+    tmp_path: Path, others: int, first: str, mode: SearchMode
+) -> None:
+    parts = [f"## Part {number}\n\nRegister {number} of the XP-7 holds a byte." for number in range(others)]
+    text = "\n\n".join(
+        ["# Clock", "## XP-7 at a glance", "A clock for boards.", "## Currents", "Standby current of 200 uA.", *parts]
+    )
+    world = World(tmp_path).holding({"clock.md": text})
+    hits = world.knowledge.search(SearchQuery("XP-7 standby current", mode=mode)).hits
+    assert hits[0].chunk.section_title == first
 
 
 is_coded: re.Pattern[str] = vars(names)["_CODED"]

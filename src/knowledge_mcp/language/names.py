@@ -217,12 +217,18 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
     if least is Exactness.OWN:
         return Exactness.ABSENT
     if least is Exactness.HEADING:
-        is_subject = name.pattern.search(chunk.document_title) is not None  # any section may begin with it
-        return Exactness.HEADING if not is_subject and _opens(name, chunk.section_title) else Exactness.ABSENT
+        headed = _opens(name, chunk.section_title)  # where the document is called by it, any section may begin so
+        return Exactness.HEADING if headed and not _is_called(chunk, name) else Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
         return Exactness.TITLE
     return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
+
+
+def _is_called(chunk: Chunk, name: Name) -> bool:
+    """Tell whether a chunk's document bears a name in its title, or in the words of its file's name before that."""
+    called = chunk.context.partition("\n")[0].partition(" > ")[0]
+    return any(map(name.pattern.search, (chunk.document_title, called)))
 
 
 def _as_item(chunk: Chunk, name: Name) -> Exactness:

@@ -34,8 +34,8 @@ def title_with_file_name(document: Document) -> str:
     """Return the title, with the words of the file's name before it that it lacks and that the first lines hold.
 
     Before a long title stand also those that it has: "ACME 2023: Report of the Commission on ... to Acme". Nothing is
-    added where the first lines confirm no word of three letters or more: such names are made by machines. Of words only
-    those count that are written with a capital there. What is one word in the file's name may be several in the text
+    added where the first lines confirm no word of three letters or more and no designation, such as that of a part
+    ("LM317"): such names are made by machines. Of words only those count that are written with a capital there. What is one word in the file's name may be several in the text
     ("HARBOURMASTER", "Harbour Master").
     """
     title = " ".join(document.title.split())
@@ -51,13 +51,18 @@ def title_with_file_name(document: Document) -> str:
                 continue  # says nothing, and stands everywhere
             known = in_title.find(piece)
             written = known or opening.find(piece)
-            confirmed = confirmed or (bool(written) and piece.isalpha() and len(piece) > 2)
+            confirmed = confirmed or (bool(written) and _says_something(piece))
             if written != written.lower() or (written and piece.isdecimal()):
                 missing = missing or not known
                 added += [written] if is_long or not known else []
     if not confirmed or not missing:
         return title
     return f"{' '.join(dict.fromkeys(added[:_MOST]))}: {title}" if title else " ".join(dict.fromkeys(added[:_MOST]))
+
+
+def _says_something(piece: str) -> bool:
+    """Tell a word, or letters and digits that nobody writes by chance, from a number, "v2" and "10K"."""
+    return not piece.isdecimal() and len(piece) > (2 if piece.isalpha() else 3)
 
 
 def _stem(source: str) -> list[str]:
