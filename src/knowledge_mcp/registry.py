@@ -21,6 +21,7 @@ CONVERTING_READERS = dict.fromkeys(
         "application/epub+zip",
         "application/vnd.ms-excel",
         "application/vnd.ms-outlook",
+        "application/vnd.oasis.opendocument.spreadsheet",
         "application/vnd.oasis.opendocument.text",
         "application/vnd.openxmlformats-officedocument.presentationml.presentation",
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",

@@ -101,12 +101,12 @@ def odt(
     kind: str = "text",
     further: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Write an OpenDocument file: what stands in its body, its outline levels, its properties, its own styles."""
+    """Write an OpenDocument file of a kind: its body, its outline levels, its properties, its own styles."""
     more = 'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:dc="http://purl.org/dc/elements/1.1/"'
     members = {
         "mimetype": f"application/vnd.oasis.opendocument.{kind}",
         "content.xml": f"<office:document-content {_ODF} {more}><office:automatic-styles>{styles}"
-        f"</office:automatic-styles><office:body><office:text>{body}</office:text>"
+        f"</office:automatic-styles><office:body><office:{kind}>{body}</office:{kind}>"
         "</office:body></office:document-content>",
         "styles.xml": f"<office:document-styles {_ODF} {more}><office:styles><text:outline-style>{outline}"
         "</text:outline-style></office:styles></office:document-styles>",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
-from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
 from knowledge_mcp.readers.office.reader import OfficeReader
+from knowledge_mcp.readers.office.workbooks.formats import number_within, shown_number, shown_text
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, workbook, zipped
 
@@ -43,6 +43,30 @@ READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSa
 )
 def test_numbers_have_what_their_format_puts_around_them(value: float, pattern: str, shown: str) -> None:
     assert shown_number(value, pattern).rstrip() == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "percent", "written"),
+    [
+        (7, "REQ-0007", False, "REQ-0007"),
+        (5.25, "5.3 mm", False, "5.25 mm"),
+        (-4, "-4,0 °C", False, "-4 °C"),
+        (1234.567, "1.234,57 kg", False, "1234.567 kg"),
+        (1234567, "1 234 567 €", False, "1234567 €"),
+        (-3.2, "($3)", False, "-$3.2"),
+        (0.0034, "0%", True, "0.34%"),
+        (1.7, "CO2: 2", False, "CO2: 1.7"),
+        (1, "Yes", False, "Yes"),
+        (0, "-", False, "0"),
+        (12000, "12K", False, "12000"),
+        (123456, "1.23E+05", False, "123456"),
+        (0.5, "1/2", False, "0.5"),
+    ],
+)
+def test_numbers_have_what_stands_around_them_where_they_are_shown(
+    value: float, shown: str, percent: bool, written: str
+) -> None:
+    assert number_within(value, shown, percent=percent) == written
 
 
 def test_texts_have_what_their_format_puts_around_them() -> None:

@@ -44,7 +44,7 @@ class TitleCandidate:
 _MADE_UP = re.compile(
     r"untitled.*|microsoft (?:word|powerpoint|excel).*|powerpoint.presentation|adobe .{1,40}|slide ?\d*|document ?\d*"
     r"|(?:front |back |title )?(?:title|cover)(?: page)?(?: \(.{1,20}\))?"
-    r"|scan(?:ned)?.{0,40}|image ?\d*|print|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|odt|rtf|pptx?|xlsx?)",
+    r"|scan(?:ned)?.{0,40}|image ?\d*|print|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|od[ts]|rtf|pptx?|xlsx?)",
     re.IGNORECASE,
 )
 _KIND = re.compile(

@@ -83,6 +83,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".mdx": "text/markdown",
     ".msg": "application/vnd.ms-outlook",
     ".nxml": "application/xml",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".pdf": "application/pdf",
     ".png": "image/png",
@@ -101,13 +102,16 @@ MEDIA_TYPES: Mapping[str, str] = {
 }
 """Media type by lower-case extension with its dot."""
 
+WORKBOOKS = frozenset({".ods", ".xls", ".xlsx"})
+"""Extensions of files with sheets, whose lines are rows and whose columns may be named."""
+
 DOCUMENT_PATTERNS = tuple(f"*{extension}" for extension, kind in MEDIA_TYPES.items() if not kind.startswith("image/"))
 """Names of the files that are taken from a folder where nothing else is asked for: documents, and no pictures."""
 
 _SAVED_AS: Mapping[str, str] = {
     **dict.fromkeys((".doc", ".dot", ".docm", ".fodt", ".pages", ".rtf", ".wpd", ".wps"), ".docx"),
     **dict.fromkeys((".fodp", ".key", ".odp", ".pot", ".pps", ".ppsx", ".ppt", ".pptm"), ".pptx"),
-    **dict.fromkeys((".fods", ".numbers", ".ods", ".xlsb", ".xlsm"), ".xlsx"),
+    **dict.fromkeys((".fods", ".numbers", ".xlsb", ".xlsm"), ".xlsx"),
     **dict.fromkeys((".djvu", ".ps", ".vsd", ".vsdx", ".xps"), ".pdf"),
     ".mht": ".html",
     ".mhtml": ".html",

@@ -17,9 +17,9 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Excerpt, Locator
 from knowledge_mcp.model.lines import SourceLines
-from knowledge_mcp.model.source import MEDIA_TYPES
+from knowledge_mcp.model.source import MEDIA_TYPES, WORKBOOKS
 
-_SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
+_SHEETS = frozenset(MEDIA_TYPES[extension] for extension in {".csv", *WORKBOOKS})
 """Media types whose lines are rows of a sheet."""
 TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Marks that turn the direction of what follows: one in a title or file name would show the rest backwards."""

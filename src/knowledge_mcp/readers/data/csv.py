@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
+from knowledge_mcp.readers.office.workbooks.regions import MOST_COLUMNS
 from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.tables import items_of_rows, parse_columns
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, piece, table_piece

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.docx.package import Element, attribute, parse
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import CHANGES, COMMENTS, MarkedWords, noted, remark, unaccepted_changes
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.readers.shared.hidden import (
+    CHANGES,
+    COMMENTS,
+    MarkedWords,
+    comments_left_out,
+    noted,
+    remark,
+    unaccepted_changes,
+)
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.docx.package import Package
@@ -62,7 +69,7 @@ class Remarks:
             warnings.append(unaccepted_changes(*counts))
         comments = [*self._comments(package)]
         if comments:
-            warnings.append(f"{how_many(len(comments), 'comment was', 'comments were')} left out.")
+            warnings.append(comments_left_out(len(comments)))
         return warnings, noted(CHANGES, self._changes) | noted(COMMENTS, comments)
 
     def _comments(self, package: Package) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Office files to `Document`: presentations, workbooks, e-books, OpenDocument texts, mails.
+"""Office files to `Document`: presentations, workbooks, e-books, OpenDocument files, mails.
 
 What converts them is named by media type below and runs in a child process; the heavy libraries are imported there.
 """
@@ -8,30 +8,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from knowledge_mcp.model.source import MEDIA_TYPES
+from knowledge_mcp.model.source import MEDIA_TYPES, WORKBOOKS
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
 _PPTX, _XLSX, _XLS, _MSG = (MEDIA_TYPES[each] for each in (".pptx", ".xlsx", ".xls", ".msg"))
-_ODT, _EPUB, _EML = (MEDIA_TYPES[each] for each in (".odt", ".epub", ".eml"))
+_ODS, _ODT, _EPUB, _EML = (MEDIA_TYPES[each] for each in (".ods", ".odt", ".epub", ".eml"))
 
 _ROOM = "knowledge_mcp.readers.office"
 
 
 class OfficeReader(ConvertingReader):
-    """Read .pptx, .xlsx, .xls, .epub, .odt, .msg and .eml files; slides are pages, the others have none. Thread-safe.
+    """Read .pptx, .xlsx, .xls, .ods, .odt, .epub, .msg and .eml files. Slides are pages, others have none. Thread-safe.
 
     Of `ConvertingReader`'s arguments, `markdown` reads what MarkItDown makes of presentations.
     """
 
-    label = "office-14"
+    label = "office-15"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.books:epub",
         _MSG: f"{_ROOM}.mail:msg",
-        _ODT: f"{_ROOM}.odt:odt",
+        _ODS: f"{_ROOM}.workbooks.opening:workbook",
+        _ODT: f"{_ROOM}.odf.text:odt",
         _PPTX: f"{_ROOM}.markitdown:pptx",
-        _XLS: f"{_ROOM}.sheets:workbook",
-        _XLSX: f"{_ROOM}.sheets:workbook",
+        _XLS: f"{_ROOM}.workbooks.opening:workbook",
+        _XLSX: f"{_ROOM}.workbooks.opening:workbook",
     }
     needs: ClassVar[Mapping[str, tuple[str, ...]]] = {
         _MSG: ("olefile",),
@@ -40,4 +41,6 @@ class OfficeReader(ConvertingReader):
         _XLSX: ("openpyxl", "xlrd"),
     }
 
-    item_jobs: ClassVar[Mapping[str, str]] = {_XLSX: "knowledge_mcp.readers.requirements.documents:workbook_items"}
+    item_jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        (MEDIA_TYPES[each] for each in sorted(WORKBOOKS)), "knowledge_mcp.readers.requirements.documents:workbook_items"
+    )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from knowledge_mcp.model.document import Document, RequirementItem
 from knowledge_mcp.model.errors import UnreadableReason
-from knowledge_mcp.model.source import DOORSTOP, MEDIA_TYPES, SourceItem
+from knowledge_mcp.model.source import DOORSTOP, MEDIA_TYPES, WORKBOOKS, SourceItem
 from knowledge_mcp.readers.shared.isolation import (
     ConvertingReader,
     Progress,
@@ -41,7 +41,7 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".yml": f"{_HERE}.texts:doorstop",
         ".rst": f"{_HERE}.texts:sphinx_needs",
         ".json": f"{_HERE}.texts:needs_json",
-        ".xlsx": f"{_HERE}.tables:workbook",
+        **dict.fromkeys(WORKBOOKS, f"{_HERE}.tables:workbook"),
         ".xml": f"{_HERE}.results:results",
     }
 )
@@ -69,7 +69,7 @@ class RequirementReader(SandboxedReader):
         job = SUFFIXES.get(suffix)
         if job is None:
             raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Requirements are not read from {suffix} files.")
-        arguments: dict[str, Any] = {"columns": dict(columns or {})} if suffix == ".xlsx" else {}
+        arguments: dict[str, Any] = {"columns": dict(columns or {})} if suffix in WORKBOOKS else {}
         title, items, left_out = "", list[RequirementItem](), list[str]()
         for message in run_isolated(self._sandbox, job, item, arguments, limits=self._limits):
             if "id" in message:

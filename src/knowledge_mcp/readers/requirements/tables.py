@@ -1,17 +1,17 @@
-"""In the child: tables with a requirement a row: workbooks (.xlsx), and rows that were read already."""
+"""In the child: tables with a requirement a row: workbooks, and rows that were read already."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from knowledge_mcp.language.requirements.matrices import Rows, related
-from knowledge_mcp.readers.office.sheets import shown_rows
-from knowledge_mcp.readers.office.sheets_hidden import SheetLook, SheetMarks, Sieve, scanned
-from knowledge_mcp.readers.shared.containers import open_archive
+from knowledge_mcp.readers.office.workbooks.book import Book
+from knowledge_mcp.readers.office.workbooks.opening import opened_workbook
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -95,33 +95,31 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
     Raises:
         Refusal: it is no workbook, or the extra that reads them is missing.
     """
-    import warnings
-
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise Refusal(
-            "unsupported", "Workbooks need the extra `office`.", suggestion=install_command("office")
-        ) from error
-    with open_archive(path, "an Excel workbook", needs=("xl/workbook.xml",)) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside
-        marks = scanned(archive)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, rich_text=True)
-        items: list[dict[str, Any]] = []
-        others: dict[str, list[list[str]]] = {}
-        looks: dict[int, SheetLook] = {}
-        for sheet in book.worksheets:
-            if sheet.sheet_state != "visible":
+    items: list[dict[str, Any]] = []
+    others: dict[str, list[list[str]]] = {}
+    with _opened(path) as book:
+        for sheet in book.sheets:
+            if sheet.is_hidden:
                 continue
-            hidden = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
-            sieve = Sieve(hidden, all_hidden=False)
-            rows = _numbered(sieve.sift(shown_rows(sheet, None, looks, book.loaded_theme, sieve.hidden)))
+            rows = _numbered(sheet.seen(sheet.sieve()))
             leading = list(itertools.islice(rows, _MOST_LEADING))
             if header_among(leading, columns) is None:
                 others[sheet.title] = [*leading, *itertools.islice(rows, _MOST_RELATED)]
             else:
                 items += items_of_rows(itertools.chain(leading, rows), columns, sheet.title)
-        yield from _with_relations(items, others)
+    yield from _with_relations(items, others)
+
+
+@contextmanager
+def _opened(path: str) -> Generator[Book]:
+    with ExitStack() as stack:
+        try:
+            book = stack.enter_context(opened_workbook(path, formulas=False))
+        except ImportError as error:
+            raise Refusal(
+                "unsupported", "Workbooks need the extra `office`.", suggestion=install_command("office")
+            ) from error
+        yield book
 
 
 def _numbered(rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:

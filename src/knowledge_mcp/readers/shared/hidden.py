@@ -110,6 +110,11 @@ def unaccepted_changes(insertions: int = 0, deletions: int = 0, moves: int = 0) 
     return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."
 
 
+def comments_left_out(count: int) -> str:
+    """Say how many comments stand beside the text."""
+    return f"{how_many(count, 'comment was', 'comments were')} left out."
+
+
 class MarkedWords:
     """Gather the words between marks that are named: what a comment is about, or what came.
 

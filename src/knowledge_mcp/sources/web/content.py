@@ -68,7 +68,8 @@ _IN_ZIP: tuple[tuple[bytes, str], ...] = (
     (b"xl/workbook.xml", MEDIA_TYPES[".xlsx"]),
     (b"ppt/presentation.xml", MEDIA_TYPES[".pptx"]),
     (b"mimetypeapplication/epub+zip", "application/epub+zip"),
-    (b"mimetypeapplication/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", MEDIA_TYPES[".ods"]),
+    (b"mimetypeapplication/vnd.oasis.opendocument.text", MEDIA_TYPES[".odt"]),
 )
 _IN_OLE: tuple[tuple[bytes, str], ...] = (
     ("__substg1.0_".encode("utf-16-le"), "application/vnd.ms-outlook"),

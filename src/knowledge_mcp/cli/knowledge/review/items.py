@@ -19,7 +19,7 @@ from knowledge_mcp.engine.tracing.items import declared_item, items_in, whole_it
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
-from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.model.source import UNKNOWN, WORKBOOKS, media_type_of
 from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.support.wording import how_many, list_first
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ITEMS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
 _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
-_SOME = frozenset({".rst", ".xlsx", ".xml"})
+_SOME = frozenset({".rst", ".xml", *WORKBOOKS})
 """Extensions of files that hold requirements in some cases, and are plain documents otherwise."""
 _MOST_BYTES = 200_000_000
 """Bytes of a file of items, which is read at once: far beyond any set of requirements, and little enough for memory."""
@@ -192,7 +192,7 @@ def _stated_items(
     if read.left_out:
         notify(f"{name}: sheets without items: {list_first(read.left_out, _MAX_LISTED)}.")
     if not found and path.suffix.lower() in _SOME:
-        if columns and path.suffix.lower() == ".xlsx":
+        if columns and path.suffix.lower() in WORKBOOKS:
             raise InvalidInputError(
                 f"{name}: no sheet has columns {', '.join(columns.values())}.",
                 suggestion="The header has to stand in one of the first rows; check the names.",

@@ -84,7 +84,7 @@ def trace_command(
 ) -> None:
     """Trace requirements to what meets, refines or tests them: declared links first, then proposed ones, and the gaps.
 
-    FROM and TO are JSON Lines, JSON, CSV or XLSX files of items with `id`, `title` and `text`; ReqIF, StrictDoc,
+    FROM and TO are JSON Lines, JSON, CSV files or workbooks of items with `id`, `title` and `text`; ReqIF, StrictDoc,
     Doorstop and sphinx-needs, whose declared links count; reports of JUnit and NUnit, an item a test case; folders of
     documents or of a repository's code or tests, one item a file that has no identified requirements; documents; ids of
     ingested documents; or all documents of a collection. Nothing need be ingested. What names an item ("Satisfies:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -19,6 +20,8 @@ _SECTION = re.compile(r'(?:"[^"]{0,255}"|\\.|[_*].|\[[^\]]{0,80}\]|[^;])*+', re.
 _SIGNS = frozenset("%°$€£¥￥‰")
 _DATES = frozenset("ymdhsbg")
 _PLAIN = frozenset({"", "General", "GENERAL", "@"})
+_WITHIN = re.compile(r"(?<![\d/])\d(?:[\d.,'’\u00a0\u202f ]{0,40}\d)?(?:[Ee][+-]?\d{1,3})?(?![\d/])")
+"""A number as a sheet shows it: digits in groups, with a sign before decimals, and no fraction."""
 _LONGEST = 255
 """Characters of a format; Excel takes no more."""
 
@@ -118,3 +121,39 @@ def shown_text(value: str, pattern: str) -> str:
         return value
     form = next((section for section in _sections(pattern) if section.is_text), None)
     return f"{form.before}{value}{form.after}" if form is not None and (form.before + form.after).strip() else value
+
+
+def number_within(value: float, shown: str, *, percent: bool) -> str:
+    """Write a number with what stands around it where a sheet shows it, rounded: "2.5 mm" for 2.49 is "2.49 mm".
+
+    As `shown_number`, where the text is there and its format is not at hand. The number alone is returned where the
+    text has another one, as with thousands left out.
+    """
+    plain = f"{value:.15g}"
+    size = abs(value) * (100 if percent else 1)
+    found = [
+        (step, token.start() > 0 and shown[token.start() - 1].isalpha(), token.start(), token)
+        for token in _WITHIN.finditer(shown[: 2 * _LONGEST])
+        for number, step in _readings(token.group())
+        if abs(number - size) <= 0.5000001 * step
+    ]
+    if not found:
+        words = shown.strip()
+        return words if any(map(str.isalpha, words)) and not any(map(str.isdigit, words)) else plain
+    token = min(found, key=lambda each: each[:3])[-1]
+    written = f"{size:.12g}" if percent else plain.removeprefix("-")
+    if token.group().startswith("0") and token.group().isdigit() and written.isdigit():
+        written = written.zfill(len(token.group()))
+    before, after = shown[: token.start()].lstrip(), shown[token.end() :].rstrip()
+    if value >= 0:
+        return f"{before}{written}{after}"
+    return f"-{before.replace('-', '').replace('−', '').lstrip('( ')}{written}{after.rstrip(') -')}"
+
+
+def _readings(token: str) -> Iterator[tuple[float, float]]:
+    """Read a shown number, its last sign as one of groups or of decimals, each with the unit of its last digit."""
+    mantissa, _, power = token.lower().partition("e")
+    digits = re.sub(r"\D", "", mantissa)
+    for decimals in {0, len(re.split(r"[.,]", mantissa)[-1])} if re.search(r"[.,]", mantissa) else {0}:
+        step = 10.0 ** (int(power or 0) - decimals)
+        yield int(digits) * step, step

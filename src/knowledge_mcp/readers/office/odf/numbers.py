@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from knowledge_mcp.readers.office.odf.package import STYLE, TEXT
 from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.numbering import counted, whole_number
 
-_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
-_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _ID = "{http://www.w3.org/XML/1998/namespace}id"
 _BULLET = "•"
 _FORMS = frozenset({"1", "a", "A", "i", "I"})
@@ -39,11 +38,11 @@ class _Level:
 def _level(element: Element) -> _Level:
     pattern = next((str(text) for key, text in element.attrib.items() if str(key).endswith("}num-list-format")), "")
     return _Level(
-        element.get(f"{_STYLE}num-format", ""),
-        element.get(f"{_STYLE}num-prefix", ""),
-        element.get(f"{_STYLE}num-suffix", ""),
-        whole_number(element.get(f"{_TEXT}display-levels"), 1),
-        whole_number(element.get(f"{_TEXT}start-value"), 1),
+        element.get(f"{STYLE}num-format", ""),
+        element.get(f"{STYLE}num-prefix", ""),
+        element.get(f"{STYLE}num-suffix", ""),
+        whole_number(element.get(f"{TEXT}display-levels"), 1),
+        whole_number(element.get(f"{TEXT}start-value"), 1),
         pattern if _PLACE.search(pattern) else "",
         is_bullet=not local_name(element).endswith(("style-number", "outline-level-style")),
     )
@@ -77,17 +76,17 @@ class HeadingNumbers:
     """Count headings as the document's outline numbering does; nothing where it has none."""
 
     def __init__(self, styles: Element | None) -> None:
-        found = styles.iter(f"{_TEXT}outline-level-style") if styles is not None else ()
-        levels = {whole_number(each.get(f"{_TEXT}level"), 1): _level(each) for each in found}
+        found = styles.iter(f"{TEXT}outline-level-style") if styles is not None else ()
+        levels = {whole_number(each.get(f"{TEXT}level"), 1): _level(each) for each in found}
         self._levels = {level: rule for level, rule in levels.items() if rule.form in _FORMS}
         self._counts: dict[int, int] = {}
 
     def label(self, element: Element, level: int) -> str:
         """Return a heading's number with its dress, empty without one."""
-        written = element.find(f"{_TEXT}number")
+        written = element.find(f"{TEXT}number")
         if level not in self._levels:
             return (written.text or "") if written is not None else ""
-        if element.get(f"{_TEXT}is-list-header") == "true":
+        if element.get(f"{TEXT}is-list-header") == "true":
             return ""
         _count(self._levels, self._counts, level)
         return _printed(self._levels, self._counts, level)
@@ -117,24 +116,24 @@ class Lists:
         self._by_id: dict[str, dict[int, int]] = {}
         self._by_style: dict[str, dict[int, int]] = {}
         for root in roots:
-            for style in root.iter(f"{_TEXT}list-style"):
-                levels = {whole_number(each.get(f"{_TEXT}level"), 1): _level(each) for each in style}
-                self._styles[style.get(f"{_STYLE}name", "")] = levels
-            for style in root.iter(f"{_STYLE}style"):
-                if style.get(f"{_STYLE}family") == "paragraph":
-                    names = (style.get(f"{_STYLE}{name}", "") for name in ("parent-style-name", "list-style-name"))
+            for style in root.iter(f"{TEXT}list-style"):
+                levels = {whole_number(each.get(f"{TEXT}level"), 1): _level(each) for each in style}
+                self._styles[style.get(f"{STYLE}name", "")] = levels
+            for style in root.iter(f"{STYLE}style"):
+                if style.get(f"{STYLE}family") == "paragraph":
+                    names = (style.get(f"{STYLE}{name}", "") for name in ("parent-style-name", "list-style-name"))
                     parent, of_list = names
-                    self._paragraphs[style.get(f"{_STYLE}name", "")] = (parent, of_list)
+                    self._paragraphs[style.get(f"{STYLE}name", "")] = (parent, of_list)
 
     def open(self, element: Element, outer: OpenList | None) -> OpenList:
         """Begin a `list` element within another one, or by itself."""
-        style = element.get(f"{_TEXT}style-name", "")
+        style = element.get(f"{TEXT}style-name", "")
         if outer is not None:
             return OpenList(style or outer.style, min(outer.level + 1, _MOST_LEVELS), outer.counts)
         counts: dict[int, int] | None = None
-        if continued := element.get(f"{_TEXT}continue-list"):
+        if continued := element.get(f"{TEXT}continue-list"):
             counts = self._by_id.get(continued)
-        elif element.get(f"{_TEXT}continue-numbering") == "true":
+        elif element.get(f"{TEXT}continue-numbering") == "true":
             counts = self._by_style.get(style)
         counts = {} if counts is None else counts
         self._by_style[style] = counts
@@ -147,13 +146,13 @@ class Lists:
         levels = self._styles.get(here.style or self._of_paragraph(paragraph), {})
         if local_name(item) == "list-header":
             return ""
-        start = item.get(f"{_TEXT}start-value")
+        start = item.get(f"{TEXT}start-value")
         _count(levels, here.counts, here.level, whole_number(start, 1) if start else None)
         rule = levels.get(here.level)
         return _BULLET if rule is None or rule.is_bullet else _printed(levels, here.counts, here.level)
 
     def _of_paragraph(self, paragraph: Element) -> str:
-        name = paragraph.get(f"{_TEXT}style-name", "")
+        name = paragraph.get(f"{TEXT}style-name", "")
         for _ in range(_MAX_INHERITANCE):
             parent, of_list = self._paragraphs.get(name, ("", ""))
             if of_list or not parent:

@@ -6,33 +6,23 @@ sheet may change them.
 
 from __future__ import annotations
 
-import functools
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, nonblank_length
-from knowledge_mcp.readers.shared.numbering import whole_number
+from knowledge_mcp.readers.office.workbooks.regions import MOST_COLUMNS
+from knowledge_mcp.readers.shared.hidden import is_alike, nonblank_length
 from knowledge_mcp.readers.shared.tables import LONGEST_REPEATED, Reach
 
-_FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
-_UNSURE = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tableParts|picture)[\s>/]")
-_ROW = re.compile(rb"<(?:\w+:)?(row|col)\s([^>]*)>")
-_ATTRIBUTE = re.compile(rb"""\b(hidden|ht|r|min|max|width)\s*=\s*["']([^"']{0,20})["']""")
-_SCHEME = re.compile(rb"""<\w+:(lt1|dk1)>\s*<\w+:\w+[^>]*?\b(?:lastClr|srgbClr val|val)=["']([0-9A-Fa-f]{6})["']""")
 _BLANK_FORMAT = re.compile(r'(?:\s|""|\[[^\]]*\])*')
-_MOST_COLUMNS = 16_384
-_MOST_ROWS = 1_048_576
+MOST_ROWS = 1_048_576
 _MOST_MERGED = 1_000_000
 """Columns that all merged cells of a sheet may cover together; what comes after them counts as not merged."""
 _MOST_REACHING = 1000
 """Merged cells that may reach into one row from above."""
-_BLOCK = 1 << 20
-_MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]{0,200}?\bref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']""")
 
 
 @dataclass(slots=True)
@@ -57,7 +47,7 @@ class SheetMarks:
     def add_merged(self, top: int, bottom: int, left: int, right: int) -> None:
         """Note an area of merged cells, as far as there are not too many."""
         self.covered += max(right - left, 0) + 1
-        if self.covered <= _MOST_MERGED and right <= _MOST_COLUMNS:
+        if self.covered <= _MOST_MERGED and right <= MOST_COLUMNS:
             self.merged.setdefault(top, []).append((bottom, left, right))
 
 
@@ -67,6 +57,10 @@ class SheetLook:
 
     reason: HiddenReason | None = None
     is_colour: bool = False
+
+
+ShownRow: TypeAlias = tuple[list[str], Sequence[SheetLook | None]]
+"""The texts of a row's cells, and how each looks; None where it is shown as any cell is."""
 
 
 class Sieve:
@@ -88,7 +82,7 @@ class Sieve:
         self.reaches: dict[int, Reach] = {}
         self._reaching: list[tuple[int, int, str]] = []
 
-    def sift(self, rows: Iterator[tuple[list[str], Sequence[SheetLook | None]]]) -> Iterator[tuple[int, list[str]]]:
+    def sift(self, rows: Iterator[ShownRow]) -> Iterator[tuple[int, list[str]]]:
         """Yield the number from 1 and what is seen of rows of texts, each given with the looks of its cells."""
         for number, (texts, looks) in enumerate(rows, 1):
             if self._all_hidden or number in self._marks.rows:
@@ -144,86 +138,7 @@ class Sieve:
         return cells
 
 
-# ---- .xlsx ----------------------------------------------------------------------------------------------------------
-
-
-def scanned(archive: zipfile.ZipFile) -> dict[str, SheetMarks]:
-    """Look through the sheets' parts for what openpyxl's streams do not tell, by the names of the parts."""
-    return {
-        name: _scanned(archive, name)
-        for name in archive.namelist()
-        if name.startswith("xl/worksheets/") and name.endswith(".xml")
-    }
-
-
-def _scanned(archive: zipfile.ZipFile, name: str) -> SheetMarks:
-    marks = SheetMarks()
-    with archive.open(name) as stream:
-        tail = b""
-        while block := stream.read(_BLOCK):
-            data = tail + block
-            end = data.rfind(b">") + 1
-            part, tail = data[:end], data[end:][-4096:]
-            marks.has_formulas = marks.has_formulas or _FORMULA.search(part) is not None
-            marks.is_unsure = marks.is_unsure or _UNSURE.search(part) is not None
-            for left, top, right, bottom in _MERGED.findall(part):
-                marks.add_merged(int(top), int(bottom), _column(left), _column(right))
-            if b"hidden" in part or b'ht="0' in part or b'width="0' in part:
-                _take_tags(part, marks)
-    return marks
-
-
-def _take_tags(part: bytes, marks: SheetMarks) -> None:
-    for kind, tag in _ROW.findall(part):
-        said = {key: text.decode("ascii", "replace") for key, text in _ATTRIBUTE.findall(tag)}
-        size = said.get(b"ht" if kind == b"row" else b"width", "")
-        if said.get(b"hidden") not in {"1", "true"} and not re.fullmatch(r"0(?:\.0*)?", size):
-            continue
-        if kind == b"row":
-            if (number := whole_number(said.get(b"r"), 0)) <= _MOST_ROWS:
-                marks.rows.add(number)
-        else:
-            last = min(whole_number(said.get(b"max"), 0), _MOST_COLUMNS)
-            marks.columns.update(range(max(whole_number(said.get(b"min"), 0), 1), last + 1))
-
-
-def _column(letters: bytes) -> int:
-    """Count a column's letters: A is 1."""
-    return functools.reduce(lambda count, letter: count * 26 + letter - 64, letters, 0)
-
-
-def look_of(cell: Any, theme: bytes | None) -> SheetLook:
-    """Tell how openpyxl's cell is shown by its style."""
-    font, fill = cell.font, cell.fill
-    if font is None:
-        return SheetLook()
-    scheme = {name.decode(): text.decode() for name, text in _SCHEME.findall((theme or b"")[:20_000])}
-    ground = WHITE if fill is None or fill.patternType is None else ""
-    if fill is not None and fill.patternType == "solid":
-        ground = _colour(fill.fgColor, scheme)
-    if font.strike:
-        return SheetLook(HiddenReason.STRUCK)
-    return _look(font.sz, _colour(font.color, scheme), ground, cell.number_format)
-
-
-def _colour(colour: Any, scheme: dict[str, str]) -> str:
-    """Return a colour as RRGGBB, empty where it is automatic or changed."""
-    from openpyxl.styles import colors
-
-    palette: Any = colors.COLOR_INDEX
-    if colour is None or colour.tint:
-        return ""
-    if colour.type == "rgb":
-        return str(colour.rgb)[-6:]
-    if colour.type == "theme":
-        names = ("lt1", "dk1")
-        return scheme.get(names[int(colour.theme)], "") if colour.theme in {0, 1} else ""
-    if colour.type == "indexed" and colour.indexed < len(palette):
-        return str(palette[colour.indexed])[-6:]
-    return ""
-
-
-def _look(points: float | None, colour: str, ground: str, pattern: str) -> SheetLook:
+def style_look(points: float | None, colour: str, ground: str, pattern: str) -> SheetLook:
     """Judge a style; `pattern` is its number format."""
     sections = pattern.split(";") if ";" in pattern else ["General"]
     blank = all(_BLANK_FORMAT.fullmatch(section) for section in sections)
@@ -232,42 +147,3 @@ def _look(points: float | None, colour: str, ground: str, pattern: str) -> Sheet
     if blank and len(sections) > 3:
         return SheetLook(HiddenReason.NOT_DISPLAYED)
     return SheetLook(HiddenReason.COLOUR, is_colour=True) if is_alike(colour, ground) else SheetLook()
-
-
-# ---- .xls -----------------------------------------------------------------------------------------------------------
-
-
-def old_marks_of(sheet: Any) -> SheetMarks:
-    """Return what xlrd knows of a sheet's rows and columns."""
-    rows = {number + 1 for number, info in sheet.rowinfo_map.items() if info.hidden}
-    columns = {number + 1 for number, info in sheet.colinfo_map.items() if info.hidden}
-    marks = SheetMarks(rows, columns)
-    for top, under, left, right in sheet.merged_cells:
-        marks.add_merged(top + 1, under, left + 1, right)
-    return marks
-
-
-def old_look_of(book: Any, index: int) -> SheetLook:
-    """Tell how xlrd's cell is shown by its style, by the style's number."""
-    if not 0 <= index < len(book.xf_list):
-        return SheetLook()
-    style = book.xf_list[index]
-    font = book.font_list[style.font_index]
-    if font.struck_out:
-        return SheetLook(HiddenReason.STRUCK)
-    pattern = style.background.fill_pattern
-    ground = {0: WHITE, 1: _old_colour(book, style.background.pattern_colour_index)}.get(pattern, "")
-    return _look(font.height / 20, _old_colour(book, font.colour_index), ground, old_pattern_of(book, index))
-
-
-def old_pattern_of(book: Any, index: int | None) -> str:
-    """Give the number format of xlrd's cell by its style's number, "" where it is not known."""
-    if index is None or not 0 <= index < len(book.xf_list):
-        return ""
-    known = book.format_map.get(book.xf_list[index].format_key)
-    return known.format_str if known else ""
-
-
-def _old_colour(book: Any, index: int) -> str:
-    colour = book.colour_map.get(index)
-    return bytes(colour).hex() if colour else ""

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.readers.office.odf.package import DRAW, FO, STYLE, SVG, TABLE, TEXT
 from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, nonblank_length
 
-_FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
-_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
-_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
-_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
-_DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
-_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _LENGTH = re.compile(r"(-?\d{0,7}(?:\.\d{1,9})?)(pt|in|cm|mm|px|pc)")
 _UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.0}
 _MAX_INHERITANCE = 20
@@ -87,33 +82,47 @@ class OdtLooks:
         self._known: dict[tuple[str, str], OdtLook] = {}
         self._page = WHITE
         for root in roots:
-            for style in root.iter(f"{_STYLE}style"):
-                key = (style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", ""))
+            for style in root.iter(f"{STYLE}style"):
+                key = (style.get(f"{STYLE}family", ""), style.get(f"{STYLE}name", ""))
                 self._styles[key] = style
-            for style in root.iter(f"{_STYLE}default-style"):
-                self._defaults[style.get(f"{_STYLE}family", "")] = style
-            pages = root.iter(f"{_STYLE}page-layout-properties")
-            shapes = root.iter(f"{_STYLE}graphic-properties")
-            behind = any(each.get(f"{_STYLE}run-through") == "background" for each in shapes)
+            for style in root.iter(f"{STYLE}default-style"):
+                self._defaults[style.get(f"{STYLE}family", "")] = style
+            pages = root.iter(f"{STYLE}page-layout-properties")
+            shapes = root.iter(f"{STYLE}graphic-properties")
+            behind = any(each.get(f"{STYLE}run-through") == "background" for each in shapes)
             if behind or any(_paints(part) for part in pages):
                 self._page = ""
 
     def paragraph(self, element: Element) -> OdtLook:
         """Return the look of a paragraph or heading, with what is behind it."""
-        look = self._style_of("paragraph", element.get(f"{_TEXT}style-name", ""))
+        look = self._style_of("paragraph", element.get(f"{TEXT}style-name", ""))
         if look.ground is not None or look.colour is None:
             return look
         return OdtLook(ground=self._behind(element)).over(look)
 
     def is_title(self, element: Element) -> bool:
         """Tell whether a paragraph has the style of the document's title, or one that is made from it."""
-        name = element.get(f"{_TEXT}style-name", "")
-        parents = (style.get(f"{_STYLE}parent-style-name") for style in self._line("paragraph", name))
+        name = element.get(f"{TEXT}style-name", "")
+        parents = (style.get(f"{STYLE}parent-style-name") for style in self._line("paragraph", name))
         return "Title" in (name, *parents)
 
     def span(self, element: Element) -> OdtLook:
         """Return what a span's style says."""
-        return self._style_of("text", element.get(f"{_TEXT}style-name", ""))
+        return self._style_of("text", element.get(f"{TEXT}style-name", ""))
+
+    def cell(self, name: str) -> OdtLook:
+        """Return the look of what stands in a sheet's cell of a style; its colour counts where that alone gives it."""
+        look = self._style_of("table-cell", name).over(OdtLook(ground=self._page))
+        is_unsure = any(style.find(f"{STYLE}map") is not None for style in self._line("table-cell", name))
+        return replace(look, colour="") if is_unsure else look
+
+    def is_displayed(self, sheet: Element) -> bool:
+        """Tell whether a sheet is shown, by its style."""
+        styles = self._line("table", sheet.get(f"{TABLE}style-name", ""))
+        said = (
+            part.get(f"{TABLE}display") for style in styles for part in style.iterchildren(f"{STYLE}table-properties")
+        )
+        return next(filter(None, said), "true") != "false"
 
     def behind(self, element: Element, look: OdtLook) -> OdtLook:
         """Complete a look with what is behind an element, where it has a colour."""
@@ -138,7 +147,7 @@ class OdtLooks:
             if style is None:
                 break
             yield style
-            name = style.get(f"{_STYLE}parent-style-name", "")
+            name = style.get(f"{STYLE}parent-style-name", "")
         if family != "text" and family in self._defaults:
             yield self._defaults[family]
 
@@ -150,36 +159,36 @@ class OdtLooks:
                 return ""
             if family is None:
                 continue
-            for style in self._line(family, above.get(f"{_TABLE}style-name") or above.get(f"{_TEXT}style-name") or ""):
+            for style in self._line(family, above.get(f"{TABLE}style-name") or above.get(f"{TEXT}style-name") or ""):
                 for part in style:
                     if _paints(part):
-                        return part.get(f"{_FO}background-color", "")
+                        return part.get(f"{FO}background-color", "")
         return self._page
 
 
 def _look_of(style: Element) -> OdtLook:
-    text = style.find(f"{_STYLE}text-properties")
-    whole = style.find(f"{_STYLE}paragraph-properties")
-    ground = whole.get(f"{_FO}background-color") if whole is not None else None
-    if whole is not None and whole.find(f"{_STYLE}background-image") is not None:
+    text = style.find(f"{STYLE}text-properties")
+    whole = next(style.iterchildren(f"{STYLE}paragraph-properties", f"{STYLE}table-cell-properties"), None)
+    ground = whole.get(f"{FO}background-color") if whole is not None else None
+    if whole is not None and whole.find(f"{STYLE}background-image") is not None:
         ground = ""
     if text is None:
         return OdtLook(ground=_solid(ground))
-    display = text.get(f"{_TEXT}display")
-    lines = [text.get(f"{_STYLE}text-line-through-{kind}") for kind in ("style", "type")]
+    display = text.get(f"{TEXT}display")
+    lines = [text.get(f"{STYLE}text-line-through-{kind}") for kind in ("style", "type")]
     lines = [line for line in lines if line is not None]
-    others = [_points(text.get(f"{_STYLE}font-size-{script}")) for script in ("asian", "complex")]
+    others = [_points(text.get(f"{STYLE}font-size-{script}")) for script in ("asian", "complex")]
     known = [size for size in others if size is not None]
-    automatic = text.get(f"{_STYLE}use-window-font-color") == "true"
-    own = _solid(text.get(f"{_FO}background-color"))
+    automatic = text.get(f"{STYLE}use-window-font-color") == "true"
+    own = _solid(text.get(f"{FO}background-color"))
     return OdtLook(
         None if display is None else display == "none",
         None if not lines else any(line != "none" for line in lines),
-        _points(text.get(f"{_FO}font-size")),
+        _points(text.get(f"{FO}font-size")),
         max(known) if len(known) == len(others) else None,
-        "" if automatic else text.get(f"{_FO}color"),
+        "" if automatic else text.get(f"{FO}color"),
         own if own is not None else _solid(ground),
-        _place(text.get(f"{_STYLE}text-position")),
+        _place(text.get(f"{STYLE}text-position")),
     )
 
 
@@ -198,10 +207,10 @@ def _solid(colour: str | None) -> str | None:
 
 def _paints(properties: Element) -> bool:
     """Tell whether properties paint a ground that is not white."""
-    colour = properties.get(f"{_FO}background-color", "transparent")
-    image = properties.find(f"{_STYLE}background-image")
+    colour = properties.get(f"{FO}background-color", "transparent")
+    image = properties.find(f"{STYLE}background-image")
     painted = image is not None and len(image.attrib) > 0
-    filled = local_name(properties) == "page-layout-properties" and properties.get(f"{_DRAW}fill", "none") != "none"
+    filled = local_name(properties) == "page-layout-properties" and properties.get(f"{DRAW}fill", "none") != "none"
     return (colour != "transparent" and not is_alike(colour, WHITE)) or painted or filled
 
 
@@ -217,26 +226,26 @@ def unseen_element(element: Element) -> HiddenReason | None:
     """Tell why nothing of an element is seen: a hidden section, paragraph, field or row, or a shape off every page."""
     name = local_name(element)
     if name in {"section", "hidden-text"}:
-        hidden = element.get(f"{_TEXT}display") == "none" or element.get(f"{_TEXT}is-hidden") == "true"
+        hidden = element.get(f"{TEXT}display") == "none" or element.get(f"{TEXT}is-hidden") == "true"
         return HiddenReason.NOT_DISPLAYED if hidden else None
     if name in {"p", "h"}:
-        fields = element.iter(f"{_TEXT}hidden-paragraph")
-        hidden = any(each.get(f"{_TEXT}is-hidden") == "true" for each in fields)
+        fields = element.iter(f"{TEXT}hidden-paragraph")
+        hidden = any(each.get(f"{TEXT}is-hidden") == "true" for each in fields)
         return HiddenReason.NOT_DISPLAYED if hidden else None
     if name == "table-row":
-        return HiddenReason.NOT_DISPLAYED if element.get(f"{_TABLE}visibility") in {"collapse", "filter"} else None
+        return HiddenReason.NOT_DISPLAYED if element.get(f"{TABLE}visibility") in {"collapse", "filter"} else None
     if name in _SHAPES:
-        if element.get(f"{_DRAW}display") == "none":
+        if element.get(f"{DRAW}display") == "none":
             return HiddenReason.NOT_DISPLAYED
         return HiddenReason.OFF_PAGE if _is_away(element) else None
     return None
 
 
 def _is_away(shape: Element) -> bool:
-    on_page = shape.get(f"{_TEXT}anchor-type") == "page"
+    on_page = shape.get(f"{TEXT}anchor-type") == "page"
     for place, extent in (("x", "width"), ("y", "height")):
-        start = _points(shape.get(f"{_SVG}{place}"))
-        length = _points(shape.get(f"{_SVG}{extent}"))
+        start = _points(shape.get(f"{SVG}{place}"))
+        length = _points(shape.get(f"{SVG}{extent}"))
         if start is None:
             continue
         if abs(start) > _FARTHEST + (length or 0.0) or (on_page and length is not None and start + length <= 0):

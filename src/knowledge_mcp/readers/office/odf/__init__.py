@@ -1,0 +1,1 @@
+"""OpenDocument texts, and what they share with spreadsheets."""

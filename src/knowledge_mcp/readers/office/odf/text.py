@@ -1,0 +1,229 @@
+"""In the child: OpenDocument texts (.odt): headings with their computed numbers, lists, tables, notes, links.
+
+Ours because MarkItDown reads no OpenDocument. Deleted text (tracked changes) is no part of the document; changes
+and comments are told; what nobody sees is left out, and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from knowledge_mcp.model.document import BlockKind, HiddenReason
+from knowledge_mcp.readers.office.odf.looks import OdtLooks, length_of, unseen_element
+from knowledge_mcp.readers.office.odf.numbers import HeadingNumbers, Lists, OpenList
+from knowledge_mcp.readers.office.odf.package import DRAW, TABLE, TEXT, Package, opened_package
+from knowledge_mcp.readers.office.odf.remarks import remarks_of
+from knowledge_mcp.readers.office.odf.words import MOST_DEPTH, SHAPES, Embedded, ParagraphWords
+from knowledge_mcp.readers.shared.containers import (
+    Element,
+    core_properties,
+    local_name,
+)
+from knowledge_mcp.readers.shared.numbering import whole_number
+from knowledge_mcp.readers.shared.pieces import (
+    Piece,
+    facts,
+    heading,
+    hidden_piece,
+    messages,
+    rich_piece,
+    with_anchors,
+)
+from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.tables import TableCells
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+_MOST_REPEATED = 1000
+_PASSED = frozenset(
+    "text section index-body index-title table-of-content illustration-index table-index object-index user-index"
+    " alphabetical-index bibliography frame text-box body list-header g page-sequence numbered-paragraph".split()
+)
+_INDEXES = frozenset({"table-of-content", "illustration-index", "table-index", "object-index", "alphabetical-index"})
+
+
+def odt(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of an OpenDocument text.
+
+    Raises:
+        Refusal: it is none, locked, damaged, empty or too large.
+    """
+    with opened_package(path, "text", "an OpenDocument text") as package:
+        if not check:
+            yield from messages(_pieces(package))
+
+
+def _pieces(package: Package) -> Iterator[Piece]:
+    body = package.body("text")
+    properties = core_properties(package.archive, "meta.xml")
+    looks = OdtLooks(package.roots)
+    words = ParagraphWords(looks, Embedded(package), Counter())
+    walk = _Walk(HeadingNumbers(package.styles), Lists(package.roots), looks, words)
+    yield from walk.blocks(body, 0)
+    yield hidden_piece(words.hidden)
+    warnings, remarks = remarks_of(body)
+    if next(body.iter("{*}image"), None) is not None:
+        warnings.append("Text in pictures is not read.")
+    if words.objects.unread:
+        warnings.append("Embedded objects, such as charts, are not read.")
+    yield facts(title=properties.pop("title", "") or walk.title, metadata=properties | remarks, warnings=warnings)
+
+
+@dataclass(slots=True)
+class _Item:
+    """Hold an open list item: its list, its element, and what is printed before it; None before its first paragraph."""
+
+    within: OpenList
+    element: Element
+    label: str | None = None
+
+
+class _Walk:
+    """Write the blocks of a body; `title` is the first paragraph in its style."""
+
+    def __init__(self, outline: HeadingNumbers, lists: Lists, looks: OdtLooks, words: ParagraphWords) -> None:
+        self._outline = outline
+        self._lists = lists
+        self._looks = looks
+        self._words = words
+        self.title = ""
+
+    def blocks(self, parent: Element, depth: int, item: _Item | None = None) -> Iterator[Piece]:
+        """Write what stands in an element; `item` is the list item that is open."""
+        if depth > MOST_DEPTH:
+            raise Refusal("unsupported", f"It nests its parts more than {MOST_DEPTH} levels deep.")
+        for element in parent:
+            name = local_name(element)
+            if self._words.is_unseen(element):
+                continue
+            if name in {"p", "h"}:
+                if item is not None and item.label is None:
+                    item.label = self._lists.label(item.within, item.element, element)
+                if name == "h":
+                    yield from self._heading(element, item)
+                else:
+                    yield self._paragraph(element, item)
+                yield from self._framed(element, depth)
+            elif name == "list":
+                yield from self._list(element, depth, item.within if item is not None else None)
+            elif name == "table":
+                yield self._table(element)
+            elif name in SHAPES or (name in _PASSED and name not in _INDEXES):
+                yield from self.blocks(element, depth + 1, item)
+            if self._words.notes:
+                notes, self._words.notes = self._words.notes, []
+                yield from notes
+
+    def _paragraph(self, element: Element, item: _Item | None) -> Piece:
+        rich = self._words.inline(element)
+        if item is None:
+            if not self.title and self._looks.is_title(element):
+                self.title = " ".join(rich.text.split())
+            return rich_piece(BlockKind.PARAGRAPH, rich)
+        written = rich_piece(BlockKind.LIST_ITEM, rich, marker=item.label or "", depth=item.within.level - 1)
+        if not rich.is_blank:
+            item.label = ""
+        return written
+
+    def _heading(self, element: Element, item: _Item | None) -> Iterator[Piece]:
+        level = whole_number(element.get(f"{TEXT}outline-level"), 1)
+        words = self._words.inline(element).text.strip()
+        if not words:
+            return
+        if item is None:
+            label = self._outline.label(element, level)
+        else:
+            label, item.label = (item.label or "").strip("•"), ""
+        names = [mark.get(f"{TEXT}name", "") for mark in element.iter(f"{TEXT}bookmark", f"{TEXT}bookmark-start")]
+        yield with_anchors(heading(f"{label} {words}".strip(), level), [name for name in names if name])
+
+    def _list(self, element: Element, depth: int, outer: OpenList | None) -> Iterator[Piece]:
+        here = self._lists.open(element, outer)
+        for part in element:
+            if local_name(part) in {"list-item", "list-header"} and not self._words.is_unseen(part):
+                yield from self.blocks(part, depth + 1, _Item(here, part))
+
+    def _framed(self, element: Element, depth: int) -> Iterator[Piece]:
+        """Write the text boxes and shapes with words that are anchored in a paragraph, behind it."""
+        for box in element.iter("{*}text-box", *(f"{DRAW}{name}" for name in SHAPES)):
+            # a box within a box is written with the outer one
+            inside = {"text-box", *SHAPES}
+            outer = next((a for a in box.iterancestors() if a is element or local_name(a) in inside), element)
+            if outer is element and not any(map(self._words.is_unseen, _between(box, element))):
+                yield from self.blocks(box, depth + 1)
+
+    def _table(self, element: Element) -> Piece:
+        table = TableCells()
+        for row in element.iter(f"{TABLE}table-row"):
+            if next(row.iterancestors(f"{TABLE}table"), None) is not element or self._words.is_unseen(row):
+                continue
+            above = row.getparent()
+            table.in_head = above is not None and local_name(above) == "table-header-rows"
+            cells = list(self._cells(row))
+            for _ in range(_repeated(row, "number-rows-repeated") if cells else 0):
+                table.row()
+                for text, wide, deep in cells:
+                    table.open(wide, deep)
+                    table.close(text)
+        return table.piece()
+
+    def _cells(self, row: Element) -> Iterator[tuple[RichText, int, int]]:
+        """Read a row's cells up to the last one with words, with the columns and rows that they reach over.
+
+        A cell that another one reaches over is not shown.
+        """
+        blank: list[tuple[RichText, int, int]] = []
+        for cell in row:
+            if local_name(cell) == "covered-table-cell":
+                self._words.hidden[HiddenReason.NOT_DISPLAYED] += length_of(cell)
+            if local_name(cell) != "table-cell":
+                continue
+            text = self._cell(cell)
+            reaches = (_repeated(cell, "number-columns-spanned"), _repeated(cell, "number-rows-spanned"))
+            blank += [(text, *reaches)] * _repeated(cell, "number-columns-repeated")
+            if not text.is_blank:
+                yield from blank
+                blank = []
+
+    def _cell(self, cell: Element) -> RichText:
+        rich = RichText()
+        opened: dict[Element, OpenList] = {}
+        items: set[Element] = set()
+        for part in cell.iter(f"{TEXT}list", f"{TEXT}p", f"{TEXT}h"):
+            # the words of a note or a comment stand elsewhere or nowhere
+            if any(local_name(above) in {"note", "annotation"} for above in part.iterancestors()):
+                continue
+            if local_name(part) == "list":
+                opened[part] = self._lists.open(part, next(filter(None, map(opened.get, part.iterancestors())), None))
+                continue
+            reason = next(filter(None, map(unseen_element, _between(part, cell))), None)
+            if reason is not None:
+                self._words.hidden[reason] += length_of(part)
+                continue
+            item, label = part.getparent(), ""
+            around = item.getparent() if item is not None else None
+            within = opened.get(around) if around is not None else None
+            if item is not None and within is not None and item not in items:
+                items.add(item)
+                label = self._lists.label(within, item, part)
+            words = self._words.inline(part)
+            rich.add(" " if len(rich) and len(words) else "")
+            rich.add(f"{label} " if label and len(words) else "")
+            rich.extend(words)
+        return rich
+
+
+def _between(inner: Element, outer: Element) -> Iterator[Element]:
+    """Give an element and those around it, up to another."""
+    yield inner
+    for above in inner.iterancestors():
+        if above is outer:
+            return
+        yield above
+
+
+def _repeated(element: Element, name: str) -> int:
+    """Read how often a row or a cell stands there, or how far it reaches."""
+    return min(whole_number(element.get(f"{TABLE}{name}"), 1), _MOST_REPEATED)

@@ -1,0 +1,1 @@
+"""Workbooks: spreadsheets of Excel, old and new, and OpenDocument."""

@@ -1,0 +1,129 @@
+"""In the child: what workbooks of every format have in common: sheets of shown rows, written sheet by sheet.
+
+Ours and not MarkItDown's, which reads them through pandas: there an empty cell becomes `NaN`, a title row `Unnamed: 3`,
+a year beside an empty cell `2020.0`, a formula that was never calculated nothing at all, and every sheet stands in
+memory as a whole. Here values are written as the sheet shows them, and a formula without a value as the formula.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.office.workbooks.formats import shown_number, shown_text
+from knowledge_mcp.readers.office.workbooks.regions import regions
+from knowledge_mcp.readers.office.workbooks.sieve import SheetMarks, ShownRow, Sieve
+from knowledge_mcp.readers.shared.hidden import COMMENTS, comments_left_out, noted
+from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, piece
+from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
+
+_MOST_SHEETS = 1000
+_MIDNIGHT = dt.time(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One sheet of a workbook.
+
+    Attributes:
+        title: what it is called.
+        is_hidden: nobody sees it.
+        rows: gives its rows, once; what is hidden within a cell is left out, and counted in what it is given.
+        marks: what it says beside its cells; of a row and what is merged there, complete when the row is given.
+        drawn: the words of shapes on it.
+        comments: on its cells, a line each.
+    """
+
+    title: str
+    is_hidden: bool
+    rows: Callable[[Counter[str]], Iterator[ShownRow]]
+    marks: SheetMarks = field(default_factory=SheetMarks)
+    drawn: Sequence[str] = ()
+    comments: Sequence[str] = ()
+
+    def sieve(self) -> Sieve:
+        """Make what takes out of its rows what nobody sees."""
+        return Sieve(self.marks, all_hidden=self.is_hidden)
+
+    def seen(self, sieve: Sieve) -> Iterator[tuple[int, list[str]]]:
+        """Give its rows with their numbers, through its sieve."""
+        return sieve.sift(self.rows(sieve.hidden))
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """An open workbook: its sheets one after the other, what it says of itself, and what of it is not read."""
+
+    sheets: Iterator[Sheet]
+    properties: Mapping[str, str]
+    warnings: Sequence[str] = ()
+
+
+def book_pieces(book: Book) -> Iterator[Piece]:
+    """Write a workbook: of each sheet its name, its tables and lines of text, the words drawn on it.
+
+    A sheet with nothing to see leaves no trace but what is counted.
+    """
+    names: list[str] = []
+    comments: list[str] = []
+    commented = 0
+    warnings = list(book.warnings)
+    for sheet in book.sheets:
+        sieve = sheet.sieve()
+        drawn = () if sheet.is_hidden else sheet.drawn
+        written = (piece(BlockKind.PARAGRAPH, words) for words in drawn)
+        found = itertools.chain(regions(sheet.seen(sieve), sieve.reaches), written)
+        if (first := next(found, None)) is not None:
+            yield heading(sheet.title, 1, plain=True)
+            yield first
+            yield from found
+        yield hidden_piece(sieve.hidden)
+        warnings += _hidden_warnings(sheet.title, sieve, is_hidden=sheet.is_hidden)
+        commented += len(sheet.comments)
+        if not sheet.is_hidden:
+            names.append(sheet.title)
+            comments += sheet.comments
+    if commented:
+        warnings.append(comments_left_out(commented))
+    properties = dict(book.properties)
+    title = properties.pop("title", "")
+    metadata = properties | {"sheets": ", ".join(names)[:2000]} | noted(COMMENTS, comments)
+    yield facts(title=title, metadata=metadata, warnings=warnings)
+
+
+def _hidden_warnings(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
+    """Tell what is left out of a sheet because it is hidden."""
+    if is_hidden:
+        count = how_many(sieve.hidden.total(), "character")
+        return [f"The sheet {title} is hidden in the workbook, and left out: {count}."]
+    counts = ((sieve.rows, "hidden row"), (len(sieve.columns), "hidden column"))
+    message = " and ".join(how_many(count, what) for count, what in counts if count)
+    return [f"Left out of the sheet {title}: {message}."] if message else []
+
+
+def printed(value: object, pattern: str) -> str:
+    """Write a cell's value about as the sheet shows it by its number format."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return shown_text(value, pattern)
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (int, float)):
+        return shown_number(value, pattern)
+    if isinstance(value, dt.datetime):
+        if value.time() == _MIDNIGHT:
+            return value.date().isoformat()
+        return value.isoformat(" ", "seconds")
+    return str(value)
+
+
+def bound(count: int) -> None:
+    """Refuse a workbook of too many sheets."""
+    if count > _MOST_SHEETS:
+        raise Refusal("too_large", f"The workbook has {count} sheets, more than {_MOST_SHEETS}.")
