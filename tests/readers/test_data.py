@@ -273,6 +273,16 @@ def test_broken_xml_is_corrupted(data: bytes) -> None:
     assert refusal(data, "a.xml").reason is UnreadableReason.CORRUPTED
 
 
+def test_an_element_of_very_many_attributes_is_refused_at_once() -> None:
+    """Half a megabyte of them took a minute of a processor."""
+    many = " ".join(f'a{number}="x"' for number in range(5_000))
+    error = refusal(f'<r><s t=">"/><s {many} b = "y"/></r>'.encode(), "a.xml")
+    assert error.reason is UnreadableReason.UNSUPPORTED
+    assert "5,000 attributes" in error.message
+    beside = "".join(f'<s {many[: 6 * 100]}z="1"/>' for _ in range(60))
+    assert len(read(f"<r>{beside}</r>", "a.xml").blocks) > 0
+
+
 @pytest.mark.parametrize("depth", [150, 300, 100_000])
 def test_xml_nested_without_end_is_refused(depth: int) -> None:
     error = refusal(b"<a>" * depth + b"x" + b"</a>" * depth, "a.xml")

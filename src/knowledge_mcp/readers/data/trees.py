@@ -27,6 +27,7 @@ from knowledge_mcp.readers.shared.containers import (
     Element,
     corrupted,
     local_name,
+    refuse_crowded,
     without_namespace,
 )
 from knowledge_mcp.readers.shared.equations import write_equations
@@ -293,6 +294,7 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 def _xml_parsed(data: bytes) -> Element:
     from lxml import etree
 
+    refuse_crowded(data)
     options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_pis": True}
     parser = etree.XMLParser(remove_comments=True, **options)
     try:

@@ -18,7 +18,7 @@ from knowledge_mcp.readers.html.completed import NOTE_MARK, complete, is_note_ma
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
 from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
-from knowledge_mcp.readers.shared.containers import Element
+from knowledge_mcp.readers.shared.containers import Element, refuse_crowded
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -71,6 +71,7 @@ def parse_html(text: str) -> Element:
     from lxml import etree
 
     data = text.encode("utf-8", "replace")
+    refuse_crowded(data)
     strict = _xhtml(text) if _XHTML in data[:2000] else None
     if strict is not None:
         complete(strict, parse_html)

@@ -194,6 +194,24 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     return archive.read(info)
 
 
+_CROWDED = re.compile(
+    rb"<[A-Za-z][^\s<>/]*+(?:[\s/]++[^\s\"'<>/=]++(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]++))?+){5000}"
+)
+"""A tag with so many attributes; drawings, which have most, have some dozens."""
+
+
+def refuse_crowded(data: bytes) -> None:
+    """Refuse XML or HTML in which one element has thousands of attributes.
+
+    Each look at one of them goes through all before it: half a megabyte of attributes took a minute of a processor.
+
+    Raises:
+        Refusal: there is such an element.
+    """
+    if _CROWDED.search(data):
+        raise Refusal("unsupported", "One of its elements has more than 5,000 attributes.")
+
+
 def parse_xml(data: bytes, kind: str) -> Element:
     """Parse XML without entities, document types and network.
 
