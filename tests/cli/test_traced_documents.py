@@ -139,6 +139,21 @@ def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
     assert named == {"SWR-1", "more.md, SWR-2: SWR-2", "swr.md, SWR-2: SWR-2", "SWR-3"}
 
 
+def test_a_file_is_the_requirement_that_its_name_or_its_front_matter_says(knowledge: Command, tmp_path: Path) -> None:
+    needs, meets = tmp_path / "needs", tmp_path / "meets"
+    needs.mkdir()
+    meets.mkdir()
+    (needs / "StRS-1.md").write_text("# Learning\n\nThe system shall offer paths of learning.\n")
+    (needs / "StRS-2 Logs.md").write_text("# Logs\n\nThe system shall keep logs.\n")
+    (needs / "sha256.md").write_text("# Notes\n\nThe hash is computed once.\n")
+    front = "---\nid: SyRS-F-1\nlinks:\n  parents: [StRS-1]\n---\n\n# Paths\n\nThe unit shall adapt paths.\n"
+    (meets / "paths.md").write_text(front)
+    (meets / "SyRS-F-2.md").write_text("# Logs\n\nThe unit shall write logs, as StRS-2 asks for.\n")
+    assert linked(knowledge, str(needs), str(meets)) == {("StRS-1", "SyRS-F-1"), ("StRS-2", "SyRS-F-2")}
+    answer = json.loads(knowledge("trace", str(needs), str(meets), "--json").out)
+    assert [each["id"] for each in answer["gaps"]["from"]] == ["sha256.md"]
+
+
 def test_rows_of_tables_may_begin_below_a_title_and_be_linked_by_any_column(knowledge: Command, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text('Fall;Test_ID;Beschreibung\n1;TC-1;"Halt; ""sofort"""\n2;TC-2;Start\n')
     (tmp_path / "srs.csv").write_text(

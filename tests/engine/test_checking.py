@@ -297,3 +297,28 @@ def test_a_withdrawn_item_of_a_list_obliges_nobody() -> None:
         TraceItem("A-3", "", "(deleted) The pump shall sing.", "a:3"),
     ]
     assert [each.kind.value for each in obligations_of_items(items)] == ["obligation", "informative", "informative"]
+
+
+@pytest.mark.parametrize(
+    ("demand", "said", "told"),
+    [
+        ("Passwords shall be stored as hashes.", "Passwords are not stored as hashes but in plain text.", "conflict"),
+        ("Remote access shall be encrypted.", "Encryption of remote access is not part of this project.", "conflict"),
+        ("Cables shall be labelled at both ends.", "Labels at both ends of cables are to be decided.", "conflict"),
+        ("The stop shall work without a key.", "The stop works with a key.", "conflict"),
+        ("The supply shall be 24 V DC.", "The supply is 24 V AC.", "conflict"),
+        ("The enclosure shall have protection IP65.", "The enclosure has protection IP54.", "limit"),
+        ("The controller shall log all alarms.", "The controller should log all alarms.", "force"),
+        ("Passwords shall be stored as hashes.", "Passwords are stored as hashes.", ""),
+        ("Passwords shall be stored as hashes.", "Passwords are not stored as hashes until they are used.", ""),
+        ("Passwords shall not be stored as text.", "Passwords are not stored as text.", ""),
+        ("The enclosure shall have protection of at least IP54.", "The enclosure has protection IP65.", ""),
+        ("The stop shall work without a key.", "The stop works without a key, with a lamp.", ""),
+    ],
+)
+def test_what_says_the_opposite_or_less_is_no_evidence_that_it_is_done(demand: str, said: str, told: str) -> None:
+    row = report_on(demand, document=ReadDocument("manual", f"{said}\n")).rows[0]
+    failed = [each.kind.value for each in row.checks if each.result is not RowResult.MET]
+    assert failed == ([told] if told else [])
+    if told:
+        assert row.verdict is EvidenceVerdict.PARTIAL

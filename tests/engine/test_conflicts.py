@@ -278,3 +278,12 @@ def test_items_of_one_list_and_ways_that_are_offered_do_not_contradict_each_othe
 def test_limits_in_items_of_lists_are_compared() -> None:
     lead = "On start, the server shall:"
     assert kinds(f"{lead} 1. Wait at most 5 s.", f"{lead} 2. Wait at most 9 s.") == ["limit"]
+
+
+def test_another_degree_of_protection_or_kind_of_current_goes_against_the_first() -> None:
+    frame = "The enclosure of the pump controller shall have degree of protection {}."
+    assert kinds(frame.format("IP54"), frame.format("IP65")) == ["limit"]
+    supply = "The control voltage of the pump shall be 24 V {}."
+    assert kinds(supply.format("DC"), supply.format("AC")) == ["contradiction"]
+    pipes = "The {} pipes of the station shall be painted green on all sides."
+    assert kinds(pipes.format("DN 50"), pipes.format("DN 80")) == []

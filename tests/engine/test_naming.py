@@ -87,6 +87,8 @@ def test_numbers_alone_are_ids_in_lists_of_links_only() -> None:
         ("Requirement no. SYS-3: deleted records are kept.", "SYS-3", ""),
         ("SYS-4 (partially)", "SYS-4", ""),
         ("TBD: SYS-4", "", "SYS-4"),
+        ("Meets SYS-4, which replaces SYS-6.", "SYS-4", "SYS-6"),
+        ("Meets SYS-3; see also SYS-7.", "SYS-3", "SYS-7"),
     ],
 )
 def test_what_a_text_says_it_does_not_meet_is_denied(text: str, meant: str, denied: str) -> None:

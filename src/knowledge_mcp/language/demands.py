@@ -107,7 +107,8 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
     """Describe a number with its unit, whose name is no part of what is printed; None for "3rd" and "802.11b"."""
     unit = unit_behind(text, number.end, language, number.money)
     measures = is_physical(unit.base)
-    current = _CURRENT.match(text, unit.end) if unit.base in {"V", "A"} else None
+    beside = (unit.end - 2, unit.end, unit.end + 1) if unit.base in {"V", "A"} else ()  # "VDC", "V DC"
+    current = next(filter(None, (_CURRENT.match(text, at) for at in beside)), None)
     end = current.end() if current else unit.end if measures else number.end
     if end == number.end and text[end : end + 1].isalpha():
         return None
@@ -162,7 +163,7 @@ _FRACTIONS = str.maketrans(
     {each: unicodedata.normalize("NFKC", each).replace("⁄", "/") for each in VULGAR} | {"⁄": "/"}
 )
 _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
-_CURRENT = re.compile(r"(?:\s?|(?<=V|A))(?P<kind>AC|DC|[ad]\.c\.)(?!\w)", re.IGNORECASE)
+_CURRENT = re.compile(r"(?<=[VA\s])(?P<kind>AC|DC|[ad]\.c\.)(?!\w)", re.IGNORECASE)
 _DECIMALS = re.compile(r"(?<=\d)(?P<mark>[.,])(?P<part>\d{1,9})\Z")
 _GROUP = 3
 """Digits of a group of thousands."""

@@ -31,6 +31,8 @@ def _symbols() -> dict[str, Based]:
         if prefix:
             found[f"{prefix}iB"] = ("B", 1024.0**place)
             found[f"{prefix}bps"] = ("bit/s", 1e3**place)
+    for symbol in ("V", "kV", "mV", "A", "mA"):
+        found[f"{symbol}AC"] = found[f"{symbol}DC"] = found[symbol]
     found["kB"], found["kbps"] = ("B", 1e3), ("bit/s", 1e3)
     return found | {
         "cm": ("m", 1e-2),
