@@ -287,3 +287,5 @@ def test_another_degree_of_protection_or_kind_of_current_goes_against_the_first(
     assert kinds(supply.format("DC"), supply.format("AC")) == ["contradiction"]
     pipes = "The {} pipes of the station shall be painted green on all sides."
     assert kinds(pipes.format("DN 50"), pipes.format("DN 80")) == []
+    pipe = "The pipes of the station that lead to the well shall be of size {}."
+    assert kinds(pipe.format("DN 50"), pipe.format("DN 80")) == ["limit"]

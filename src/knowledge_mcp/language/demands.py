@@ -82,7 +82,7 @@ def limits(sentence: str) -> list[PrintedMark]:
         start = text.index(each.printed, each.start)
         at = (start, start + len(each.printed))
         if not any(start < each.end and each.start < end for start, end in taken):
-            found.append(PrintedMark(each.printed.lower(), each.printed, *at))
+            found.append(PrintedMark(f"{each.unit} {each.value:g}", each.printed, *at))
     kept: list[PrintedMark] = []
     for mark in sorted(found, key=lambda mark: (mark.start, -mark.end)):
         if kept and _is_one(text, kept[-1], mark):

@@ -40,7 +40,7 @@ from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_o
 from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
-from knowledge_mcp.language.identifiers import is_identifier
+from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.printed import without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
@@ -244,7 +244,7 @@ def _inside(
     places = PrintedPlaces((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     pairs = list(pair_sentences(texts, others, weights))
-    if len(olds) == len(news) == 1 and olds[0].number == news[0].number and is_identifier(olds[0].number):
+    if len(olds) == len(news) == 1 and olds[0].number == news[0].number and heading_identifier(olds[0].number):
         pairs = _with_rewritten(pairs, _stated(texts, convention), _stated(others, convention))
     counting = counted_on(pairs, texts, others)
     for left, right in (pair for pair in pairs if pair not in counting):

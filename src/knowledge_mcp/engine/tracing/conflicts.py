@@ -280,9 +280,11 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         blank = [match.span() for match in (OWN_LABEL.match(text),) if match]
         dates = [_date(each) for each in DATE.finditer(text)]
         blank += [(each.start, each.end) for each in dates]
-        told = min((force.end for force in forces), default=0)
-        rated = [each for each in ratings_in(text) if is_exclusive(each) and each.start >= told]
-        blank += [(each.start, each.end) for each in rated]
+        begun = min((force.end for force in forces), default=0)
+        ratings = list(ratings_in(text))
+        named = [each for each in ratings if each.start < begun]  # "IP54 cabinets shall": what is spoken of
+        rated = [each for each in ratings if each.start >= begun and is_exclusive(each)]
+        blank += [(each.start, each.end) for each in (*named, *rated)]
         numbers = [
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
         ]
@@ -295,7 +297,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset(
             (*_CODE.findall(text), *(mark.key for mark in places_in(text)), *_figures(text, printed, blank))
-        )
+        ) | {each.printed.lower() for each in named}
         context = item.citation if _POINTS.search(text) else ""
         yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
 

@@ -16,10 +16,9 @@ _RATING = re.compile(
     r"|(?P<graded>(?i:class|category|grade|klasse|kategorie|classe|clase)) (?P<grade>\d{1,3}|[A-F]))"
     r"(?!\w|[.-]\d)"
 )
-_SAFETY = frozenset({"IP", "IK", "SIL", "EAL", "ASIL", "PL"})
-_GRADED = frozenset(
-    "AAL IAL FAL DN PN REI EI AWG NEMA TLS DTLS SSL AES SHA RSA CLASS CATEGORY GRADE KLASSE KATEGORIE CLASSE"
-    " CLASE".split()
+_BESIDE_EACH_OTHER = frozenset({"TLS", "DTLS", "SSL", "AES", "SHA", "RSA"})
+_UNITS = _BESIDE_EACH_OTHER | frozenset(
+    "IP IK SIL ASIL PL EAL AAL IAL FAL DN PN REI EI AWG NEMA CLASS CATEGORY GRADE KLASSE KATEGORIE CLASSE CLASE".split()
 )
 _NEAR = 60
 """Characters beside a rating that may make it a least: "at least", "or higher"."""
@@ -38,10 +37,10 @@ def ratings_in(sentence: str) -> Iterator[Quantity]:
 
 
 def is_exclusive(rating: Quantity) -> bool:
-    """Tell whether a thing has one such rating only, as of protection or of safety; pipes come in several sizes."""
-    return rating.unit in _SAFETY
+    """Tell whether a thing has one such rating only: who has TLS 1.3 may have TLS 1.2 beside it."""
+    return rating.unit not in _BESIDE_EACH_OTHER
 
 
 def is_rating(limit: Quantity) -> bool:
     """Tell whether a limit is one of these: another one differs, and nothing says whether it is worse."""
-    return limit.unit in _SAFETY | _GRADED
+    return limit.unit in _UNITS
