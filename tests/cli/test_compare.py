@@ -395,3 +395,15 @@ def test_what_is_wrong_with_either_file_is_told_and_the_other_is_not_waited_for(
         done = knowledge("compare", *pair)
         assert done.code == 1
         assert "bad.pdf: The PDF is damaged or incomplete." in done.err
+
+
+def test_what_front_matter_says_is_compared(knowledge: Command, tmp_path: Path) -> None:
+    text = "---\nid: REQ-4\nstatus: {}\nlinks:\n  parents: [SYS-1]\n---\n\n# Storage\n\nThe system shall keep logs.\n"
+    old, new = tmp_path / "old.md", tmp_path / "new.md"
+    old.write_text(text.format("Proposed"))
+    new.write_text(text.format("Rejected"))
+    answer = json.loads(knowledge("compare", str(old), str(new), "--json").out)
+    (edited,) = (each for each in answer["alignment"] if each["kind"] != "same")
+    assert [(each["from"], each["to"], each["new_text"]) for each in edited["changes"]] == [
+        ("Proposed", "Rejected", "status: Rejected")
+    ]

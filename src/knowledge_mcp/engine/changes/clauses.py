@@ -17,6 +17,7 @@ from knowledge_mcp.language.printed import RAISED, begins_note, note_marks
 from knowledge_mcp.model.chunk import Chunk, Definition
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, RequirementItem, Span
+from knowledge_mcp.model.source import MEDIA_TYPES
 from knowledge_mcp.support.checkpoints import check_each
 
 _WITHDRAWN = re.compile(
@@ -42,6 +43,7 @@ _PLACE = re.compile(
 )
 
 
+_PARAGRAPHS = "\n\n"
 _LONGEST_MARK = 50
 """Characters of a paragraph in which the mark of a note that it begins with stands."""
 _NAMED_EDITION = re.compile(
@@ -61,6 +63,7 @@ class EditionPart:
         chunks: its passages, whose definitions and references are looked at.
         title: what the document is called.
         items: what it declares as requirements, each with its place.
+        properties: names and values of its front matter, which stand before its text.
     """
 
     file: str
@@ -69,6 +72,7 @@ class EditionPart:
     chunks: Sequence[Chunk]
     title: str = ""
     items: Sequence[RequirementItem] = ()
+    properties: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(slots=True)
@@ -177,10 +181,12 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     starts = [entry.span.start for entry in sections] + [len(part.text)]
     counted = _counted_by_hundreds(sections)
     before = Span(0, starts[0])
-    if before.of(part.text).strip():
+    said = _PARAGRAPHS.join(f"{name}: {value}" for name, value in part.properties)
+    if said or before.of(part.text).strip():
         has_lines = any(each.line for each in sections) or any(each.lines for each in part.chunks)
         line = 1 if has_lines else None
         title, text = _titled(before.of(part.text).strip(), part.title)
+        text = f"{said}{_PARAGRAPHS}{text}".strip()
         found.append(Clause(first, part.file, "", title, 0, None, text, before, line, None, ()))
     for position, entry in enumerate(check_each(sections)):
         begin = heading_end(part.text, entry)
@@ -225,7 +231,12 @@ def _with_items(part: EditionPart) -> list[OutlineEntry]:
     return sorted(found, key=lambda each: each.span.start)
 
 
-_PARAGRAPHS = "\n\n"
+def front_matter(media_type: str, metadata: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return what a document's front matter says, which is part of its file as its words are; of Markdown alone.
+
+    Properties of office files and PDF are written by programs, and differ whenever a file is saved.
+    """
+    return tuple(metadata) if media_type == MEDIA_TYPES[".md"] else ()
 
 
 def _bring_notes(clauses: Sequence[Clause]) -> None:

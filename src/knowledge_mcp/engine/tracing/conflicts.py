@@ -50,7 +50,9 @@ _LONGEST = 600
 _BETWEEN_ENDS = 5
 """Characters between the ends of a range: " and "."""
 _POINTS = re.compile(
-    r"\A\W*(?:it|they|he|she|the (?:same|above|following))\b"
+    r"\A\W*(?:it|they|he|she|the (?:same|above|following)"
+    r"|the (?:value|field|parameter|attribute|element|property|member|entry) (?:shall|must|should|may|can|is|has))\b"
+    r"|\A\W*[\w.-]{1,60}\W{0,3}[:=–-]\W{0,5}(?:required|optional|recommended|mandatory)\W*\Z"
     r"|\b(?:this|these|those|such|said)\s+(?!document|standard|specification|part|system|product)\w"
     r"|\b(?:if|when|where|that|because|before|after|once|while)\s+(?:it|they|this)\b|\b(?:above|following|former|latter)\b",
     re.IGNORECASE,

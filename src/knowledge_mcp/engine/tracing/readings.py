@@ -123,7 +123,9 @@ def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
     for group, chunk in groups_in(reading):
         first = group[0]
         own = first.identifier or first.clause_number or chunk.clause_number or ""
-        place = f"{reading.name}, {own}" if own else reading.name
+        section = None if own else reading.section_at(first.span.start)
+        named = own or (section.title if section is not None else "")
+        place = f"{reading.name}, {named}" if named else reading.name
         citation = place if reading.record is None else cite_statement(first, chunk, reading.record)
         yield TraceItem(own, "", words_of(group, reading.text), citation)
 
