@@ -17,11 +17,20 @@ import re
 import threading
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.lexical.analyser import CHUNK, LONGEST_TERM, MEMO_ENTRIES, UNSPACED, EnglishAnalyser, fold
+from knowledge_mcp.lexical.analyser import (
+    CHUNK,
+    LONGEST_TERM,
+    MEMO_ENTRIES,
+    UNSPACED,
+    Asked,
+    EnglishAnalyser,
+    add_terms,
+    fold,
+    words_of,
+)
 
 STEMMED: Mapping[str, str] = {
     "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "nl": "dutch",
@@ -42,7 +51,6 @@ class MultilingualAnalyser(EnglishAnalyser):
         super().__init__()
         self._stemmers = _Stemmers()
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._query_words = lru_cache(maxsize=256)(self._words_of_query)  # one search asks several times
         words = hashlib.sha256("\n".join(" ".join(sorted(FUNCTION_WORDS[each])) for each in STEMMED).encode())
         self._full_version = f"{_VERSION}-snowball-{words.hexdigest()[:8]}"
 
@@ -60,12 +68,6 @@ class MultilingualAnalyser(EnglishAnalyser):
             terms.extend(self._learn(code, chunk) if found is None else found)
         return terms
 
-    def query_terms(self, text: str) -> list[str]:
-        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
-
-    def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return list(self._query_words(text))
-
     def _learn(self, code: str, chunk: str) -> tuple[str, ...]:
         words = _words(chunk)
         if words is None:
@@ -77,7 +79,7 @@ class MultilingualAnalyser(EnglishAnalyser):
         self._known[code, chunk] = terms
         return terms
 
-    def _words_of_query(self, text: str) -> tuple[tuple[str, ...], ...]:
+    def _asked_by(self, text: str) -> Asked:
         """List the words asked for, each with its terms: the English one, then those of the other languages.
 
         Words without a subject of their own are left out: those of the question's language, or of any where that is
@@ -88,15 +90,19 @@ class MultilingualAnalyser(EnglishAnalyser):
         dropped = FUNCTION_WORDS.get(code, _ANY)
         folded, printed = CHUNK.findall(fold(text)), CHUNK.findall(unicodedata.normalize("NFC", text))
         asked: dict[str, dict[str, None]] = {}
+        every: dict[str, float] = {}
         for plain, chunk in zip(folded, printed if len(printed) == len(folded) else folded, strict=True):
-            own = [(term,) for term in self._analyse(plain, single_characters=False)]
+            shares = self._shares(plain)
+            own = words_of(shares)
             words = _words(chunk) or []
             others = [self._stemmers.terms(word) for word in words if word not in dropped]
             if (words and not others) if foreign else not own:
                 continue
             for terms in _paired(own, others):
                 asked.setdefault(terms[0], {}).update(dict.fromkeys(terms))
-        return tuple(map(tuple, asked.values()))
+                add_terms(every, dict.fromkeys(terms, 1.0) | {term: shares[term] for term in terms if term in shares})
+            add_terms(every, shares)
+        return Asked(tuple(map(tuple, asked.values())), every)
 
 
 def _paired(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ import struct
 import threading
 import zlib
 from array import array
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -361,18 +361,18 @@ class ChromaView:
             self._state = SlotView(self._size, int(np.count_nonzero(alive)), alive, norms, self._buffers)
         return self._state
 
-    def lexical(self, terms: Sequence[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
-        """Name the best chunks by BM25 that hold any of the terms."""
+    def lexical(self, terms: Mapping[str, float], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+        """Name the best chunks by BM25 that hold any of the terms, given with their weights."""
         state = self._slots()
         if limit <= 0:
             return ()
         counted = state.weighed_by(state.weighed_mask(filter))
         scores = np.zeros(self._size, np.float64)
-        for term in terms:
+        for term, share in terms.items():
             if term in self._postings:
                 packed = np.array(self._postings[term], np.uint64)
                 places, weights = bm25_weights(packed >> np.uint64(8), packed & np.uint64(255), *counted)
-                scores[places] += weights
+                scores[places] += share * weights
         scores *= self._mask(filter)
         slots = likely_slots(scores, limit)
         return best_hits(slots, scores[slots], limit, self._names_at)

@@ -88,7 +88,7 @@ class Search:
     known: Known
     absent: frozenset[str]
 
-    def legs(self, vector: Vector | None, terms: Sequence[str] | None) -> LegResults:
+    def legs(self, vector: Vector | None, terms: Mapping[str, float] | None) -> LegResults:
         """Run the legs asked for; where there are two and the postings are damaged, the dense hits are given."""
         return run_legs(
             None if vector is None else partial(self.dense, vector),
@@ -139,7 +139,7 @@ class Search:
     def _kept(self) -> str:
         return f"collection = {self.place.id}{self.where}"
 
-    def lexical(self, terms: Sequence[str]) -> tuple[LegHit, ...]:
+    def lexical(self, terms: Mapping[str, float]) -> tuple[LegHit, ...]:
         """Rank by BM25 the chunks that hold any of the terms and that the filter keeps."""
         count = max(_FEWEST_NAMES, _NAMES_PER_HIT * self.limit) if self.where else self.limit
         if not count:
@@ -164,7 +164,9 @@ class Search:
         kept = np.flatnonzero(np.isin(keys, np.fromiter(names, np.int64, len(names))))
         return best_hits(kept, scores[kept], self.limit, lambda some: [names[key] for key in keys[some].tolist()])
 
-    def _scores(self, terms: Sequence[str], count: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _scores(
+        self, terms: Mapping[str, float], count: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sum up BM25; gives keys and scores of all chunks, or at least of so many that score best."""
         hidden, chunks, words = self._counted()
         mean = words / max(1, chunks) or 1.0
@@ -172,9 +174,11 @@ class Search:
         def read(some: Sequence[str], blocks: NDArray[np.int64] | None = None) -> Postings:
             return _among(postings(self.session, self.place, some, blocks), hidden, invert=True)
 
-        every = read(terms) if count is None or self.place.chunks < INDEX_FROM_CHUNKS else None
-        holding = self._holding(terms, read) if every is None else _counts(every)
-        weights = {each: inverse_frequency(chunks, holding[each]) for each in terms if each in holding}
+        every = read(list(terms)) if count is None or self.place.chunks < INDEX_FROM_CHUNKS else None
+        holding = self._holding(list(terms), read) if every is None else _counts(every)
+        weights = {
+            each: share * inverse_frequency(chunks, holding[each]) for each, share in terms.items() if each in holding
+        }
         found = _likely(read, holding, weights, count or 0, mean) if every is None else every
         return _bm25(found, weights, mean)
 

@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,7 +61,7 @@ class QdrantQuery:
 
     Attributes:
         vector: for the dense leg, None where it is not asked for.
-        terms: for the lexical leg, None where it is not asked for.
+        terms: for the lexical leg, with their weights; None where it is not asked for.
         filter: checked.
         limit: hits per leg.
         exact: whether to search without approximation.
@@ -69,7 +69,7 @@ class QdrantQuery:
     """
 
     vector: Vector | None
-    terms: Sequence[str] | None
+    terms: Mapping[str, float] | None
     filter: Filter | None
     limit: int
     exact: bool
@@ -81,7 +81,8 @@ class _Leg:
     """One leg while it is being searched: what is asked for, and what was found, or why nothing was.
 
     Attributes:
-        mean: by which its scores are worked out again. frequencies: of its terms, once they are known.
+        mean: by which its scores are worked out again. frequencies: inverse ones of its
+            terms, times their weights, once they are known.
     """
 
     using: str
@@ -93,9 +94,11 @@ class _Leg:
     error: str = ""
 
     @property
-    def terms(self) -> Sequence[int]:
-        """List the terms whose frequencies are asked for beside."""
-        return [] if self.mean is None or isinstance(self.query, list) else self.query.indices
+    def terms(self) -> Mapping[int, float]:
+        """Give the terms whose frequencies are asked for beside, with their weights."""
+        if self.mean is None or isinstance(self.query, list):
+            return {}
+        return dict(zip(self.query.indices, self.query.values, strict=True))
 
 
 def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
@@ -173,7 +176,7 @@ def _run(
             raise MovedError
         for (leg, index), points in zip(single_terms, answers[len(waiting) :], strict=True):
             for each in points:
-                leg.frequencies[index] = each.score / weight_in(each, index)
+                leg.frequencies[index] = leg.terms[index] * each.score / weight_in(each, index)
         answers = answers[: len(waiting)]
         kept = judge.keep([point for points in answers for point in points])
         visible = {(str(each.id)) for each in kept}

@@ -145,8 +145,12 @@ def described(place: IndexedPlace, analyser: Analyser) -> CollectionInfo:
     return place.info if newer is None else replace(place.info, degraded=newer.message)
 
 
-def terms_of(text: str | None, place: IndexedPlace, analyser: Analyser, *, alone: bool) -> tuple[list[str] | None, str]:
-    """Cut a question into terms; None for none, and where a newer version has indexed the collection, with the reason.
+def terms_of(
+    text: str | None, place: IndexedPlace, analyser: Analyser, *, alone: bool
+) -> tuple[dict[str, float] | None, str]:
+    """Cut a question into terms with their weights.
+
+    None for none, and where a newer version has indexed the collection, with the reason.
 
     Raises:
         ConfigError: one has, and no other leg may answer.

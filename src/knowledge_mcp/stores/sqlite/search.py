@@ -11,7 +11,7 @@ they are exact in every snapshot. Frequent terms are looked up only for slots th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -74,7 +74,7 @@ def legs(
     pool: Callable[[], ThreadPoolExecutor],
     *,
     vector: Vector | None,
-    terms: Sequence[str] | None,
+    terms: Mapping[str, float] | None,
     filter: Filter | None,
     limit: int,
 ) -> LegResults:
@@ -85,7 +85,7 @@ def legs(
         view: the collection's state.
         pool: gives the threads that a large collection's dense leg begins in.
         vector: for the dense leg, None for none.
-        terms: for the lexical leg, None for none.
+        terms: for the lexical leg, with their weights; None for none.
         filter: what may be found.
         limit: most hits of each leg.
     """
@@ -106,7 +106,7 @@ def legs(
             slots = dense_candidates(view, mask, query, limit)
         return dense_hits(connection, view, query, slots, limit)
 
-    def said(words: Sequence[str]) -> tuple[LegHit, ...]:
+    def said(words: Mapping[str, float]) -> tuple[LegHit, ...]:
         return lexical_hits(connection, view, mask, words, limit, seen=view.weighed_mask(filter))
 
     return run_legs(
@@ -224,7 +224,9 @@ class _Term(NamedTuple):
         return term_weights(self.counts, norms if self.slots is None else norms[self.slots], self.rarity)
 
 
-def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None) -> list[_Term]:
+def _terms(
+    connection: Session, view: SqliteView, terms: Mapping[str, float], seen: NDArray[np.bool_] | None
+) -> list[_Term]:
     """Read the postings of terms that visible chunks hold, in the order of the question; frequent ones stay."""
     known, found = view.counts.copy(), list[_Term]()
     _, alive, chunks = view.weighed_by(seen)
@@ -244,7 +246,7 @@ def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: ND
             held = alive if alive is None or slots is None else alive[slots]
             holding = int(np.count_nonzero(counts if held is None else (counts > 0) & held))
             if holding:
-                found.append(_Term(slots, counts, inverse_frequency(chunks, holding)))
+                found.append(_Term(slots, counts, terms[term] * inverse_frequency(chunks, holding)))
     return found
 
 
@@ -300,7 +302,7 @@ def lexical_hits(
     connection: Session,
     view: SqliteView,
     mask: NDArray[np.bool_] | None,
-    terms: Sequence[str],
+    terms: Mapping[str, float],
     limit: int,
     *,
     seen: NDArray[np.bool_] | None = None,
