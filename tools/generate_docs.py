@@ -12,23 +12,21 @@ import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer.main
 
-from knowledge_mcp import registry
 from knowledge_mcp.cli.ingest import app as ingest
 from knowledge_mcp.cli.knowledge.main import app as admin
 from knowledge_mcp.cli.repositories.repositories import app as repositories
 from knowledge_mcp.cli.serve import mcp, rest
+from knowledge_mcp.model.collection import ProviderName, StoreName
 from knowledge_mcp.settings import Variable, variables
 
 __all__ = ["generated", "main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Written by tools/generate_docs.py; edit the settings and commands, not this page. -->"
-
-SELECTABLE = {"sqlite", "postgres", "qdrant", "chromadb", "local", "openai", "azure"}
 
 SETTINGS_HEAD = """\
 # Settings
@@ -78,8 +76,7 @@ def _groups() -> dict[str, list[Variable]]:
 def _adapters() -> str:
     """Say which stores and embedding providers the settings can select in this version."""
     stores, providers = (
-        ", ".join(f"`{name}`" for name in sorted(set(table) & SELECTABLE))
-        for table in (registry.STORES, registry.EMBEDDERS)
+        ", ".join(f"`{name}`" for name in sorted(get_args(names))) for names in (StoreName, ProviderName)
     )
     return (
         f"This version has these vector stores: {stores}; and these embedding providers: {providers}.\n"

@@ -1,7 +1,8 @@
 """Every adapter and surface by name: one line each, loaded only when it is used.
 
-A store, an embedder, a reader … is one new file with a builder, and one line here. What has one implementation is
-imported where it is put together, in `wiring`.
+A store or an embedder is one new file with a builder, one line here, and its name in `model/collection.py`; a reader's
+media type has its extensions in `model/source.py`. What has one implementation is imported where it is put together,
+in `wiring`.
 """
 
 from __future__ import annotations

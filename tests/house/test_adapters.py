@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
+from knowledge_mcp import registry
+from knowledge_mcp.model.collection import ProviderName, StoreName
+from knowledge_mcp.model.source import MEDIA_TYPES
 from tests.house.adapters import adapters, leaning_on_a_sibling
 
 REGISTRY = 'STORES = {"one": "knowledge_mcp.stores.one:One", "two": "knowledge_mcp.stores.two.store:Two"}\n'
@@ -16,6 +20,12 @@ def _lay(root: Path, files: dict[str, str]) -> Path:
     for path, text in {"__init__.py": "", "two/__init__.py": "", **files}.items():
         (stores / path).write_text(text, encoding="utf-8")
     return root
+
+
+def test_every_adapter_can_be_chosen_and_every_type_of_file_has_a_reader() -> None:
+    assert {*get_args(StoreName), "memory"} == {*registry.STORES}, "name it in model/collection.py: StoreName"
+    assert {*get_args(ProviderName)} == {*registry.EMBEDDERS}, "name it in model/collection.py: ProviderName"
+    assert {*MEDIA_TYPES.values()} == {*registry.READERS}, "registry.py: READERS, model/source.py: MEDIA_TYPES"
 
 
 def test_adapters_are_read_from_the_registry(tmp_path: Path) -> None:

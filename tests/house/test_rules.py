@@ -41,7 +41,8 @@ def lay(tmp_path: Path) -> Lay:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_project_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
-    assert rule(ROOT) == []
+    broken = rule(ROOT)
+    assert not broken, "\n".join([f"{rule.__name__.replace('_', ' ')}: {rule.__doc__}", *broken])
 
 
 CASES = [

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
@@ -129,6 +130,12 @@ def file_name_of(source: str) -> str:
     """Name the file that a source names; empty where it names none."""
     path = urlsplit(source).path if "://" in source else source
     return unquote(path).replace("\\", "/").rpartition("/")[2]
+
+
+StoreName = Literal["sqlite", "postgres", "qdrant", "chromadb"]
+"""Stores that settings and commands can name; each has a line in `registry.STORES`."""
+ProviderName = Literal["local", "openai", "azure"]
+"""Embedders that settings and commands can name; each has a line in `registry.EMBEDDERS`."""
 
 
 @dataclass(frozen=True, slots=True)

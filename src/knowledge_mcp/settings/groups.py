@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 
+from knowledge_mcp.model.collection import ProviderName, StoreName
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -73,8 +75,8 @@ def _fusion(value: object) -> object:
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_level)]
 LogFormat = Annotated[Literal["text", "json"], BeforeValidator(_lower)]
-Provider = Annotated[Literal["local", "openai", "azure"], BeforeValidator(_lower)]
-StoreName = Annotated[Literal["sqlite", "postgres", "qdrant", "chromadb"], BeforeValidator(_lower)]
+_Provider = Annotated[ProviderName, BeforeValidator(_lower)]
+_Store = Annotated[StoreName, BeforeValidator(_lower)]
 Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
 OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
 FusionName = Annotated[Literal["ranks", "scores"], BeforeValidator(_fusion)]
@@ -118,7 +120,7 @@ _embed = partial(setting, group="Embeddings")
 class EmbeddingSettings(BaseModel, defer_build=True):
     """Say which provider and model embed, and how much at once."""
 
-    embedding_provider: Provider | None = _embed(
+    embedding_provider: _Provider | None = _embed(
         "EMBEDDING_PROVIDER", None,
         "`local` (ONNX on this machine, no key), `openai` or `azure`. Unset: `openai` if OPENAI_API_KEY is set, "
         "else `local`; a collection never changes its provider.",
@@ -260,7 +262,7 @@ class StoreSettings(BaseModel, defer_build=True):
         "DATA_PATH", None, "Folder of the embedded store. Unset: the user's data folder for knowledge-mcp.",
         example="~/knowledge",
     )  # fmt: skip
-    vector_store: StoreName | None = _store(
+    vector_store: _Store | None = _store(
         "VECTOR_STORE", None,
         "Backend: `sqlite`, `postgres`, `qdrant` or `chromadb`. Unset: `qdrant` if QDRANT_URL is set, else "
         "`chromadb` if CHROMADB_HOST is set, else `sqlite` (one file in DATA_PATH, needs no server).",

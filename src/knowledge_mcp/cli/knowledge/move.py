@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,10 +14,11 @@ from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
-from knowledge_mcp.cli.shared.session import Backend, CommandOptions, StoreOptions, Yes, open_store
+from knowledge_mcp.cli.shared.session import CommandOptions, StoreOptions, Yes, open_store
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
+from knowledge_mcp.model.collection import ProviderName, StoreName
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError
 from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.support.wording import how_many
@@ -63,27 +63,12 @@ Exit codes: 0 done, 1 documents not carried over, 2 nothing was done, 3 configur
 """
 
 
-class Provider(StrEnum):
-    """Where embeddings are made."""
-
-    LOCAL = "local"
-    OPENAI = "openai"
-    AZURE = "azure"
-
-
-class LocalWeights(StrEnum):
-    """Weights of the local model."""
-
-    INT8 = "int8"
-    FP32 = "fp32"
-
-
 @dataclass(frozen=True, kw_only=True)
 class MigrateChoices:
     """The command line of `knowledge migrate`."""
 
-    source: Annotated[Backend, typer.Option("--from", help="Store to copy from, as the settings describe it.")]
-    target: Annotated[Backend, typer.Option("--to", help="Store to copy to, as the settings describe it.")]
+    source: Annotated[StoreName, typer.Option("--from", help="Store to copy from, as the settings describe it.")]
+    target: Annotated[StoreName, typer.Option("--to", help="Store to copy to, as the settings describe it.")]
     collection: Annotated[
         list[str] | None,
         typer.Option("--collection", help="Collection to copy, may be given again. QDRANT_COLLECTION's if left out."),
@@ -111,10 +96,10 @@ def migrate(choices: MigrateChoices, options: StoreOptions) -> None:
 class ReembedChoices:
     """The command line of `knowledge reembed`."""
 
-    provider: Annotated[Provider | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None
+    provider: Annotated[ProviderName | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None
     model: Annotated[str | None, typer.Option(help="Instead of EMBEDDING_MODEL's.")] = None
     dimensions: Annotated[int | None, typer.Option(min=256, max=3072, help="Instead of EMBEDDING_DIMENSIONS'.")] = None
-    variant: Annotated[LocalWeights | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None
+    variant: Annotated[Literal["int8", "fp32"] | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Swap even though some documents cannot be carried over.")
     ] = False

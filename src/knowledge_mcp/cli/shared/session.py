@@ -8,10 +8,9 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -21,7 +20,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, in_commands, print_failure
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.output import say, write_json
-from knowledge_mcp.model.collection import GIVEN
+from knowledge_mcp.model.collection import GIVEN, StoreName
 from knowledge_mcp.model.errors import (
     ConfigError,
     InternalError,
@@ -282,15 +281,6 @@ def load(model: type[_Model], **values: Any) -> _Model:
         raise InvalidInputError(f"This cannot be asked: {'; '.join(wrong)}.") from exc
 
 
-class Backend(StrEnum):
-    """Kinds of store."""
-
-    SQLITE = "sqlite"
-    POSTGRES = "postgres"
-    QDRANT = "qdrant"
-    CHROMADB = "chromadb"
-
-
 def open_store(
     settings: Settings, backend: str, path: Path | None = None, *, existing: bool = False, untouched: bool = False
 ) -> Store:
@@ -315,7 +305,7 @@ def open_store(
     if backend not in registry.STORES:
         raise ConfigError(
             f"This build has no store '{backend}'.",
-            suggestion=f"It has: {', '.join(each.value for each in Backend if each in registry.STORES)}.",
+            suggestion=f"It has: {', '.join(each for each in get_args(StoreName) if each in registry.STORES)}.",
         )
     chosen = settings.model_copy(update={"vector_store": backend, **_at(backend, path)})
     problems = contradictions(chosen)
@@ -341,9 +331,9 @@ def open_store(
 
 def _file_of(settings: Settings) -> tuple[Path | None, str]:
     """Name an embedded store's file, None for a server, and the variable that says where it is."""
-    if settings.vector_store == Backend.SQLITE:
+    if settings.vector_store == "sqlite":
         return settings.store_file, "DATA_PATH"
-    if settings.vector_store == Backend.CHROMADB and settings.chromadb_host is None:
+    if settings.vector_store == "chromadb" and settings.chromadb_host is None:
         return settings.chromadb_path / "chroma.sqlite3", "CHROMADB_PATH"
     return None, ""
 
@@ -351,9 +341,9 @@ def _file_of(settings: Settings) -> tuple[Path | None, str]:
 def _at(backend: str, path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
-    if backend == Backend.SQLITE:
+    if backend == "sqlite":
         return {"data_path": path.absolute()}
-    if backend == Backend.CHROMADB:
+    if backend == "chromadb":
         return {"chromadb_path": path.absolute(), "chromadb_host": None}
     raise InvalidInputError(
         f"A folder was given for '{backend}', which is a server.", suggestion="Set its address in the settings instead."

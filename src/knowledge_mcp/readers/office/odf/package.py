@@ -19,7 +19,7 @@ SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 LINK = "{http://www.w3.org/1999/xlink}href"
 
 
-class Package:
+class OdfPackage:
     """Hold an open OpenDocument file: what it is called in messages, its archive, its content, the styles beside it."""
 
     def __init__(self, archive: zipfile.ZipFile, expected: str) -> None:
@@ -47,7 +47,7 @@ class Package:
 
 
 @contextmanager
-def opened_package(path: str, kind: str, expected: str) -> Generator[Package]:
+def opened_package(path: str, kind: str, expected: str) -> Generator[OdfPackage]:
     """Open an OpenDocument file.
 
     Args:
@@ -69,4 +69,4 @@ def opened_package(path: str, kind: str, expected: str) -> Generator[Package]:
             )
         if b"encryption-data" in (member(archive, "META-INF/manifest.xml") or b""):
             raise Refusal("password_protected", "It is protected by a password.", suggestion="Save it without one.")
-        yield Package(archive, expected)
+        yield OdfPackage(archive, expected)

@@ -14,7 +14,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind, HiddenReason
 from knowledge_mcp.readers.office.odf.looks import OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.office.odf.numbers import HeadingNumbers, Lists, OpenList
-from knowledge_mcp.readers.office.odf.package import DRAW, TABLE, TEXT, Package, opened_package
+from knowledge_mcp.readers.office.odf.package import DRAW, TABLE, TEXT, OdfPackage, opened_package
 from knowledge_mcp.readers.office.odf.remarks import remarks_of
 from knowledge_mcp.readers.office.odf.words import MOST_DEPTH, SHAPES, Embedded, ParagraphWords
 from knowledge_mcp.readers.shared.containers import (
@@ -55,7 +55,7 @@ def odt(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
             yield from messages(_pieces(package))
 
 
-def _pieces(package: Package) -> Iterator[Piece]:
+def _pieces(package: OdfPackage) -> Iterator[Piece]:
     body = package.body("text")
     properties = core_properties(package.archive, "meta.xml")
     looks = OdtLooks(package.roots)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odf.looks import OdtLook, OdtLooks, length_of, unseen_element
-from knowledge_mcp.readers.office.odf.package import DRAW, LINK, TEXT, Package
+from knowledge_mcp.readers.office.odf.package import DRAW, LINK, TEXT, OdfPackage
 from knowledge_mcp.readers.shared.containers import Element, local_name, member, parse_xml
 from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length
@@ -26,7 +26,7 @@ SHAPES = frozenset(
 class Embedded:
     """Read what is embedded in a text: formulas; `unread` tells whether there is anything else."""
 
-    def __init__(self, package: Package) -> None:
+    def __init__(self, package: OdfPackage) -> None:
         self._package = package
         self.unread = False
 

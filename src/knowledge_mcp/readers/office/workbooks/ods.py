@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.office.odf.looks import OdtLook, OdtLooks, unseen_element
-from knowledge_mcp.readers.office.odf.package import DRAW, OFFICE, TABLE, TEXT, Package, opened_package
+from knowledge_mcp.readers.office.odf.package import DRAW, OFFICE, TABLE, TEXT, OdfPackage, opened_package
 from knowledge_mcp.readers.office.odf.remarks import comment
 from knowledge_mcp.readers.office.odf.words import SHAPES, Embedded, ParagraphWords
-from knowledge_mcp.readers.office.workbooks.book import Book, Sheet, bound
+from knowledge_mcp.readers.office.workbooks.book import Book, BookSheet, bound
 from knowledge_mcp.readers.office.workbooks.formats import number_within
 from knowledge_mcp.readers.office.workbooks.regions import MOST_COLUMNS
 from knowledge_mcp.readers.office.workbooks.sieve import MOST_ROWS, SheetLook, SheetMarks, ShownRow
@@ -59,7 +59,7 @@ def _is_copy(table: Element, looks: OdtLooks) -> bool:
     return table.find(f"{TABLE}table-source") is not None and not looks.is_displayed(table)
 
 
-def _warnings(package: Package, body: Element) -> Iterator[str]:
+def _warnings(package: OdfPackage, body: Element) -> Iterator[str]:
     counts = Counter(
         local_name(change)
         for change in body.iterfind(f"{TABLE}tracked-changes/*")
@@ -87,7 +87,7 @@ class _Cell:
 class _Table:
     """Read one sheet; `sheet` is it as sheets of all workbooks are given."""
 
-    def __init__(self, table: Element, package: Package, looks: OdtLooks, *, formulas: bool) -> None:
+    def __init__(self, table: Element, package: OdfPackage, looks: OdtLooks, *, formulas: bool) -> None:
         self._table = table
         self._package = package
         self._looks = looks
@@ -100,7 +100,7 @@ class _Table:
         self._title = table.get(f"{TABLE}name", "")
         is_hidden = not looks.is_displayed(table)
         drawn = [] if is_hidden else [*_drawn(table)]
-        self.sheet = Sheet(self._title, is_hidden, self._rows, self._marks, drawn, self._comments)
+        self.sheet = BookSheet(self._title, is_hidden, self._rows, self._marks, drawn, self._comments)
 
     def _columns(self) -> Iterator[str]:
         """Give the style of each column that its cells have without one, and note which columns are hidden."""
