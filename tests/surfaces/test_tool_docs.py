@@ -22,6 +22,11 @@ def test_every_tool_and_prompt_stands_in_the_reference(name: str) -> None:
     assert f"`{name}`" in tools_page()
 
 
+def test_the_first_page_names_every_tool_of_the_standards() -> None:
+    page = (PAGE.parent.parent / "README.md").read_text(encoding="utf-8")
+    assert [tool.name for tool in SURFACE.tools if f"`{tool.name}`" not in page] == [], "name it in README.md"
+
+
 def test_the_page_on_serving_names_every_route() -> None:
     page = (PAGE.parent / "serving.md").read_text(encoding="utf-8")
     for route in ("/mcp", "/sse", "/messages/", "/health"):

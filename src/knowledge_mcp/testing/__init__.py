@@ -1,1 +1,1 @@
-"""Shipped for adapter authors: one contract suite for each port, fakes, strategies."""
+"""Shipped for adapter authors: the contract suites of stores and embedders, and the values that they use."""
