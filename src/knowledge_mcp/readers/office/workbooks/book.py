@@ -27,7 +27,7 @@ _MIDNIGHT = dt.time(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class BookSheet:
+class ReadSheet:
     """One sheet of a workbook.
 
     Attributes:
@@ -59,7 +59,7 @@ class BookSheet:
 class Book:
     """An open workbook: its sheets one after the other, what it says of itself, and what of it is not read."""
 
-    sheets: Iterator[BookSheet]
+    sheets: Iterator[ReadSheet]
     properties: Mapping[str, str]
     warnings: Sequence[str] = ()
 

@@ -17,7 +17,7 @@ from knowledge_mcp.readers.office.odf.looks import OdtLook, OdtLooks, unseen_ele
 from knowledge_mcp.readers.office.odf.package import DRAW, OFFICE, TABLE, TEXT, OdfPackage, opened_package
 from knowledge_mcp.readers.office.odf.remarks import comment
 from knowledge_mcp.readers.office.odf.words import SHAPES, Embedded, ParagraphWords
-from knowledge_mcp.readers.office.workbooks.book import Book, BookSheet, bound
+from knowledge_mcp.readers.office.workbooks.book import Book, ReadSheet, bound
 from knowledge_mcp.readers.office.workbooks.formats import number_within
 from knowledge_mcp.readers.office.workbooks.regions import MOST_COLUMNS
 from knowledge_mcp.readers.office.workbooks.sieve import MOST_ROWS, SheetLook, SheetMarks, ShownRow
@@ -100,7 +100,7 @@ class _Table:
         self._title = table.get(f"{TABLE}name", "")
         is_hidden = not looks.is_displayed(table)
         drawn = [] if is_hidden else [*_drawn(table)]
-        self.sheet = BookSheet(self._title, is_hidden, self._rows, self._marks, drawn, self._comments)
+        self.sheet = ReadSheet(self._title, is_hidden, self._rows, self._marks, drawn, self._comments)
 
     def _columns(self) -> Iterator[str]:
         """Give the style of each column that its cells have without one, and note which columns are hidden."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.office.workbooks.book import Book, BookSheet, bound, printed
+from knowledge_mcp.readers.office.workbooks.book import Book, ReadSheet, bound, printed
 from knowledge_mcp.readers.office.workbooks.sieve import SheetLook, SheetMarks, ShownRow, style_look
 from knowledge_mcp.readers.shared.containers import corrupted, ole_refusal
 from knowledge_mcp.readers.shared.hidden import WHITE
@@ -58,7 +58,7 @@ def _refusal(path: str, error: Exception) -> Refusal:
     return corrupted(_EXPECTED, error)
 
 
-def _sheets(book: Any) -> Iterator[BookSheet]:
+def _sheets(book: Any) -> Iterator[ReadSheet]:
     for index in range(book.nsheets):
         sheet = book.sheet_by_index(index)
 
@@ -66,7 +66,7 @@ def _sheets(book: Any) -> Iterator[BookSheet]:
             del hidden  # runs of one cell are not told apart here
             return _rows(book, sheet)
 
-        yield BookSheet(sheet.name, bool(sheet.visibility), rows, _marks_of(sheet))
+        yield ReadSheet(sheet.name, bool(sheet.visibility), rows, _marks_of(sheet))
         book.unload_sheet(index)
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.office.dialects import usual_names
-from knowledge_mcp.readers.office.workbooks.book import Book, BookSheet, bound, printed
+from knowledge_mcp.readers.office.workbooks.book import Book, ReadSheet, bound, printed
 from knowledge_mcp.readers.office.workbooks.regions import MOST_COLUMNS
 from knowledge_mcp.readers.office.workbooks.sieve import MOST_ROWS, SheetLook, SheetMarks, ShownRow, style_look
 from knowledge_mcp.readers.shared.containers import (
@@ -86,7 +86,7 @@ def _read_runs() -> None:
         streams.WorkSheetParser = partial(streams.WorkSheetParser, rich_text=True)
 
 
-def _sheets(archive: zipfile.ZipFile, book: Any, formulas: BinaryIO | None) -> Iterator[BookSheet]:
+def _sheets(archive: zipfile.ZipFile, book: Any, formulas: BinaryIO | None) -> Iterator[ReadSheet]:
     """Give the sheets one after the other; `formulas` is the file once more, for what was never calculated."""
     import openpyxl
 
@@ -107,7 +107,7 @@ def _sheets(archive: zipfile.ZipFile, book: Any, formulas: BinaryIO | None) -> I
         is_hidden = sheet.sheet_state != "visible"
         drawn = [] if is_hidden else [*_drawn(archive, part)]
         comments = [*_comments(archive, part, sheet.title)]
-        yield BookSheet(sheet.title, is_hidden, rows, marks.get(part, SheetMarks()), drawn, comments)
+        yield ReadSheet(sheet.title, is_hidden, rows, marks.get(part, SheetMarks()), drawn, comments)
 
 
 def _shown_rows(
