@@ -225,3 +225,48 @@ def test_a_level_line_between_groups_of_rows_doubles_nothing() -> None:
         for x, text in zip((4, 64, 88, 112), cells, strict=True):
             pages.at(LEFT + x, y, text, 9)
     assert tables(read(pages)) == [rows]
+
+
+def test_lines_in_pieces_and_a_head_of_many_rows_make_a_table_and_so_does_a_side_with_gaps() -> None:
+    """As page makers draw it: each line is one piece for each column, and some rows have a side of theirs drawn."""
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    edges = [LEFT, *(LEFT + 110 + 70 * at for at in range(5))]
+    bottom = 200 + 12 * len(NAMES) + 2
+    for y in (130.0, 196.0, bottom):
+        for start, end in zip(edges, edges[1:], strict=False):
+            pages.canvas.line(start, HEIGHT - y, end, HEIGHT - y)
+    for x in edges[2:]:
+        for at in (0, 1, 3, 4, 6):
+            pages.canvas.line(x, HEIGHT - 200 - 12 * at, x, HEIGHT - 209 - 12 * at)
+    heads = ["Tree", *(f"Share {name} of all that were counted" for name in ("one", "two", "six", "ten"))]
+    for x, head in zip(edges, heads, strict=False):
+        words = head.split()
+        for at, some in enumerate(words[start : start + 2] for start in range(0, len(words), 2)):
+            pages.at(x + 3, 140 + 13 * at + (39 if len(words) == 1 else 0), " ".join(some), 8)
+    rows = [[name, *(f"{at}{place}.5" for place in range(4))] for at, name in enumerate(NAMES)]
+    for at, cells in enumerate(rows):
+        for x, text in zip(edges, cells, strict=False):
+            pages.at(x + 3, 207 + 12 * at, text, 8)
+    assert tables(read(pages)) == [[heads, *rows]]
+
+
+def test_figures_beside_the_middle_of_a_name_in_two_lines_are_one_row() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    edges = [LEFT, *(LEFT + 150 + 50 * at for at in range(5))]
+    for y in (150.0, 280.0):
+        pages.canvas.line(LEFT, HEIGHT - y, edges[-1] + 40, HEIGHT - y)
+    pages.canvas.line(edges[1], HEIGHT - 132, edges[-1] + 40, HEIGHT - 132)  # below what stands over all years
+    for x, name in zip(edges, ("Measure", "1997", "1998", "1999", "2000", "2001"), strict=True):
+        pages.at(x, 144, name, 8, "Helvetica-Bold")
+    found = [["Measure", "1997", "1998", "1999", "2000", "2001"]]
+    for at, (first, second) in enumerate((("Income of households", "(median)"), ("Girth of", "trees"), ("Height", ""))):
+        y = 170.0 + 36 * at
+        figures = [f"{at}{place}.5" for place in range(5)]
+        for x, text in zip(edges[1:], figures, strict=True):
+            pages.at(x, y, text, 8)
+        pages.at(LEFT, y - 5 if second else y, first, 8)
+        pages.at(LEFT, y + 5, second, 8)
+        found.append([f"{first} {second}".strip(), *figures])
+    assert tables(read(pages)) == [found]

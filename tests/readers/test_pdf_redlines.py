@@ -14,6 +14,7 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
 from knowledge_mcp.model.document import Document, HiddenReason
 from knowledge_mcp.readers.pdf import annotations
+from knowledge_mcp.readers.pdf.flow import struck
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
@@ -280,3 +281,47 @@ def test_comments_beyond_those_that_are_looked_at_are_told(monkeypatch: pytest.M
     assert document.warnings[0] == (
         "Page 1: 1 annotation was not looked at, of more than 1; words that they strike out are in the text."
     )
+
+
+def test_edges_of_areas_and_outlines_of_letters_strike_nothing_out() -> None:
+    paper = sheet()
+    paper.at(LEFT, 100, "The process of approval shall be kept by the owner.")
+    area = paper.canvas.beginPath()  # part of an emblem that is clipped away, whose edge is level with the words
+    area.moveTo(90, 842 - 97)
+    area.lineTo(104, 842 - 97)
+    area.curveTo(140, 842 - 80, 140, 842 - 70, 90, 842 - 60)
+    paper.canvas.saveState()
+    seen = paper.canvas.beginPath()
+    seen.rect(300, 700, 20, 20)
+    paper.canvas.clipPath(seen, stroke=0)
+    paper.canvas.drawPath(area, stroke=0, fill=1)
+    paper.canvas.restoreState()
+    words = paper.canvas.beginText(LEFT, 842 - 140)
+    words.setFont("Helvetica", 12)
+    words.textOut("HEFT")
+    paper.canvas.drawText(words)
+    left = LEFT
+    for letter in "HEFT":  # and again as shapes, as logos are
+        width = stringWidth(letter, "Helvetica", 12)
+        outline = paper.canvas.beginPath()
+        outline.moveTo(left + 0.8, 842 - 140)
+        outline.lineTo(left + 0.8, 842 - 131.4)
+        outline.lineTo(left + width - 0.8, 842 - 131.4)
+        outline.lineTo(left + width - 0.8, 842 - 136)
+        outline.lineTo(left + 0.8, 842 - 136)
+        paper.canvas.drawPath(outline, stroke=1, fill=0)
+        left += width
+    document = _read(paper.done())
+    assert document.hidden == ()
+    assert "The process of approval shall be kept by the owner." in document.text
+    assert "HEFT" in document.text
+
+
+def test_a_page_with_too_many_lines_says_that_struck_words_were_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(struck, "_MOST_LINES", 3)
+    paper = sheet()
+    paper.at(LEFT, 100, "The gap shall be 3 mm.")
+    for at in range(5):
+        paper.canvas.line(LEFT, 500 - 20 * at, 400, 500 - 20 * at)
+    document = _read(paper.done())
+    assert document.warnings == ("More than 3 lines on page 1: words that lines strike out there are in the text.",)

@@ -153,10 +153,12 @@ def _parts(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[
 def _parts_by_column(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
     """Part rows of two columns: lines set close in one reach over those of the other, and make one row of several."""
     found: list[list[list[TextItem]]] = []
-    for row in _parts(items, places):
-        lines = [rows_of(part) for part in row]
-        found.append([some[0] for some in lines])
-        found += [[line] for some in lines for line in some[1:]]
+    for row in rows_of([item for item in items if not is_rotated(item)]):
+        columns: defaultdict[float, list[TextItem]] = defaultdict(list)
+        for item in row:
+            columns[places[id(item)]].append(item)
+        lines = [line for inside in columns.values() for line in rows_of(inside)]
+        found += [parts_of(line, places) for line in (lines if len(lines) > len(columns) else [row])]
     return found
 
 

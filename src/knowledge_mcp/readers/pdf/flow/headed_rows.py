@@ -29,6 +29,9 @@ _STEP = 2.5
 """Times the height of a line from one line of a table to the next one at most."""
 _WIDER = 1.2
 """Times the step from line to line within a row that the step to the next row has, where space parts the rows."""
+_OVER = 0.8
+"""Times the height of a line from one to the next one at least: figures beside the middle of a name are half a line
+lower, and no row of their own."""
 _BLANK = 0.2
 """Times the size of print up to which two items are words of one text."""
 
@@ -101,6 +104,8 @@ def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[f
         if grid.box[0] < right and grid.box[2] > left and grid.box[1] < bottom and grid.box[3] > top:
             return []
     steps = [_top(row) - _top(above) for above, row in itertools.pairwise(rows[1:])]
+    if min(steps) < _OVER * rows[1][0].height:
+        return []
     spaced = max(steps) > _WIDER * min(steps)
     starts = [1]
     for place, (above, row, step) in enumerate(zip(rows[1:], rows[2:], steps, strict=False), 2):

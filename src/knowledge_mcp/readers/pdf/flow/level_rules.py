@@ -56,8 +56,8 @@ def tables_between_rules(
     Args:
         graphics: of the page; a line that is drawn in pieces that touch, one for each column, is one.
         items: of the page that are in no table yet.
-        blocks: the engine's; what is one of its tables as a whole is left to it, but for a head whose lines tell which
-            columns a name stands over.
+        blocks: the engine's; what is one of its tables as a whole is left to it, but for a head in several rows, or
+            whose lines tell which columns a name stands over, and for names of two lines.
         page: physical page from 1.
         places: block of each item, by its identity.
 
@@ -79,9 +79,9 @@ def tables_between_rules(
     found: list[tuple[Table, set[int]]] = []
     reached: _Rule | None = None  # the last line of the last table
     for above, top, bottom in _frames(long):
-        rows = _between(level, top, bottom)
+        printed = _between(level, top, bottom)
+        rows = _with_names(printed)
         columns = _columns(rows)
-        rows = _with_names(rows, columns) if len(columns) >= _COLUMNS else rows
         if len(columns) < _COLUMNS or not _are_figures(rows, columns) or _are_in(found, rows):
             continue
         head = _between(level, above, top) if above is not None else []
@@ -89,7 +89,7 @@ def tables_between_rules(
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
         end = max(rule for rule in long if rule == bottom or _is_alike(rule, bottom))
         below = [item for item in level if item.y > end[0]] if head else []
-        if not (head and (groups or len(head) > 1)) and _is_whole([*head, *rows], blocks, below):
+        if not (head and (groups or len(head) > 1 or len(rows) < len(printed))) and _is_whole([*head, *rows], blocks, below):
             continue
         names = _names(head, rows, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]
@@ -161,17 +161,23 @@ def _columns(rows: Sequence[Sequence[TextItem]]) -> list[float]:
     return starts
 
 
-def _with_names(rows: Sequence[list[TextItem]], columns: Sequence[float]) -> list[list[TextItem]]:
+def _with_names(rows: Sequence[list[TextItem]]) -> list[list[TextItem]]:
     """Put a name of several lines and the figures beside its middle, half a line lower or higher, into one row."""
     found: list[list[TextItem]] = []
     for row in rows:
-        names = [all(item.x < columns[1] - _OVER for item in each) for each in (row, *found[-1:])]
-        if found and any(names) and abs(_height(row) - _height(found[-1])) < _HALF * size_of(row[0]):
-            # a row that is whole has lines of its name on both sides
-            found[-1] = sorted([*found[-1], *row], key=lambda item: (_column(item.x, columns), item.y, item.x))
+        above = found[-1] if found else []
+        near = bool(above) and abs(_height(row) - _height(above)) < _HALF * size_of(row[0])
+        if near and (_is_left_of(row, above) or _is_left_of(above, row)):
+            found[-1] = sorted([*above, *row], key=lambda item: (is_figures(item.text), item.y, item.x))
         else:
             found.append(row)
     return found
+
+
+def _is_left_of(names: Sequence[TextItem], row: Sequence[TextItem]) -> bool:
+    """Tell words that stand to the left of the figures of a row."""
+    first = min((item.x for item in row if is_figures(item.text)), default=0.0)
+    return all(item.x + item.width < first and not is_figures(item.text) for item in names)
 
 
 def _height(row: Sequence[TextItem]) -> float:

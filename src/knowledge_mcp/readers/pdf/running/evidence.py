@@ -198,11 +198,12 @@ class RunningLines:
                 yield from same
 
     def _stand_beside_numbers(self, same: Sequence[Line], rows: Rows) -> bool:
-        """Tell what most pages have to the letter in the row of their number: the name of a gazette, in any print."""
+        """Tell what most pages have to the letter in the row of their number, in a print of its own: the name of a gazette."""
         pages = {line.page for line in same}
         return (
             len(pages) >= max(_COUNTED, _NEARLY_ALL * len(self._pages))
             and len({line.text for line in same}) == 1
+            and not self._is_plain(same[0])
             and all(any(id(each) in self._counting for each in rows.of(self._pages[line.page], line)) for line in same)
         )
 
@@ -327,8 +328,10 @@ class RunningLines:
 
     def _is_sentence(self, line: Line) -> bool:
         """Tell a sentence in the print of the text."""
-        is_plain = (line.size, line.font, line.bold) == (self._body.size, self._body.font, self._body.bold)
-        return is_plain and line.text.endswith(_STOPS) and line.text.count(" ") >= _COUNTED
+        return self._is_plain(line) and line.text.endswith(_STOPS) and line.text.count(" ") >= _COUNTED
+
+    def _is_plain(self, line: Line) -> bool:
+        return (line.size, line.font, line.bold) == (self._body.size, self._body.font, self._body.bold)
 
 
 def _is_labelled(text: str) -> bool:
