@@ -544,5 +544,5 @@ def test_the_list_of_contents_is_no_text_and_a_list_of_some_links_is() -> None:
     assert read(page.format(f'<nav id="toc"><h2>Contents</h2><ol class="toc">{links}</ol></nav>')).text == plain
     some = "".join(f'<li><a href="#s{at}">{at}. Clause</a></li>' for at in (1, 3))
     assert "3. Clause" in read(page.format(f"<ul>{some}</ul>")).text
-    said = "".join(f'<li><a href="#s{at}">Clause {at}</a> says how a pump is kept and by whom</li>' for at in range(1, 6))
+    said = "".join(f'<li><a href="#s{at}">Clause {at}</a> says what is done by whom</li>' for at in range(1, 6))
     assert "by whom" in read(page.format(f"<ul>{said}</ul>")).text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from knowledge_mcp.model.document import Document
 from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
 from tests.readers.pdf_tables import read, tables
@@ -234,7 +236,7 @@ def test_lines_in_pieces_and_a_head_of_many_rows_make_a_table_and_so_does_a_side
     edges = [LEFT, *(LEFT + 110 + 70 * at for at in range(5))]
     bottom = 200 + 12 * len(NAMES) + 2
     for y in (130.0, 196.0, bottom):
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in itertools.pairwise(edges):
             pages.canvas.line(start, HEIGHT - y, end, HEIGHT - y)
     for x in edges[2:]:
         for at in (0, 1, 3, 4, 6):

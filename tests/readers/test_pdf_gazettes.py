@@ -68,9 +68,8 @@ def _gazette() -> Sheet:
 
 def test_lines_of_one_column_do_not_mix_with_those_that_stand_half_a_step_lower_beside_them() -> None:
     page = _gazette()
-    left = _set(page, _LEFT, 100, _TEXT * 3)
-    right = _set(page, _RIGHT, 100 + _STEP / 2, _TEXT.replace("Que", "Y que") * 3)
-    assert left > 200 and right > 200
+    _set(page, _LEFT, 100, _TEXT * 3)
+    _set(page, _RIGHT, 100 + _STEP / 2, _TEXT.replace("Que", "Y que") * 3)
     text = " ".join(_read(page.done()).text.split())
     assert " ".join((_TEXT * 3).split()) in text
     assert " ".join((_TEXT.replace("Que", "Y que") * 3).split()) in text
@@ -171,10 +170,10 @@ class _Item:
 
 
 def test_the_weight_of_a_font_counts_for_nothing_where_the_names_of_its_family_tell_it() -> None:
-    items = [_Item("ABCDEF+ArialMT", "running text", 768), _Item("Arial-BoldMT", "title", 788), _Item("Times", "x", 700)]
+    items = [_Item("ABCDEF+ArialMT", "running text", 768), _Item("Arial-BoldMT", "title", 788), _Item("Times", "x", 7)]
     weights = FontWeights()
     weights.settle(items)  # type: ignore[arg-type]
-    assert [item.font_weight for item in items] == [400, 788, 700]
+    assert [item.font_weight for item in items] == [400, 788, 7]
     later = [_Item("ArialMT", "more", 768)]
     weights.settle(later)  # type: ignore[arg-type]
     assert later[0].font_weight == 400

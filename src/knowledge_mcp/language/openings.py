@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from knowledge_mcp.language.quantities.dates import DATE
+from knowledge_mcp.language.editions import DATE
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 _MAX_CAPTION = 160
@@ -201,7 +201,10 @@ ANNEX_WORDS = r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|al
 _ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
 PART_WORDS = r"chapter|chapitre|kapitel|cap[íi]tulo|capitolo|hoofdstuk|rozdział|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
-NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|art[íi]culo|artigo|articolo|artykuł|sección|seção|sezione|schedule"
+NUMBERED_WORDS = (
+    rf"{ANNEX_WORDS}|{PART_WORDS}|section|sección|seção|sezione|clause|schedule"
+    r"|article|artikel|art[íi]culo|artigo|articolo|artykuł"
+)
 """These, and those before the numbers of clauses."""
 STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
 """What some publishers print before the word of an annex."""

@@ -30,7 +30,7 @@ from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.checkpoints import check_each
 
-STRUCTURE_VERSION = "structure/13"
+STRUCTURE_VERSION = "structure/14"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")

@@ -150,11 +150,12 @@ class Drawn:
         """List the upright lines in a region that are no sides of boxes, those below one another as one with gaps."""
         inside = [box for each in self.upright if _is_in(box := (each.at, each.start, each.at, each.end), region)]
         sides: list[_Box] = []
-        for x, top, _, bottom in (line for line in inside if not any(_holds(box, line) for box in self.boxes)):
-            if sides and x - sides[-1][0] <= _NEAR:
-                at, first, _, last = sides.pop()
-                x, top, bottom = at, min(first, top), max(last, bottom)
-            sides.append((x, top, x, bottom))
+        for line in (line for line in inside if not any(_holds(box, line) for box in self.boxes)):
+            if sides and line[0] - sides[-1][0] <= _NEAR:
+                x, top, _, bottom = sides.pop()
+                sides.append((x, min(top, line[1]), x, max(bottom, line[3])))
+            else:
+                sides.append(line)
         return sides
 
     def _is_within_sheet(self, box: _Box) -> bool:

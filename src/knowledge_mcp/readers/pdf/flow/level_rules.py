@@ -36,7 +36,7 @@ _SHARED = 0.1
 _HEAD = 7
 """Rows of a head at most."""
 _HALF = 0.9
-"""Times the size of print by which a line of a name is higher or lower than its figures, where they stand beside two."""
+"""Times the size of print by which a line of a name is off its figures, where these stand beside the middle of two."""
 _STRIP = 0.5
 """Times the size of print that a strip between two columns is free at least."""
 
@@ -89,7 +89,8 @@ def tables_between_rules(
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
         end = max(rule for rule in long if rule == bottom or _is_alike(rule, bottom))
         below = [item for item in level if item.y > end[0]] if head else []
-        if not (head and (groups or len(head) > 1 or len(rows) < len(printed))) and _is_whole([*head, *rows], blocks, below):
+        told = head and (groups or len(head) > 1 or len(rows) < len(printed))
+        if not told and _is_whole([*head, *rows], blocks, below):
             continue
         names = _names(head, rows, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]

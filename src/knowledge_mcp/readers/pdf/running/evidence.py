@@ -198,7 +198,7 @@ class RunningLines:
                 yield from same
 
     def _stand_beside_numbers(self, same: Sequence[Line], rows: Rows) -> bool:
-        """Tell what most pages have to the letter in the row of their number, in a print of its own: the name of a gazette."""
+        """Tell what most pages have beside their number, in a print of its own: the name of a gazette."""
         pages = {line.page for line in same}
         return (
             len(pages) >= max(_COUNTED, _NEARLY_ALL * len(self._pages))
