@@ -17,12 +17,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from knowledge_mcp import __version__
 from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
+from knowledge_mcp.engine.jobs.running import KINDS, STATE, RunningJob
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -56,48 +57,8 @@ _STOPPING = 5.0
 _COUNTED_EVERY = 60.0
 """Seconds that a count of the jobs that have ended is good for."""
 _JOB_ID = "0123456789abcdef"
-_STATE = "state"
-"""Name in a request of what a comparison was made of."""
-_KINDS = ("job", "review")
 _MOST_WAITING = 64
 """Comparisons of one collection that wait for their turn: they take minutes, and nobody waits for the next one."""
-
-
-@dataclass(eq=False)
-class RunningJob:
-    """Follow a job of this process.
-
-    Attributes:
-        taken_up: another process had begun it.
-        is_abandoned: whether who waited for it has gone.
-        is_cancelled: somebody cancelled it; `stop` is set too where only this process ends.
-        is_unwritten: its present state could not be written down.
-    """
-
-    job: Job
-    journaled: bool
-    taken_up: bool = False
-    is_abandoned: Callable[[], bool] = bool
-    is_cancelled: bool = False
-    is_unwritten: bool = False
-    stop: threading.Event = field(default_factory=threading.Event)
-    finished: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
-    written: float = 0.0
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until it is done, at most so long; tells whether it is."""
-        return self.finished.wait(seconds)
-
-    @property
-    def asker(self) -> str:
-        """Name for whom it has its turn: its collection, empty where its request has none."""
-        return str(self.job.request.get("collection", ""))
-
-    @property
-    def kind(self) -> str:
-        """Tell of which kind it is: those with a state hold documents against each other."""
-        return "review" if _STATE in self.job.request else "job"
 
 
 class Jobs:
@@ -125,8 +86,8 @@ class Jobs:
         self._journal = journal
         self._work = work
         self._explain = explain
-        self._pools = {kind: ThreadPoolExecutor(workers, thread_name_prefix=kind) for kind in _KINDS}
-        self._turns = {kind: Turns[RunningJob](workers) for kind in _KINDS}
+        self._pools = {kind: ThreadPoolExecutor(workers, thread_name_prefix=kind) for kind in KINDS}
+        self._turns = {kind: Turns[RunningJob](workers) for kind in KINDS}
         self._lock = threading.Lock()
         self._rescuing = threading.Lock()
         self._asking = threading.Lock()
@@ -177,7 +138,7 @@ class Jobs:
             RateLimitedError: too many wait already for that collection.
         """
         digest = hashlib.sha256(repr((__version__, *state)).encode("utf-8", "surrogatepass")).hexdigest()
-        request = {**request, _STATE: digest}
+        request = {**request, STATE: digest}
         text = json.dumps(request, sort_keys=True, ensure_ascii=True)
         job_id = hashlib.sha256(text.encode()).hexdigest()[:16]
         with self._asking:

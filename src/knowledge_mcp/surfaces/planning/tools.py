@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from knowledge_mcp.engine.jobs.jobs import RunningJob
 from knowledge_mcp.engine.jobs.journal import Job
+from knowledge_mcp.engine.jobs.running import RunningJob
 from knowledge_mcp.engine.planning.service import PlanningService
 from knowledge_mcp.engine.planning.values import PlanningError
 from knowledge_mcp.model.call import Call
