@@ -113,7 +113,7 @@ class _Table:
             yield from [column.get(f"{TABLE}default-cell-style-name", "")] * times
 
     def _rows(self, hidden: Counter[str]) -> Iterator[ShownRow]:
-        words = ParagraphWords(self._looks, Embedded(self._package), hidden)
+        words = ParagraphWords(self._looks, Embedded(self._package), Counter())
         number, blank = 0, 0
         for row in _parts(self._table, "table-row", _ROW_GROUPS):
             times = min(_count(row, "number-rows-repeated"), MOST_ROWS - number)
@@ -124,11 +124,14 @@ class _Table:
             yield from (([], []) for _ in range(blank))
             blank = 0
             self._comments += self._comments_of(cells, number + 1)
+            words.hidden.clear()
+            texts, shown = self._row(cells, number + 1, words)
             for _ in range(times):
                 number += 1
                 if unseen_element(row) is not None:
                     self._marks.rows.add(number)
-                yield self._row(cells, number, words)
+                hidden.update(words.hidden)
+                yield [*texts], shown
 
     def _cells(self, row: Element) -> Iterator[_Cell]:
         """Give the cells of a row up to the last one that says anything."""
