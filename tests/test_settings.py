@@ -259,7 +259,7 @@ def test_a_yaml_configuration_file_is_understood(tmp_path: Path, read: Read) -> 
         ("config.json", "[" * 100_000, "nested too deeply"),
         ("config.yaml", "[" * 5_000, "nested too deeply"),
         ("config.yaml", "a: [", "not valid YAML"),
-        ("config.json", "[]", "must hold an object"),
+        ("config.json", "[]", "must contain an object"),
         ("config.json", '{"embeding": {"model": "x"}}', "Did you mean 'embedding.model'?"),
         ("config.json", '{"chromadb": {"port": true}}', "CHROMADB_PORT is 'true'"),
     ],

@@ -31,23 +31,23 @@ NOTE = "<!-- Written by tools/generate_docs.py; edit the settings and commands, 
 SETTINGS_HEAD = """\
 # Settings
 
-Every setting is an environment variable. A value is looked for in this order, and the first one found wins:
+Every setting is an environment variable. The first value found in this order is used:
 
 1. the environment;
 2. the nearest `.env` file, from the working directory upwards (relative paths in it are relative to the file);
 3. the file given with `--config`, JSON or YAML, where `${NAME:default}` takes the value of a variable;
 4. the default.
 
-An empty value counts as unset. `knowledge config show` shows each value in force and where it came from, with secrets
-masked; `knowledge doctor` checks them. All problems are told together, with exit code 3. `.env.example` lists every
-setting.
+An empty value counts as unset. `knowledge config show` shows each current value and where it comes from, with secrets
+masked; `knowledge doctor` checks the values. All problems are reported together, with exit code 3. `.env.example` lists
+every setting.
 """
 
 COMMANDS_HEAD = """\
 # Commands
 
-`knowledge-ingest` takes documents in, `knowledge-mcp` serves them to assistants, `rag-api` to programs, `knowledge`
-asks and looks after them, `pk-mcp` indexes and searches git repositories.
+`knowledge-ingest` ingests documents, `knowledge-mcp` serves them to assistants and `rag-api` to programs, `knowledge`
+searches and manages them, and `pk-mcp` indexes and searches git repositories.
 Results go to stdout; progress, questions, logs and errors go to stderr.
 """
 
@@ -80,7 +80,7 @@ def _adapters() -> str:
     )
     return (
         f"This version has these vector stores: {stores}; and these embedding providers: {providers}.\n"
-        "Selecting another one, by name or by its address or key, is refused at the start: nothing takes its place."
+        "Selecting any other one, by name, address or key, is an error at startup: there is no fallback."
     )
 
 
@@ -94,8 +94,8 @@ def _settings_row(each: Variable) -> str:
 def env_example() -> str:
     """Write a template with every setting commented out."""
     lines = [
-        "# Copy this to .env and take the # away from what you want to set. Everything is optional.",
-        "# The environment wins over this file. docs/settings.md explains each setting.",
+        "# Copy this file to .env and remove the # from the settings you want to change. All settings are optional.",
+        "# Environment variables take precedence over this file. docs/settings.md explains each setting.",
     ]
     for group, found in _groups().items():
         lines += ["", f"# ---- {group}"]
@@ -135,7 +135,7 @@ def _command(name: str, command: Any, level: int) -> Iterator[str]:
 
 
 def _help(command: Any) -> Iterator[str]:
-    """Turn a help text into Markdown: what must not be wrapped becomes a code block."""
+    """Turn a help text into Markdown: text that must not be wrapped becomes a code block."""
     for paragraph in str(command.help or "").split("\n\n"):
         text = paragraph.strip("\n")
         if text.startswith("\b"):
@@ -185,7 +185,7 @@ def _sentence(text: str) -> str:
 
 
 def generated() -> dict[Path, str]:
-    """Return what each generated file should hold, by path."""
+    """Return the content of each generated file, by path."""
     return {
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "cli.md": commands_page(),
@@ -194,7 +194,7 @@ def generated() -> dict[Path, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write what differs, or with `--check` only name it; returns the exit code."""
+    """Write the files that differ, or with `--check` only list them; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of date")
     check = bool(parser.parse_args(arguments).check)

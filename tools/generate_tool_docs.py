@@ -27,22 +27,22 @@ HEAD = """\
 
 # Tools, resources and prompts
 
-What an assistant gets, surface by surface; `knowledge-mcp --surface NAME[,NAME]` chooses. A tool says
-whether it changes what is stored; the others only read. Types are strict: text for a number, 1 for a boolean or JSON
-text for a list is refused, and so is an argument of another name; the refusal names the nearest. `null` counts as
-left out where there is no default.
+The tools, resources and prompts of each surface. Choose surfaces with `knowledge-mcp --surface NAME[,NAME]`. Tools that
+change stored data are marked; all others only read. Types are strict: text for a number, 1 for a boolean, JSON text for
+a list, and unknown arguments are errors, and the message suggests the closest name. `null` counts as omitted if the
+argument has no default.
 
-An answer is JSON, as text for the assistant and as structured content for programs, and matches the tool's
-published output schema. A field marked *optional* is there only when there is something to say. No answer is longer
-than about 25,000 tokens (estimated, whatever the script), but for `convert_to_text` and `get_document_text`, which give
-the whole text unless `max_chars` is passed: results are left out at the end, and `truncated` says how many. The first
-results are linked as resources too.
+An answer is JSON, as text for the assistant and as structured content for programs, and matches the tool's published
+output schema. A field marked *optional* is present only if it has a value. Answers have at most about 25,000 tokens
+(estimated, for any script): results are omitted at the end, and `truncated` says how many. `convert_to_text` and
+`get_document_text` are exceptions: they return the full text unless `max_chars` is passed. The first results are also
+linked as resources.
 
-A failure is a result with `isError` and `{"error": {"code", "message", "details", "recoverable", "suggestion"}}`,
-in both places alike; on the surface `planning` it is `{"status": "error", "error_type", "message"}` with more fields
-where they help. Codes: `config_error`, `connection_error`, `timeout_error`, `auth_error`, `not_found`,
-`invalid_input`, `rate_limited`, `internal_error`. An unknown tool, prompt or resource, and a prompt whose arguments
-do not fit, are protocol errors (-32602) with the same object in `data`.
+A failure is a result with `isError` and `{"error": {"code", "message", "details", "recoverable", "suggestion"}}`, in
+both text and structured content; on the surface `planning` it is `{"status": "error", "error_type", "message"}` with
+further fields. Codes: `config_error`, `connection_error`, `timeout_error`, `auth_error`, `not_found`, `invalid_input`,
+`rate_limited`, `internal_error`. An unknown tool, prompt or resource, and invalid arguments of a prompt, are protocol
+errors (-32602) with the same object in `data`.
 """
 
 BOUNDS = (
@@ -72,7 +72,7 @@ def _tool(tool: Tool, surface: Surface) -> Iterator[str]:
     yield f"### `{tool.name}`\n"
     yield f"{tool.description}\n"
     if tool.writes:
-        yield f"*{'Takes something away' if tool.destroys else 'Changes what is stored'}.*\n"
+        yield f"*{'Deletes stored data' if tool.destroys else 'Changes stored data'}.*\n"
     asked = input_schema(tool.request, whole=True)
     if asked["properties"]:
         yield "| Argument | Type | Allowed | Default | |"

@@ -103,7 +103,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
     if dimensions is not None and dimensions != embedder.space.dimensions:
         raise ConfigError(
             f"EMBEDDING_DIMENSIONS is {dimensions}, but {embedder.space.label} has {embedder.space.dimensions}.",
-            suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with as many.",
+            suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with that many dimensions.",
         )
     if start is None:
         store, degraded = _open_store(settings, falls_back=surface != "rag")

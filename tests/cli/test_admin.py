@@ -85,7 +85,7 @@ def test_an_empty_collection_names_the_others(
     monkeypatch.setattr(fake, "stats", lambda: counted)
     for command in ("search", "lookup"):
         said = knowledge(command, "widget").out
-        assert "There are the collections kb, plant; `knowledge search` takes --in." in said
+        assert "These collections exist: kb, plant; pass --in to `knowledge search`." in said
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -111,7 +111,7 @@ def test_a_damaged_backup_is_refused_and_the_store_stays(store: SqliteStore, hom
         Path("wrong.tar").write_bytes(wrong)
         done = knowledge("restore", "wrong.tar", "--force")
         assert done.code == 1
-        assert "not a whole backup" in done.err
+        assert "not a complete backup" in done.err
     assert contents(store) == ["alpha one"]
     store.close()
     assert sorted(each.name for each in (home / "data").iterdir()) == ["knowledge.sqlite", "repositories.json"]

@@ -145,7 +145,7 @@ def test_a_mark_stays_with_its_words_where_the_rows_move(knowledge: Command, sid
     standard.write_text(STANDARD.replace("accounting department", "board"))
     ended = knowledge("check", *sides, "--json")
     assert json.loads(ended.out)["marks_without_row"][0]["row"] == "2#3"
-    assert "Marks without a row" in ended.err
+    assert "Stored marks that match no row" in ended.err
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "csv"])

@@ -69,7 +69,7 @@ def test_a_kind_narrows_every_table_and_what_has_none_says_so(
     answer = json.loads(knowledge("compare", *editions, "--kind", "force", "--json", "--csv", str(table)).out)
     assert [change["kind"] for each in answer["alignment"] for change in each["changes"]] == ["force"]
     assert [row["change"] for row in csv.DictReader(io.StringIO(table.read_text()))] == ["force"]
-    assert "no change of this kind" in knowledge("compare", *editions, "--kind", "definition").out
+    assert "No changes of this kind" in knowledge("compare", *editions, "--kind", "definition").out
 
 
 def test_what_clauses_became_is_chosen_as_their_changes_are_and_the_counts_stay_whole(
@@ -82,7 +82,7 @@ def test_what_clauses_became_is_chosen_as_their_changes_are_and_the_counts_stay_
     assert ("Ropes" in shown, "Doors" in shown) == (False, True)
     refused = knowledge("compare", *editions, "--kind", "colour")
     assert refused.code == 2
-    assert "no kind of change 'colour'" in refused.err
+    assert "Unknown kind of change: 'colour'" in refused.err
     assert "requirements_added" in refused.err
 
 
@@ -105,9 +105,9 @@ def test_requirements_come_before_words_are_counted_once_and_have_both_citations
 def test_pages_that_cannot_be_put_anywhere_are_no_silence(
     knowledge: Command, editions: tuple[str, str], tmp_path: Path
 ) -> None:
-    assert "Give --html FILE too" in knowledge("compare", *editions, "--pages").err
+    assert "Pass --html FILE too" in knowledge("compare", *editions, "--pages").err
     done = knowledge("compare", *editions, "--pages", "--html", str(tmp_path / "changes.html"))
-    assert "no page of it is drawn" in done.err
+    assert "no page image is included" in done.err
     (tmp_path / "empty").mkdir()
     assert "There is no file in" in knowledge("compare", editions[0], str(tmp_path / "empty")).err
 

@@ -130,9 +130,9 @@ def test_a_healthy_knowledge_base_passes_every_check(clinic: Clinic, knowledge: 
 @pytest.mark.parametrize(
     ("held", "status", "said"),
     [
-        ({"privileges": "", "files": "", "system calls": ""}, "ok", "holds"),
+        ({"privileges": "", "files": "", "system calls": ""}, "ok", "works"),
         ({"privileges": "", "files": "this kernel has no Landlock"}, "warn", "files: this kernel has no Landlock"),
-        ({}, "warn", "only Linux"),
+        ({}, "warn", "only on Linux"),
     ],
 )
 def test_what_the_sandbox_holds_is_said(
@@ -155,7 +155,7 @@ def test_what_the_sandbox_holds_is_said(
 
 
 @pytest.mark.parametrize(
-    ("platform", "said"), [("win32", "A job limits its memory"), ("darwin", "four times a second")]
+    ("platform", "said"), [("win32", "A job object limits its memory"), ("darwin", "four times a second")]
 )
 def test_what_bounds_a_reader_elsewhere_is_said(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, platform: str, said: str
@@ -277,7 +277,7 @@ def test_a_reranker_is_loaded_or_the_command_that_fetches_it_is_told(
     assert missed.code == 1
     assert "knowledge models fetch" in checks(missed.out)["reranker"]["what_to_do"]
     make_cross_encoder(tmp_path / "crane")
-    assert checks(knowledge("doctor", "--json").out)["reranker"]["message"].startswith("crane is loaded")
+    assert checks(knowledge("doctor", "--json").out)["reranker"]["message"].startswith("crane loaded")
 
 
 def test_lists_of_synonyms_are_counted_and_what_they_cannot_do_is_told(
@@ -291,7 +291,7 @@ def test_lists_of_synonyms_are_counted_and_what_they_cannot_do_is_told(
     words.write_text("IT, information technology\n", encoding="utf-8")
     doubtful = checks(knowledge("doctor", "--json").out)["synonyms"]
     assert doubtful["status"] == "warn"
-    assert doubtful["message"].endswith("no question can say: IT")
+    assert doubtful["message"].endswith("some can never match: IT")
     monkeypatch.setenv("SYNONYMS", "none")
     assert "synonyms" not in checks(knowledge("doctor", "--json").out)
     monkeypatch.setenv("SYNONYMS", "finanse")

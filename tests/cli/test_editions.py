@@ -68,13 +68,13 @@ def test_a_family_is_listed_split_and_joined_again(shelf: Path, real_ingest: Com
     real_ingest(str(shelf))
     families = told(knowledge("documents", "family", "--json"))["families"]
     assert [each["is_current"] for each in families[0]["editions"]] == [False, True]
-    assert "only edition" in knowledge("documents", "family", "lifts-2018", "--split").out
+    assert "no other edition" in knowledge("documents", "family", "lifts-2018", "--split").out
     both = told(knowledge("search", "landing door", "--json"))
     assert len(both["results"]) == 2
     assert "current edition is 2023" in knowledge("documents", "family", "lifts-2018", "--reset").out
     refused = knowledge("documents", "family", "--split")
     assert refused.code != 0
-    assert "No document was named" in refused.err
+    assert "No document id was given" in refused.err
 
 
 def test_an_edition_that_nobody_has_is_refused_with_those_that_there_are(

@@ -129,7 +129,7 @@ def test_drafts_go_to_stdout_or_to_a_file_that_can_be_asked(measured: Command, h
     assert {row["kind"] for row in rows} >= {"definition", "requirement"}
     assert all(row["draft"] and row["document"] == "example-standard" for row in rows)
     written = _run(measured, "draft", "--out", "drafts.jsonl")
-    assert "Read each before it counts" in written.err
+    assert "Review each one before you use it" in written.err
     assert _run(measured, "drafts.jsonl").code == 0
 
 
@@ -149,8 +149,8 @@ def test_documents_named_for_ones_own_questions_are_ingested_for_them(
     ("arguments", "said"),
     [
         (("gone",), "There is no file or folder gone"),
-        (("water", "--collection", "kb"), "--collection says nothing about water"),
-        (("water", "water"), "Two sets have one name"),
+        (("water", "--collection", "kb"), "--collection cannot be used with water"),
+        (("water", "water"), "Two sets have the same name"),
         (("water", "--docs", "docs"), "--docs says nothing"),
         (("water", "--out", "water/corpus.jsonl/run.json"), "cannot be written"),
     ],

@@ -65,16 +65,16 @@ def test_a_folder_without_matching_files_is_a_complete_failure(home: Path, inges
     assert done.code == 2
     assert "There are no documents in '.'" in done.err
     assert "No files match *.pdf,*.docx in '.'" in ingest("--pattern", "*.pdf,*.docx", ".").err
-    assert "Next: Give another folder, or the names to look for with --pattern." in done.err
+    assert "Next: Name another folder, or pass other file names with --pattern." in done.err
 
 
 def test_a_path_that_is_not_there_is_a_complete_failure(home: Path, ingest: Command) -> None:
     done = ingest("nothing")
     assert (done.code, done.out) == (2, "")
-    assert "there is no file or folder 'nothing'" in done.err
+    assert "There is no file or folder 'nothing'" in done.err
     done = ingest("x" * 300)
     assert (done.code, done.out) == (2, "")
-    assert "there is no file or folder 'xxx" in done.err
+    assert "There is no file or folder 'xxx" in done.err
 
 
 @pytest.mark.requirement("A-REQ-REL-003")

@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_read_ends_with_its_own_exit_code(run: Run, files:
     assert values(done)["error"]["code"] == "invalid_input"
     unknown = run(str(files / "thing.xyz"))
     assert unknown.code == 2
-    assert "not read" in unknown.err
+    assert "Unsupported file type" in unknown.err
     assert "There is no file" in run(str(files / "none.pdf")).err
     assert "is a folder" in run(str(files)).err
     assert run(str(files / "pumps.md"), "--json", "--text").code == 1

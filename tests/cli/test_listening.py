@@ -38,11 +38,11 @@ def test_a_file_of_tokens_is_read_in_both_forms(tmp_path: Path, text: str) -> No
         ("alice:", "'alice'"),
         (": secret", "name is missing"),
         ("a: x\na: y", "given twice"),
-        ("a: two words", "without blanks"),
+        ("a: two words", "without spaces"),
         ("a: sch\u00fc", "visible ASCII"),
         ('{"a": 1}', "visible ASCII"),
         ("{", "not a valid JSON object"),
-        ("# nothing\n", "holds no key"),
+        ("# nothing\n", "contains no key"),
     ],
 )
 def test_a_wrong_file_of_tokens_is_a_problem_that_shows_no_token(tmp_path: Path, text: str, told: str) -> None:

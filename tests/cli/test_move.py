@@ -67,7 +67,7 @@ def test_migrate_copies_into_another_folder_and_shows_that_both_are_equal(
 ) -> None:
     done = knowledge("migrate", "--from", "sqlite", "--to", "sqlite", "--to-path", str(home / "backup"))
     assert done.code == 0
-    assert "Source and target hold the same." in done.out
+    assert "Source and target have the same contents." in done.out
     assert content_hash(place(kb, NAME)).sha256 in done.out
     assert "best hits in common: by meaning 100.0%, by words 100.0%" in done.out
     assert "Stored doc-00 (1/8)" in done.err
@@ -141,7 +141,7 @@ def test_migrate_ends_with_1_where_a_document_could_not_be_copied(kb: Store, ser
     done = knowledge("migrate", "--from", "sqlite", "--to", "qdrant")
     assert done.code == 1
     assert "spoilt: Document 'spoilt' has 3 chunks without a vector." in done.out
-    assert "do NOT hold the same" in done.out
+    assert "do NOT have the same contents" in done.out
     assert server.open(NAME).documents(["spoilt"]) == []
     assert len(server.open(NAME).documents()) == 8
 
@@ -162,7 +162,7 @@ def test_migrate_into_another_embedding_space_ends_with_3_and_copies_nothing(
     [
         (("--from", "sqlite", "--to", "sqlite"), 1, "are the same"),
         (("--from", "sqlite", "--to", "sqlite", "--collection", "typo", "--to-collection", "x"), 1, NAME),
-        (("--from", "sqlite", "--to", "sqlite", "--all", "--collection", "x"), 1, "cannot be given together"),
+        (("--from", "sqlite", "--to", "sqlite", "--all", "--collection", "x"), 1, "cannot be used together"),
         (("--from", "sqlite", "--to", "qdrant", "--to-path", "folder"), 1, "is a server"),
         (("--from", "sqlite", "--from-path", "nowhere", "--to", "qdrant"), 1, "There is no store"),
         (("--from", "sqlite", "--to", "weaviate"), 2, "weaviate"),
@@ -209,7 +209,7 @@ def test_a_migration_that_is_stopped_says_how_to_go_on(
         patched.setattr(handle, "publish", stops)
         done = knowledge("migrate", "--from", "sqlite", "--to", "qdrant")
     assert done.code == code
-    assert "Documents done in this run: 3. Run the same command again" in done.err
+    assert "Documents completed in this run: 3. Run the same command again" in done.err
     assert knowledge("migrate", "--from", "sqlite", "--to", "qdrant").code == 0
     assert content_hash(place(server, NAME)).sha256 == content_hash(place(kb, NAME)).sha256
 
@@ -252,7 +252,7 @@ def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store,
 def test_reembed_swaps_the_collection_and_keeps_the_old_one(kb: Store, knowledge: Command) -> None:
     done = knowledge("reembed", "--model", "newer", "--yes")
     assert done.code == 0
-    assert f"'{NAME}' is now in local/newer" in done.out
+    assert f"'{NAME}' now uses local/newer" in done.out
     info = kb.open(NAME).info()
     assert info is not None
     assert (info.space.model, info.space.dimensions) == ("newer", 384)

@@ -46,7 +46,7 @@ def test_a_file_that_is_gone_is_named_and_still_answers(shelf: Path, real_ingest
     assert report(done)["vanished"] == [
         {"document_id": "pits", "source_path": str(shelf / "pits.md"), "removed": False}
     ]
-    assert "--prune removes" in done.err
+    assert "Pass --prune to remove" in done.err
     assert "pits" in held(knowledge)
 
 
@@ -90,7 +90,7 @@ def test_a_folder_that_is_suddenly_empty_is_not_pruned_without_being_told(
     for name in TEXTS:
         (shelf / name).unlink()
     done = real_ingest(str(shelf), "--prune")
-    assert "holds no file at all" in done.err
+    assert "no longer contains any file" in done.err
     assert len(held(knowledge)) == 3
     real_ingest(str(shelf), "--prune", "--prune-all")
     assert held(knowledge) == {}
@@ -135,7 +135,7 @@ def test_several_files_and_folders_are_one_ingest(
     (shelf / "ropes.md").unlink()
     (other / "masts.md").unlink()
     done = real_ingest(str(shelf), str(other), "--prune")
-    assert "Not all were removed: a folder holds no file at all now" in done.err
+    assert "Some documents were not removed: a folder no longer contains any file" in done.err
     assert set(held(knowledge)) == {"doors", "ropes"}
 
 
@@ -145,7 +145,7 @@ def test_nothing_is_ingested_where_one_of_several_is_missing(
     (shelf / "wells.md").write_text("# Wells\n\nA well shall be covered.\n")
     done = real_ingest(str(shelf), str(shelf / "no.pdf"), str(shelf / "none.pdf"))
     assert done.code == 2
-    assert f"there is no file or folder '{shelf / 'no.pdf'}', '{shelf / 'none.pdf'}'" in done.err
+    assert f"There is no file or folder '{shelf / 'no.pdf'}', '{shelf / 'none.pdf'}'" in done.err
     assert "wells" not in held(knowledge)
 
 
@@ -191,9 +191,9 @@ def test_many_that_are_gone_are_counted_and_the_first_are_named(
 
     remove(0)
     done = real_ingest(str(folder), "--prune")
-    assert (done.err.count("Vanished: "), "… and 2 more; -v names them all." in done.err) == (20, True)
+    assert (done.err.count("File is gone: "), "… and 2 more; -v lists them all." in done.err) == (20, True)
     remove(22)
-    assert real_ingest(str(folder), "-v").err.count("Vanished: ") == 22
+    assert real_ingest(str(folder), "-v").err.count("File is gone: ") == 22
     done = knowledge("sync")
     assert "22 removed." in done.out
-    assert (done.out.count("  removed "), "… and 2 more; -v names them all." in done.out) == (20, True)
+    assert (done.out.count("  removed "), "… and 2 more; -v lists them all." in done.out) == (20, True)

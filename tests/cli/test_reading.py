@@ -54,7 +54,7 @@ def test_a_clause_pages_and_a_passage_are_read(run: Command, fake: FakeKnowledge
     assert "5.3.1" in run("read", "--chunk", chunk, "--before", "1").out
     fake.add(FakeDocument("long", "Long", tuple(FakePassage(f"{n}", f"Part {n}", "word " * 60) for n in range(1, 9))))
     first = run("read", "long", "--max-tokens", "50")
-    assert "There is more: go on with --cursor" in first.out
+    assert "There is more: pass --cursor" in first.out
     cursor = first.out.rsplit("--cursor ", 1)[1].split(".")[0]
     assert run("read", "long", "--cursor", cursor).code == 0
 
@@ -68,7 +68,7 @@ def test_a_clause_pages_and_a_passage_are_read(run: Command, fake: FakeKnowledge
         (("read",), "Name the document"),
         (("outline", "nowhere"), "nowhere"),
         (("references", "example-standard", "--clause", "9"), "clause '9'"),
-        (("verify-quote", "  "), "This cannot be asked: quote: must hold more than blanks."),
+        (("verify-quote", "  "), "Invalid arguments: quote: must not be blank."),
     ],
 )
 def test_what_cannot_be_shown_ends_with_one_and_says_what_to_do(
@@ -102,9 +102,9 @@ def test_references_are_shown_both_ways(run: Command) -> None:
     assert "Refers to" in shown.out
     assert "ISO 4711 Ferries, 5.2 Knots, p. 1" in shown.out
     assert "The document is not in the knowledge base." in shown.out
-    assert "Is referred to by" in shown.out
+    assert "Referred to by" in shown.out
     assert "Piers, 1 Loads" in shown.out
-    assert "more are left out" in run("references", "iso-4711", "-n", "1").out
+    assert "more are not shown" in run("references", "iso-4711", "-n", "1").out
     told = json.loads(run("references", "iso-4711", "--clause", "5.2", "--json").out)
     assert [link["text"] for link in told["incoming"]] == ["see 5.2"]
 

@@ -245,7 +245,7 @@ def test_several_documents_say_that_one_alone_keeps_more(knowledge: Command, she
     (tmp_path / "in" / "software.sdoc").write_text(SDOC)
     put(shelf, tmp_path / "in")
     done = knowledge("requirements", "export", "--format", "reqif")
-    assert "--document writes one of software, system with all it says." in done.err
+    assert "To export one of software, system in full, pass it as --document." in done.err
 
 
 @pytest.mark.parametrize("name", ["list.csv", "list.xlsx"])

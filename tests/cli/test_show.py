@@ -174,7 +174,7 @@ def test_a_chunk_is_framed_and_its_first_page_is_the_one_drawn(run: Run, held: _
 def test_a_clause_over_two_pages_says_where_it_goes_on(run: Run, tmp_path: Path) -> None:
     done = run("--page", "3", "--clause", "3.2.2")
     assert done.code == 0
-    assert "clause 3.2.2 marked (it goes on: pages 2)" in done.out
+    assert "clause 3.2.2 marked (continues on: pages 2)" in done.out
     (operator,) = words_of(DATA, 3, "operator")
     assert is_painted(tmp_path / "standard-page-3.png", operator)
 
@@ -213,9 +213,9 @@ def test_a_quote_that_is_not_exact_is_marked_and_told(run: Run, held: _Held) -> 
     [
         ((), "Which page?"),
         (("--page", "7"), "has 6 pages"),
-        (("--page", "1", "--clause", "3.2.2", "--quote", "x"), "exclude one another"),
-        (("--page", "5", "--quote", QUOTE), "It stands on page 2."),
-        (("--quote", "The moon is made of cheese."), "do not stand in"),
+        (("--page", "1", "--clause", "3.2.2", "--quote", "x"), "cannot be used together"),
+        (("--page", "5", "--quote", QUOTE), "It is on page 2."),
+        (("--quote", "The moon is made of cheese."), "were not found in"),
         (("--page", "1", "--out", "/proc/none/at.png"), "cannot be written"),
     ],
 )
@@ -228,7 +228,7 @@ def test_what_cannot_be_shown_is_told(run: Run, arguments: tuple[str, ...], told
 def test_a_page_with_another_number_printed_on_it_is_named_by_both(run: Run, held: _Held) -> None:
     pages = tuple(replace(page, label=f"A-{page.number}") for page in held.structure.pages)
     held.structure = replace(held.structure, pages=pages)
-    assert "It stands on page 2 (printed: A-2)." in run("--page", "5", "--quote", QUOTE).err
+    assert "It is on page 2 (printed: A-2)." in run("--page", "5", "--quote", QUOTE).err
 
 
 def test_a_file_that_is_gone_or_changed_is_not_drawn(run: Run, held: _Held, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_name_and_a_place_are_registered_once(docs: Path, knowledge: Command, 
     assert "registered already" in knowledge("sources", "add", str(other), "--name", "docs").err
     for wrong in ("..", "a/b", ".hidden", "x.lock"):
         assert "is not a name" in knowledge("sources", "add", str(other), "--name", wrong).err
-    assert "no interval" in knowledge("sources", "add", str(other), "--every", "soon").err
+    assert "not an interval" in knowledge("sources", "add", str(other), "--every", "soon").err
     assert "no folder" in knowledge("sources", "add", str(home / "nowhere")).err
     assert "No location" in knowledge("sources", "add", " ").err, "the folder of the moment is not meant"
     file = knowledge("sources", "add", str(other / "masts.md")).err
@@ -252,7 +252,7 @@ def test_a_sync_that_is_interrupted_says_what_became_of_it(
     with monkeypatch.context() as patch:
         patch.setattr("knowledge_mcp.engine.ingest.syncing.sync", interrupted)
         done = knowledge("sync")
-    assert (done.code, "docs: not synced to its end. What was stored is kept" in done.err) == (130, True)
+    assert (done.code, "docs: the sync did not finish. Stored documents are kept" in done.err) == (130, True)
     assert of(knowledge("sync", "--json"))["stored"] == ["masts"]
 
 

@@ -182,7 +182,7 @@ def test_a_sitemap_none_of_whose_pages_is_there_is_no_empty_success(site: Site, 
         assert "/a" in done.err
     assert "None of the 2 pages" in knowledge("doctor").out.replace("\n", " ")
     site.handlers["/sitemap.xml"] = sitemap(site)
-    assert "holds no document" in knowledge("sync").out
+    assert "contains no document" in knowledge("sync").out
 
 
 def test_pages_that_send_on_to_one_place_are_no_documents_and_overwrite_none(site: Site, knowledge: Command) -> None:

@@ -124,9 +124,9 @@ def test_what_was_not_taken_is_told_with_the_next_step_and_counted_wherever_the_
     assert done.code == 1
     assert "lines.html is not open to everyone" in done.err
     assert "Next: " in done.err
-    assert "1 not taken" in knowledge("sources", "list").out
-    assert "1 not taken" in knowledge("stats").out
-    assert "1 not taken" in knowledge("doctor").out
+    assert "1 not ingested" in knowledge("sources", "list").out
+    assert "1 not ingested" in knowledge("stats").out
+    assert "1 not ingested" in knowledge("doctor").out
 
 
 # ---- servers that mean harm or are mistaken: a sync ends, says what it did not take, and removes nothing

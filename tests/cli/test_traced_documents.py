@@ -161,7 +161,7 @@ def test_rows_of_tables_may_begin_below_a_title_and_be_linked_by_any_column(know
         "A-2;It shall start.;;see TC-2\n;;;\n;3.2 Alarms;;\n"
     )
     assert (
-        "Left out: 1 row without an id (7)."
+        "Skipped: 1 row without an id (7)."
         in knowledge("trace", str(tmp_path / "srs.csv"), str(tmp_path / "cases.csv")).err
     )
     assert linked(knowledge, str(tmp_path / "srs.csv"), str(tmp_path / "cases.csv")) == {
@@ -276,7 +276,7 @@ def test_what_is_withdrawn_is_neither_linked_nor_missed(knowledge: Command, tmp_
         assert [each["id"] for each in answer["withdrawn"]["from"]] == ["SYS-8"]
         assert {"SWR-2", "SWR-3", "SWR-4"} <= {each["id"] for each in answer["withdrawn"]["to"]}
         assert "SYS-8" not in {each["id"] for each in answer["gaps"]["from"]}
-        assert "Left out, as they say that they are withdrawn: 1 of FROM (SYS-8); " in told.err
+        assert "Skipped because they are marked as withdrawn: 1 of FROM (SYS-8); " in told.err
 
 
 @pytest.mark.parametrize("name", ["Object Identifier", "Global ID", "ID"])
@@ -313,7 +313,7 @@ def test_a_quoted_requirement_covers_nothing(knowledge: Command, tmp_path: Path)
     answer = json.loads(told.out)
     assert {each["to"] for each in answer["links"]} <= {"SWR-1", "SWR-2"}
     assert [each["id"] for each in answer["copies"]] == ["SYS-1"]
-    assert "Left out of TO, as they quote items of FROM (1): SYS-1." in told.err
+    assert "Skipped in TO because they quote items of FROM (1): SYS-1." in told.err
     (tmp_path / "next.csv").write_text("ID,Text\nSYS-1,The pump shall stop at once.\nSYS-2,The horn shall sound.\n")
     edition = json.loads(knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "next.csv"), "--json").out)
     assert edition["copies"] == []

@@ -200,7 +200,7 @@ def test_results_and_progress_are_told_to_those_who_listen(console: Console, ful
     status = console.page.get_by_role("status")
     expect(status.filter(has_text="4 passages in default")).to_have_attribute("aria-live", "polite")
     _add_one_with_warnings(console, full)
-    expect(status.filter(has_text="Text without a name: added: 1 page, 1 passage, 1 warning")).to_have_count(1)
+    expect(status.filter(has_text="Untitled text: added: 1 page, 1 passage, 1 warning")).to_have_count(1)
     full.failures["GET /documents"] = [Failure(500, "internal_error")]
     console.go("#/documents")
     expect(console.page.get_by_role("alert").filter(has_text="The service failed")).to_be_visible()

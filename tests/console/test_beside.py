@@ -44,10 +44,10 @@ def test_the_page_with_the_passage_stands_beside_the_text(console: Console, serv
     name = with_pages(service)
     console.open(f"#/document/{name}?at=3&q=zebra")
     picture = console.at("#page-image img")
-    expect(picture).to_have_attribute("alt", "Page 2 of file-1.pdf, passage 4 marked; its text stands beside it")
+    expect(picture).to_have_attribute("alt", "Page 2 of file-1.pdf, passage 4 marked; its text is next to it")
     expect(picture).to_be_in_viewport()
     expect(console.at("#page-heading")).to_have_text("Page 2 of 3")
-    console.page.get_by_role("button", name="On the page: passage 6, page 3").click()
+    console.page.get_by_role("button", name="Show on page: passage 6, page 3").click()
     expect(console.at("#page-heading")).to_have_text("Page 3 of 3")
     expect(console.at("#page-next")).to_be_disabled()
     console.at("#page-previous").click()
@@ -73,7 +73,7 @@ def test_on_a_telephone_the_page_opens_when_it_is_asked_for(console: Console, se
     console.open(f"#/document/{with_pages(service)}?at=1")
     expect(console.at(".passage.found")).to_be_visible()
     assert asked_pages(service) == []
-    console.page.get_by_role("button", name="On the page: passage 2, page 1").click()
+    console.page.get_by_role("button", name="Show on page: passage 2, page 1").click()
     expect(console.at("#page-large img")).to_be_visible()
 
 

@@ -103,7 +103,7 @@ def test_what_is_shown_is_chosen_among_what_there_is_and_asked_of_the_service(
     shown.focus()
     shown.select_option("requirements_added")
     expect(console.at("#compare-status")).to_have_text("Requirements added: 1 of 2 changed clauses; 1 shown.")
-    expect(console.at(".clause")).to_contain_text("not there yet")
+    expect(console.at(".clause")).to_contain_text("not in this edition")
     expect(shown).to_be_focused()
     assert editions.took("GET /changes")[-1]["kinds"] == "requirements_added"
     console.page.go_back()
@@ -122,7 +122,7 @@ def test_what_is_shown_is_chosen_among_what_there_is_and_asked_of_the_service(
 def test_where_nothing_is_of_a_kind_that_is_said(console: Console, editions: Service) -> None:
     console.open(f"{COMPARISON}&kinds=definition")
     expect(console.at("#compare-status")).to_have_text("Definitions: none of 2 changed clauses.")
-    expect(console.at("#compare-clauses")).to_contain_text("There is no change of this kind")
+    expect(console.at("#compare-clauses")).to_contain_text("There are no changes of this kind")
     expect(console.at("#compare-kind option:checked")).to_have_text("Definitions (0)")
     console.page.get_by_role("button", name="Show all changes").click()
     expect(console.at(".clause")).to_have_count(2)
@@ -150,7 +150,7 @@ def test_documents_that_cannot_be_compared_say_why_and_are_tried_again(console: 
 
 
 def test_a_kind_that_the_service_does_not_know_leads_to_all_changes(console: Console, editions: Service) -> None:
-    refusal = Failure(422, "validation_error", "There is no kind of change 'colour'.", "Use force, number.")
+    refusal = Failure(422, "validation_error", "Unknown kind of change: 'colour'.", "Use force, number.")
     editions.failures["GET /changes"] = [refusal]
     console.open(f"{COMPARISON}&kinds=colour")
     expect(console.at("#compare-problem")).to_contain_text("Use force, number.")
@@ -258,9 +258,10 @@ def test_what_a_comparison_touches_is_looked_for_where_somebody_opens_it(console
     console.press("Enter")
     expect(part).to_contain_text("The store does not answer.")
     part.get_by_role("button", name="Try again").click()
-    expect(part.get_by_role("status")).to_have_text("2 places of other documents. 1 reference to what did not change.")
+    status = part.get_by_role("status")
+    expect(status).to_have_text("2 references in other documents. 1 reference to unchanged clauses.")
     expect(part.locator("li").first).to_contain_text(
-        "Zoos, 2 Roads, p. 1 refers to CROSS 1, clause 1, whichever edition is current; "
+        "Zoos, 2 Roads, p. 1 refers to CROSS 1, clause 1, the current edition; "
         "clause 1: edited, force, requirements added"
     )
     expect(part.locator("li").last).to_have_text(re.compile("refers to CROSS 1:2020, the edition 2020$"))

@@ -113,7 +113,7 @@ def test_a_running_job_is_cancelled_and_a_failed_one_says_why(console: Console, 
     console.open("#/jobs")
     expect(console.at("#jobs-table")).to_contain_text("broken.pdf is cut off.")
     console.page.get_by_role("button", name="Cancel large.pdf").click()
-    expect(console.at("#jobs-table")).to_contain_text("nothing of it was kept")
+    expect(console.at("#jobs-table")).to_contain_text("nothing was kept")
 
 
 def test_links_are_accepted_and_rejected_by_the_keyboard_and_that_is_taken_back(console: Console, two: Service) -> None:
@@ -152,8 +152,8 @@ def test_rejected_links_are_listed_and_taken_back(console: Console, two: Service
     two.trace["rejected"] = [{side: LINKS[0][side] for side in ("from", "to")}]
     console.open(f"#/trace?from={OLD}&to={NEW}")
     console.at(".gaps summary").get_by_text("Rejected: 1 link").click()
-    console.page.get_by_role("button", name="Take back the rejection of R-1 to T-1").click()
-    expect(console.at("#trace-gaps")).to_contain_text("R-1 → T-1: taken back")
+    console.page.get_by_role("button", name="Undo the rejection of R-1 to T-1").click()
+    expect(console.at("#trace-gaps")).to_contain_text("R-1 → T-1: undone")
     assert two.took("POST /trace/decisions")[0]["accepted"] is None
 
 
@@ -163,7 +163,7 @@ def test_a_check_shows_evidence_and_keeps_marks_and_notes(console: Console, two:
     expect(console.at("#check-status")).to_have_text("Choose the other document.")
     console.at("#check-standard").select_option(OLD)
     console.at("#check-submit").click()
-    expect(console.at("#check-status")).to_contain_text("2 rows. A person decides")
+    expect(console.at("#check-status")).to_contain_text("2 rows. A person must decide")
     rows = console.at("#check-rows tbody tr")
     expect(rows.first.locator("blockquote")).to_contain_text("A zebra crosses.")
     expect(rows.first).to_contain_text("limit not met: 5 / 8")
@@ -204,7 +204,7 @@ def test_a_trace_that_takes_long_is_followed_as_a_job_and_can_be_cancelled(conso
     two.goes_on = ["slow", "slower"]
     two.hold.set()
     console.open(f"#/trace?from={OLD}&to={NEW}")
-    expect(console.at("#trace-status")).to_contain_text("It goes on in Jobs if you leave this page.")
+    expect(console.at("#trace-status")).to_contain_text("If you leave this page, it continues under Jobs.")
     console.at("#trace-cancel").click()
     expect(console.at("#trace-status")).to_have_text("Cancelled.")
     expect(console.at("#trace-submit")).to_be_enabled()
@@ -239,7 +239,7 @@ def test_conflicts_tell_both_places_and_why_and_are_chosen_by_kind(console: Cons
     assert console.at("#conflicts-summary .tag").all_text_contents() == ["1 limit", "1 duplicate"]
     rows = console.at("#conflicts-pairs tbody tr")
     expect(rows.first.locator("th")).to_contain_text("at most 60 s and at most 120 s")
-    expect(rows.nth(1).locator("summary")).to_have_text("Said in 3 more places")
+    expect(rows.nth(1).locator("summary")).to_have_text("Also in 3 other places")
     assert [f"document={each}" in console.requests[-1].url for each in (OLD, NEW)] == [True, True]
     kinds = console.at("#conflicts-verdict")
     kinds.focus()

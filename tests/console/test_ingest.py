@@ -39,9 +39,9 @@ def test_files_go_one_after_another_and_each_tells_its_end(console: Console, ser
         reversed(told),
         (
             "added: 1 page, 1 passage\n",
-            "It could not be added: broken.docx is truncated.",
+            "The document could not be added: broken.docx is truncated.",
             "Page 2 could not be read.",
-            "unchanged: the very same document was there already (1 page, 1 passage)",
+            "unchanged: the same document had already been added (1 page, 1 passage)",
             "replaced the earlier version; 1 embedded, 4 reused: 1 page, 1 passage",
         ),
         strict=True,
@@ -80,7 +80,7 @@ def test_what_cannot_be_added_is_told_before_anything_is_sent(console: Console, 
     for selector, value, told in (
         ("#url", "http://docs.example.com", "begins with https://"),
         ("#text", "  ", "some text first"),
-        ("#ingest-collection", "no/such name", "collection's name needs letters"),
+        ("#ingest-collection", "no/such name", "collection name consists of at most 63 letters"),
     ):
         console.at(selector).fill(value)
         if selector == "#ingest-collection":

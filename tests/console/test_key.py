@@ -27,9 +27,9 @@ def test_a_wrong_key_is_asked_for_again_with_the_reason(console: Console, servic
     console.open("#/collections", key=None)
     expect(console.at("#key")).to_be_focused()
     for key, told in (
-        ("", "This service needs a key"),
-        ("wrong-key", "This key may not do that: The API key is not known."),
-        ("no key at all", "holds blanks"),
+        ("", "This service requires a key"),
+        ("wrong-key", "This key does not have the right to do that: The API key is not known."),
+        ("no key at all", "contains spaces"),
     ):
         console.at("#key").fill(key)
         console.press("Enter")
@@ -59,7 +59,7 @@ def test_a_right_that_the_key_lacks_is_told_and_no_key_asked_for(console: Consol
     service.always["POST /search"] = Failure(403, "forbidden", "The key 'ci' may not read default.")
     console.open("#/search?q=zebra")
     expect(console.at("#search-notices")).to_contain_text(
-        "This key may not do that: The key 'ci' may not read default."
+        "This key does not have the right to do that: The key 'ci' may not read default."
     )
     expect(console.at("#search-notices")).to_contain_text("Use a key with the right")
     expect(console.at("#key-dialog")).to_be_hidden()

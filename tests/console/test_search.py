@@ -80,7 +80,7 @@ def test_every_option_is_sent_and_kept_in_the_address(console: Console, standard
     }  # fmt: skip
     assert standard.took("POST /search") == [wanted]
     expect(console.at("#options-summary")).to_have_text(
-        "keyword, score from 0.25, clause 5.1, standard, informative, one document"
+        "keyword, minimum score 0.25, clause 5.1, standard, informative, one document"
     )
     console.page.reload()
     console.enter_key()
@@ -100,7 +100,7 @@ def test_an_address_without_options_sends_the_usual_ones(console: Console, stand
 def test_a_wrong_entry_is_told_at_its_place_and_not_sent(console: Console, standard: Service) -> None:
     console.open()
     for selector, wrong, right, told in (
-        ("#q", " ", "requirement", "Enter a question or some words first."),
+        ("#q", " ", "requirement", "Enter a question or a few words first."),
         ("#top-k", "51", "10", "Results: "),
         ("#min-score", "1.5", "0", "Minimum score, 0 to 1: "),
         ("#document-filter", "no such", "", "Choose a document from the list"),
@@ -116,7 +116,7 @@ def test_a_wrong_entry_is_told_at_its_place_and_not_sent(console: Console, stand
 
 def test_a_threshold_tells_how_many_it_hides_and_shows_them_at_a_press(console: Console, standard: Service) -> None:
     console.open("#/search?q=requirement%20tool%20reports%20verification&min=0.7")
-    expect(console.at(".notice.info")).to_contain_text("Not shown, with a score below 0.7: 2 passages.")
+    expect(console.at(".notice.info")).to_contain_text("Hidden, with a score below 0.7: 2 passages.")
     expect(console.at(".result")).to_have_count(1)
     console.at(".notice.info button").click()
     expect(console.at(".result")).to_have_count(3)
@@ -129,7 +129,7 @@ def test_an_answer_says_what_else_was_asked_for(console: Console, standard: Serv
     expect(console.at("#search-notices .notice")).to_have_count(0)
     standard.extra = {"also_asked": ["current assets", "the supplier"]}
     console.search("quick ratio requirement")
-    expect(console.at("#search-notices .notice")).to_have_text("Also asked for: current assets; the supplier.")
+    expect(console.at("#search-notices .notice")).to_have_text("Also searched for: current assets; the supplier.")
     assert console.at(".result").first.locator("mark").all_text_contents() == ["supplier", "requirement"]
 
 
@@ -144,7 +144,7 @@ def test_nothing_found_gives_advice_that_fits_the_question(console: Console, sta
     console.open("#/search?q=zebra&mode=keyword&clause=9")
     expect(console.at("#search-status")).to_contain_text("Nothing found in default")
     expect(console.at(".notice.info")).to_contain_text("Reset the filters")
-    expect(console.at(".notice.info")).to_contain_text("Use the hybrid mode")
+    expect(console.at(".notice.info")).to_contain_text("Use hybrid mode")
 
 
 def test_an_empty_collection_says_so_and_leads_to_adding(console: Console) -> None:
@@ -163,7 +163,7 @@ def test_an_unknown_collection_is_told_with_the_services_own_advice(console: Con
 def test_a_failed_search_can_be_tried_again(console: Console, standard: Service) -> None:
     standard.failures["POST /search"] = [Failure(503, "unavailable", headers={"Retry-After": "5"})]
     console.open("#/search?q=requirement")
-    expect(console.at("#search-notices")).to_contain_text("asks to wait 5 seconds")
+    expect(console.at("#search-notices")).to_contain_text("Wait 5 seconds")
     expect(console.at("#search-notices")).to_contain_text("request-7")
     expect(console.at("#search-heading")).to_have_text("Search: requirement")
     console.at("#search-notices button").click()

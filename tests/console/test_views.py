@@ -81,7 +81,7 @@ def test_a_document_that_is_gone_and_a_passage_that_is_gone_are_told(console: Co
     console.open("#/document/ffffffffffffffff")
     expect(console.at("#document-problem")).to_contain_text("There is no document 'ffffffffffffffff'.")
     console.go(f"#/document/{1:016x}?at=77")
-    expect(console.at("#document-problem")).to_contain_text("There is no passage 78 in this document any more")
+    expect(console.at("#document-problem")).to_contain_text("This document no longer has a passage 78")
     console.at("#jump").fill("2")
     console.press("Enter")
     expect(console.at(".passage.found")).to_contain_text("y")

@@ -129,7 +129,7 @@ def test_the_image_runs_as_nobody_in_particular_with_a_model_and_a_sandbox_that_
     assert "uid=1001 gid=0(root)" in image.run("id")
     found = image.run("knowledge", "doctor", "--json")
     assert '"fail"' not in found
-    assert "3 files as they should be" in found
+    assert "3 files correct" in found
 
 
 async def test_the_image_answers_with_the_clause_over_stdio(image: Image) -> None:

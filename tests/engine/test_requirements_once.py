@@ -81,5 +81,5 @@ def test_a_topic_that_no_result_says_a_word_of_is_told(world: World) -> None:
     assert nothing.hits
     assert not nothing.said
     message, suggestions = doubt_about_topic("noise", nothing)
-    assert message == "No requirement says a word of 'noise'; these are the nearest in meaning."
+    assert message == "No requirement contains a word of 'noise'; these are the closest in meaning."
     assert suggestions

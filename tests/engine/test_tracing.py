@@ -195,7 +195,7 @@ def test_declared_links_that_lead_nowhere_are_named() -> None:
     found = trace(sources, targets, LINKER)
     assert ("A-1", "B-1", "declared") in sure(found)
     assert [(item.id, name) for item, name in found.lost] == [("A-1", "B-99"), ("B-1", "A-7")]
-    assert lost_links(found) == "Declared links that lead to no single item of these sets (2): A-1 → B-99, B-1 → A-7."
+    assert lost_links(found) == "Declared links without a unique target item in these sets (2): A-1 → B-99, B-1 → A-7."
 
 
 def test_links_name_items_of_several_documents_by_their_own_ids() -> None:

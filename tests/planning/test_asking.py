@@ -214,7 +214,7 @@ def test_an_empty_list_says_why_it_is_empty(world: World) -> None:
     assert said(document_types=["site_plan"]) == (
         f"Application {REF} has no document of these types; it has: noise_assessment."
     )
-    assert said(name_contains="plan") == f"Application {REF} has no document of that name; it has 1 document."
+    assert said(name_contains="plan") == f"Application {REF} has no document with that name; it has 1 document."
     nearly = f"No document of application 25-01178-rem has been ingested. There are documents of {REF}."
     assert said("25-01178-rem") == nearly
     found = world.call("search_application_docs", query="noise", application_ref="25-01178-rem")
@@ -266,5 +266,5 @@ def test_an_offset_behind_the_end_is_refused_and_no_empty_answer(world: World) -
         ("list_applications", {"offset": 1}),
     ):
         told = refusal(world, name, **arguments)
-        assert (told["error_type"], "is behind the last of" in told["message"]) == ("invalid_input", True)
+        assert (told["error_type"], "is beyond the last of" in told["message"]) == ("invalid_input", True)
     assert world.call("list_applications", ref_contains="nothing", offset=1)["application_count"] == 0

@@ -88,7 +88,7 @@ def test_a_folder_is_filed_and_each_file_s_fate_is_told(filled: World, command: 
     assert "damaged.pdf: failed: damaged.pdf: damaged." in ended.stderr
     assert re.search(r"\[\d/4\] Transport Assessment.pdf: ingested as transport assessment, \d+ chunks", ended.stderr)
     assert "skipped, image-based" in ended.stderr
-    assert "Left out, as files of no supported kind: notes.log" in ended.stderr
+    assert "Skipped files of unsupported types: notes.log" in ended.stderr
     assert "1 error, 1 skipped, 2 success" in ended.stdout
     again = command("ingest", str(filled.papers), "--ref", REF, "--json")
     fates = {Path(each["file"]).name: each["status"] for each in json.loads(again.stdout)["documents"]}
@@ -169,7 +169,7 @@ def test_what_no_tool_would_take_is_refused_before_anything_is_filed(
 ) -> None:
     ended = command("ingest", str(filled.papers), "--ref", REF, *wrong)
     assert ended.exit_code == ExitCode.FAILURE
-    assert "This cannot be asked" in ended.stderr
+    assert "Invalid arguments" in ended.stderr
     assert filled.service.applications() == {}
 
 
@@ -180,7 +180,7 @@ def test_links_to_folders_elsewhere_and_links_that_lead_nowhere_are_told(filled:
     (filled.papers / "broken.pdf").symlink_to(filled.folder / "nothing.pdf")
     (filled.papers / "~$letter.docx").write_bytes(b"x")
     ended = command("ingest", str(filled.papers), "--ref", REF, "--json")
-    assert "Left out, as links to folders elsewhere; give these folders by themselves: linked\n" in ended.stderr
+    assert "Skipped links to folders elsewhere; ingest these folders separately: linked\n" in ended.stderr
     told = json.loads(ended.stdout)
     assert told["left_out"] == [str(filled.papers / "linked"), str(filled.papers / "notes.log")]
     fates = {Path(each["file"]).name: each for each in told["documents"]}
@@ -201,8 +201,8 @@ def test_a_document_whose_file_is_gone_is_named_and_removed_where_that_is_asked_
     (filled.papers / "plans" / "Site Plan.pdf").unlink()
     (filled.papers / "Transport Assessment.pdf").rename(filled.papers / "plans" / "Travel.pdf")
     ended = command(*ingest, "--json")
-    said = "plans/Site Plan.pdf: The file is gone from the folder; its document"
-    assert f"{said} still answers.\nNext: --prune" in ended.stderr
+    said = "plans/Site Plan.pdf: The file was deleted from the folder; its document"
+    assert f"{said} can still be found.\nNext: Pass --prune" in ended.stderr
     fates = {Path(each["file"]).name: each["status"] for each in json.loads(ended.stdout)["documents"]}
     assert fates["Site Plan.pdf"] == "gone"
     assert fates["Travel.pdf"] == "already_ingested"
@@ -224,7 +224,7 @@ def test_a_folder_that_holds_nothing_any_more_names_what_it_held_and_is_not_prun
     filled.papers.mkdir()
     ended = command("ingest", str(filled.papers), "--ref", REF, "--prune")
     assert ended.exit_code == ExitCode.NOTHING_DONE
-    assert "plans/Site Plan.pdf: The file is gone" in ended.stderr
+    assert "plans/Site Plan.pdf: The file was deleted" in ended.stderr
     assert "Nothing was removed" in ended.stderr
     assert len(filled.service.documents_of(REF)) == 2
 
@@ -233,7 +233,7 @@ def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World
     (tmp_path / "empty").mkdir()
     nothing = command("ingest", str(tmp_path / "empty"), "--ref", REF)
     assert nothing.exit_code == ExitCode.NOTHING_DONE
-    assert "Next: Give a folder that holds files of these kinds: .adoc, .asciidoc, .bmp" in nothing.stderr
+    assert "Next: Name a folder that contains files of these types: .adoc, .asciidoc, .bmp" in nothing.stderr
     assert command("ingest", str(tmp_path / "nowhere"), "--ref", REF).exit_code == ExitCode.FAILURE
     assert command("ingest", str(filled.papers), "--ref", " ").exit_code == ExitCode.FAILURE
     assert command("ingest", str(filled.papers / "notes.log"), "--ref", REF).exit_code == ExitCode.FAILURE
@@ -258,7 +258,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told_and_never_taken_for_an_emp
     monkeypatch.setattr(os, "scandir", refuse)
     ended = command("ingest", str(filled.papers), "--ref", REF)
     assert "1 success" in ended.stdout
-    assert f"left out: {closed}\nNext: Check their permissions." in ended.stderr
+    assert f"Skipped folders that cannot be read: {closed}\nNext: Check their permissions." in ended.stderr
     assert ended.exit_code == ExitCode.FAILURE
 
 
@@ -300,7 +300,7 @@ def test_the_report_shows_pictures_of_the_pages_that_were_not_read_and_escapes_e
             tmp_path / "bad.pdf", {"status": "error", "error_type": "no_content", "message": "Nothing & nobody."}, 0.1
         ),
     ]  # fmt: skip
-    assert pages_to_show(outcomes[0]) == {2: "looks <i>scanned</i>", 3: "read with doubt: confidence 41 %"}
+    assert pages_to_show(outcomes[0]) == {2: "looks <i>scanned</i>", 3: "read with low confidence: 41 %"}
     written = report_html(REF, tmp_path, outcomes, datetime(2026, 11, 22, 9, 30, tzinfo=UTC))
     assert "<script" not in written
     assert "<b>lost" not in written
@@ -314,7 +314,7 @@ def test_the_report_shows_pictures_of_the_pages_that_were_not_read_and_escapes_e
     for picture in pictures:
         image = Image.open(io.BytesIO(base64.b64decode(picture)))
         assert image.width == pytest.approx(180, abs=2)
-    assert written.count("no picture could be drawn") == 2
+    assert written.count("no image could be drawn") == 2
 
 
 def test_the_report_is_written_where_it_is_asked_for(filled: World, command: Any, tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_the_report_is_written_where_it_is_asked_for(filled: World, command: Any
     assert "Report:" in ended.stderr
     written = (tmp_path / "out" / "report.html").read_text()
     assert "scan.pdf: pages to look at" in written
-    assert "skipped: pictures cover 100% of the page" in written
+    assert "skipped: images cover 100% of the page" in written
 
 
 def test_a_watched_folder_is_the_only_one_that_is_read(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:

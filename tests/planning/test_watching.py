@@ -46,9 +46,9 @@ def test_a_watched_folder_names_what_is_gone_but_not_what_is_only_renamed(
     choices = FolderChoices(world.papers, REF, watch=True, prune=True)
     assert FolderRun(world.service, choices, pause=pause).run() == ExitCode.SUCCESS
     said = capsys.readouterr()
-    assert "a.pdf: The file is gone" not in said.err
-    assert said.err.count("b.pdf: The file is gone from the folder; its document was removed.") == 1
-    assert "no supported kind: new.zip" in said.err
+    assert "a.pdf: The file was deleted" not in said.err
+    assert said.err.count("b.pdf: The file was deleted from the folder; its document was removed.") == 1
+    assert "Skipped files of unsupported types: new.zip" in said.err
     assert [each.label("source_file") for each in world.service.documents_of(REF)] == ["c.pdf"]
     assert len(world.reader.readings) == 2
 

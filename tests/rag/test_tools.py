@@ -105,7 +105,7 @@ def test_top_k_is_five_unless_told_and_at_most_fifty(service: LibraryUnderTest) 
 def test_nothing_found_is_an_empty_array_that_says_why(service: LibraryUnderTest) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"query": "zzz", "collection": "project-alpha"}, "No passage was found."),
-        ({"query": "token"}, "holds no documents"),
+        ({"query": "token"}, "contains no documents"),
         ({"query": "zzz", "collection": "project-alpha", "mode": "keyword"}, "these words"),
         ({"query": "token", "collection": "project-alpha", "document_type": "memo"}, "document_type=memo"),
         ({"query": "bearer monthly zzz", "collection": "project-alpha", "min_score": 0.9}, "min_score=0.9"),

@@ -137,7 +137,7 @@ def test_one_repository_that_cannot_be_reached_keeps_no_other_from_being_refresh
     assert "There is no folder" in results["bb-gone"]["errors"][0]
     shown = runner.invoke(app, ["refresh"])
     assert "zz-alive: success" in shown.output
-    assert "bb-gone was not brought up to date." in shown.output
+    assert "bb-gone was not updated." in shown.output
     assert json.loads(runner.invoke(app, ["refresh", "zz-alive", "--json"]).stdout)["status"] == "success"
     checked = runner.invoke(app, ["status", "--check", "--json"])
     assert checked.exit_code == 1
@@ -156,12 +156,12 @@ def test_the_tables_show_what_there_is(world: World, runner: CliRunner) -> None:
     status = runner.invoke(app, ["status"])
     assert "my-api" in status.output
     assert "ready" in status.output
-    assert "Not wholly" not in runner.invoke(app, ["search", "token"]).output
+    assert "Indexed only in part" not in runner.invoke(app, ["search", "token"]).output
     manifest = read_manifest(world.store, "repo_my_api")
     assert manifest is not None
     broken = dataclasses.replace(manifest, state="error", error="It was interrupted.")
     write_manifest(world.store, "repo_my_api", broken, world.embedder.space)
-    assert "Not wholly indexed: my-api" in runner.invoke(app, ["search", "token"]).output
+    assert "Indexed only in part: my-api" in runner.invoke(app, ["search", "token"]).output
     assert "It was interrupted." in runner.invoke(app, ["status"]).output
     write_manifest(world.store, "repo_my_api", manifest, world.embedder.space)
     indexed = runner.invoke(app, ["index", str(world.served / "team" / "my-api")])

@@ -77,7 +77,7 @@ async def test_a_kind_of_change_that_there_is_not_is_refused_with_those_that_the
             answer = await world.client.get("/changes", params={"old": old, "new": new, "kinds": kinds})
             told = answer.json()
             assert (answer.status_code, told["error"]) == (422, "validation_error")
-            assert told["detail"] == f"There is no kind of change '{kinds[-1]}'."
+            assert told["detail"] == f"Unknown kind of change: '{kinds[-1]}'."
             for name in ("force", "requirements_withdrawn", "renumbered", "merged"):
                 assert name in told["suggestion"]
         (described,) = [

@@ -109,7 +109,7 @@ async def test_a_large_file_is_taken_in_whole_and_its_temporary_file_goes_with_i
 @pytest.mark.parametrize(
     ("files", "data", "told"),
     [
-        ({}, {"file": "no file"}, "a file is needed"),
+        ({}, {"file": "no file"}, "a file is required"),
         ({"file": ("a.md", b"x")}, {"collection": "no good"}, "collection"),
         ({"file": ("a.md", b"x")}, {"wait": "perhaps"}, "wait"),
         ({"file": ("a.md", b"x")}, {"colour": "red"}, "colour"),
@@ -117,8 +117,8 @@ async def test_a_large_file_is_taken_in_whole_and_its_temporary_file_goes_with_i
         ({"file": ("a.md", b"x")}, {"metadata": "[1]"}, "metadata"),
         ({"file": ("a.md", b"x")}, {"metadata": '{"a": {"b": 1}}'}, "metadata"),
         ({"file": ("a.md", b"x")}, {"metadata": '{"a": 1, "a": 2}'}, "twice"),
-        ({"file": ("a.md", b"x")}, {"collection": ["a", "b"]}, "given twice"),
-        ({"other": ("a.md", b"x")}, {}, "a file is needed"),
+        ({"file": ("a.md", b"x")}, {"collection": ["a", "b"]}, "occurs twice"),
+        ({"other": ("a.md", b"x")}, {}, "a file is required"),
     ],
 )
 async def test_a_form_that_is_wrong_is_refused_by_the_name_of_its_field(
@@ -153,7 +153,7 @@ async def test_a_form_that_breaks_off_is_refused_with_all_that_came_of_it() -> N
     async with make_world() as world:
         for left in (3, 6, 20, 90):  # without the whole end, the collection would be taken as not given
             answer = await world.client.post("/ingest_file", content=form[:-left].encode(), headers=headers)
-            assert (answer.status_code, "breaks off" in answer.json()["detail"]) == (400, True)
+            assert (answer.status_code, "is incomplete" in answer.json()["detail"]) == (400, True)
         assert world.library.deposits == []
         assert (await world.client.post("/ingest_file", content=form.encode(), headers=headers)).status_code == 200
         assert world.library.deposits[0].collection == "alpha"
@@ -254,7 +254,7 @@ async def test_a_search_that_finds_nothing_is_an_empty_list() -> None:
         answer = await world.client.post("/search", json={"query": "anything"})
         assert answer.status_code == 200
         assert (answer.json()["results"], answer.json()["total"]) == ([], 0)
-        assert answer.json()["note"] == "default holds no document."
+        assert answer.json()["note"] == "default contains no documents."
         unknown = await world.client.post("/search", json={"query": "anything", "collection": "nowhere"})
         assert unknown.status_code == 404
 

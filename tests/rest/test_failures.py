@@ -87,10 +87,10 @@ BODIES: list[tuple[bytes, dict[str, str], int, str]] = [
     (b'{"query": "a", "mode": "magic"}', JSON, 422, "mode"),
     (b'{"query": "a", "weight": "0.5"}', JSON, 422, "weight"),
     (b'{"query": "a", "weight": true}', JSON, 422, "weight"),
-    (b'{"query": "a", "unknown": 1}', JSON, 422, "unknown: there is no such field"),
+    (b'{"query": "a", "unknown": 1}', JSON, 422, "unknown: unknown field"),
     (b'{"query": "a", "filters": {"colour": "red"}}', JSON, 422, "filters.colour"),
     (b'{"query": "a", "filters": {"normative": "yes"}}', JSON, 422, "filters.normative"),
-    (b'{"query": "a"}', {}, 415, "no type"),
+    (b'{"query": "a"}', {}, 415, "unknown type"),
     (b'{"query": "a"}', {"Content-Type": "text/plain"}, 415, "text/plain"),
     (b'{"query": "a"}', {"Content-Type": "application/json; charset=utf-16"}, 415, "UTF-8"),
     (b'{"query": "a"}', {**JSON, "Content-Encoding": "gzip"}, 415, "compressed"),
@@ -193,7 +193,7 @@ async def test_a_value_that_may_be_of_several_kinds_is_named_as_its_field() -> N
         told = is_failure(answer, 422)["detail"].split("; ")
         assert {each.partition(":")[0] for each in told} == {"metadata.int"}
         unknown = await world.client.get("/documents", params={"int": 1})
-        assert is_failure(unknown, 422)["detail"] == "int: there is no such field"
+        assert is_failure(unknown, 422)["detail"] == "int: unknown field"
 
 
 @pytest.mark.anyio
@@ -292,6 +292,6 @@ async def test_a_field_that_is_given_twice_is_refused_and_the_last_is_not_taken_
     address: str, name: str
 ) -> None:
     async with make_world() as world:
-        assert f"{name}: it is given 2 times" in is_failure(await world.client.get(address), 422)["detail"]
+        assert f"{name}: the field occurs 2 times" in is_failure(await world.client.get(address), 422)["detail"]
         lists = await world.client.get("/conflicts?document=a&document=b&kind=force&kind=value")
         assert "times" not in lists.text, "these are lists"

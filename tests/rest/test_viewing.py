@@ -155,7 +155,7 @@ async def test_a_trace_tells_links_gaps_and_where_they_stand(service: LibrarySer
         other = (await world.bring("# 1 Crossing\n\nA zebra is seen.\n", filename="b.md"))["doc_id"]
         answer = (await world.client.get("/trace", params={"from": old, "to": other})).json()
         assert answer["from"]["doc_id"] == old
-        assert "nothing" in answer["warning"]
+        assert "unrelated" in answer["warning"]
         assert answer["links"], answer
         assert {each["verdict"] for each in answer["links"]} == {"likely"}
         assert answer["links"][0]["from"]["passage"] == 0
@@ -320,8 +320,8 @@ async def test_conflicts_of_nothing_say_what_to_do(service: LibraryService) -> N
     async with make_world(service=service) as world:
         plain = (await world.bring("# 1 Roads\n\nA zebra is seen.\n", filename="plain.md"))["doc_id"]
         for params, status, words in (
-            ({}, 422, "no requirements and no definitions"),
-            ({"document": plain}, 422, "no requirements and no definitions"),
+            ({}, 422, "no requirements or definitions"),
+            ({"document": plain}, 422, "no requirements or definitions"),
             ({"document": "0" * 16}, 404, "Document not found"),
             ({"collection": "none"}, 404, "none"),
         ):

@@ -125,7 +125,7 @@ def test_a_long_text_comes_in_parts_that_join_to_the_whole(world: World) -> None
         offset = answer.get("next_offset")
     assert "".join(parts) == whole["text"]
     assert len(parts) > 3
-    with pytest.raises(InvalidInputError, match="ends before offset"):
+    with pytest.raises(InvalidInputError, match="is beyond its end"):
         world.ask("convert_to_text", uri=str(path), offset=1_000_000)
 
 

@@ -165,7 +165,7 @@ def test_an_empty_answer_tells_why_it_is_empty() -> None:
 @pytest.mark.requirement("A-REQ-TOOL-002")
 def test_a_cursor_behind_the_last_result_is_refused() -> None:
     for name in ("knowledge_search", "knowledge_keyword_search"):
-        with pytest.raises(InvalidInputError, match="The cursor 900 is behind the last result"):
+        with pytest.raises(InvalidInputError, match="The cursor 900 is beyond the last result"):
             ask(name, Ended(), query="verification", cursor=900)
 
 
@@ -267,8 +267,8 @@ def test_a_prompt_names_the_tool_and_carries_its_arguments() -> None:
     assert "knowledge_changes with document='ACME 100', from='2018', and" in reviewed
     ours = PROMPTS["what_changed_for_us"].render({"document": "ACME 100", "about": "doors"})
     assert "knowledge_impact with document='ACME 100', and" in ours
-    assert "concerned with 'doors'" in ours
-    assert "concerned" not in PROMPTS["what_changed_for_us"].render({"document": "ACME 100"})
+    assert "interested in 'doors'" in ours
+    assert "interested" not in PROMPTS["what_changed_for_us"].render({"document": "ACME 100"})
 
 
 def test_every_tool_that_a_prompt_names_is_one_of_the_surface() -> None:

@@ -139,7 +139,7 @@ def test_older_editions_are_left_out_unless_they_are_named(world: World) -> None
 def test_what_demands_nothing_has_no_conflicts_to_look_for(world: World, tmp_path: Path) -> None:
     (tmp_path / "tale.md").write_text("# Tale\n\nOnce there was a pump.\n")
     world.ingest()
-    with pytest.raises(InvalidInputError, match="no requirements and no definitions"):
+    with pytest.raises(InvalidInputError, match="no requirements or definitions"):
         ask(world, "knowledge_conflicts", documents="tale")
 
 
@@ -167,7 +167,7 @@ def test_names_that_lead_nowhere_are_refused_with_near_ones(world: World) -> Non
     with pytest.raises(NotFoundError, match="no document 'manuel'") as caught:
         ask(world, "knowledge_check", document="manuel", standard="pumps")
     assert "manual" in caught.value.suggestion
-    with pytest.raises(InvalidInputError, match="against itself"):
+    with pytest.raises(InvalidInputError, match="compared with itself"):
         ask(world, "knowledge_check", document="manual", standard="manual")
     with pytest.raises(InvalidInputError, match="to itself"):
         ask(world, "knowledge_trace", **{"from": "manual", "to": "manual"})
@@ -201,7 +201,7 @@ def test_a_run_that_takes_longer_than_its_caller_waits_is_a_job_and_found_again(
     assert answer["running"] is True
     assert world.knowledge.reviews is not None
     [job] = world.knowledge.reviews.jobs.listed()
-    assert f"2 of 2 documents read. Job {job.id} goes on" in answer["message"]
+    assert f"2 of 2 documents read. Job {job.id} is still running" in answer["message"]
     goes_on.set()
     assert world.knowledge.reviews.jobs.wait(job.id, 20).state is JobState.DONE
     assert ask(world, "knowledge_conflicts")["total"] == 1

@@ -79,7 +79,7 @@ async def test_a_page_that_is_not_drawn_says_why_instead_of_being_left_out(
     changed = await answered(knowledge, document_id=document, picture=True)
     other = FakeKnowledge()
     elsewhere = await answered(other, document_id=other.documents()[0].id, picture=True)
-    for result, words in ((changed, "changed since it was read"), (elsewhere, "not drawn here")):
+    for result, words in ((changed, "changed since it was read"), (elsewhere, "cannot be drawn here")):
         assert result.is_error
         assert isinstance(result.content[0], TextContent)
         assert words in result.content[0].text

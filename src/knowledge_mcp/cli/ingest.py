@@ -72,55 +72,59 @@ class IngestChoices:
     sources: Annotated[
         list[Path], typer.Argument(metavar="SOURCE...", readable=False, help="Files and folders to ingest.")
     ]
-    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Include subfolders.")] = True
     pattern: Annotated[
-        str | None, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
+        str | None, typer.Option(help="Comma-separated file patterns, e.g. '*.pdf,*.docx'. Default: all documents.")
     ] = None
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be ingested, with chunks, tokens, cost and time.")
     ] = False
     force: Annotated[
-        bool, typer.Option("--force", help="Ingest again even where nothing changed, and replace every chunk.")
+        bool, typer.Option("--force", help="Ingest unchanged files again too, and replace every chunk.")
     ] = False
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every step and technical details.")] = False
     on_error: Annotated[
         OnError | None,
         typer.Option(
-            help="What to do about files that cannot be read: skip them and continue, or abort. "
-            "Default: ask on a terminal, else continue."
+            help="What to do with files that cannot be read: skip them and continue, or abort. Default: ask on a "
+            "terminal, otherwise continue."
         ),
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this; nothing is paid twice."),
+        typer.Option(
+            min=0, metavar="USD", help="Stop before the embeddings cost more than this; nothing is charged twice."
+        ),
     ] = None
     edition: Annotated[
-        str | None, typer.Option(metavar="EDITION", help="Edition that these documents are, such as 2018 or v1.2.")
+        str | None, typer.Option(metavar="EDITION", help="Edition of these documents, such as 2018 or v1.2.")
     ] = None
     family: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
+        str | None, typer.Option(metavar="NAME", help="Document that these are editions of; `none` for none.")
     ] = None
     allow: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="Group that alone may read these documents over HTTP; may be given several times. `*` for everybody "
-            "again. Not given, documents keep what was said before.",
+            help="Only this group may read these documents over HTTP; may be repeated. `*` allows everybody again. "
+            "Without it, the documents keep their groups.",
         ),
     ] = None
     meta: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="What is kept of these documents, to filter by; may be repeated."),
+        typer.Option(metavar="KEY=VALUE", help="Metadata to store with these documents, for filters; may be repeated."),
     ] = None
     prune: Annotated[
         bool | None,
-        typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
+        typer.Option("--prune/--no-prune", help="Remove documents whose files were deleted from the folder (PRUNE)."),
     ] = None
     prune_all: Annotated[
-        bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
+        bool, typer.Option("--prune-all", help="With --prune: also if the folder no longer contains any file.")
     ] = False
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False
-    collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None
+    collection: Annotated[str | None, typer.Option(help="Collection to ingest into. Default: QDRANT_COLLECTION.")] = (
+        None
+    )
     config: ConfigFile = None
 
     @property
@@ -163,7 +167,7 @@ class IngestRun:
             ).settings()
             missing = [each for each in self._places if not os.path.exists(each)]  # noqa: PTH110 - Path.exists raises for a name too long
             if missing:
-                notify(f"Error: there is no file or folder {_quoted(missing)}.\nNext: Check the path.")
+                notify(f"Error: There is no file or folder {_quoted(missing)}.\nNext: Check the path.")
                 return self._write_nothing()
             report = self._ingest(settings)
         except KnowledgeError as exc:
@@ -231,15 +235,19 @@ class IngestRun:
             if removes and each.source_path not in emptied:
                 knowledge.remove(each.id)
                 self._pruned.add(each.id)
-            became = "removed" if each.id in self._pruned else "it still answers"
-            lines.append(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
+            became = "removed" if each.id in self._pruned else "it can still be found"
+            lines.append(one_line(f"File is gone: {each.source_path} (document {each.id}): {became}."))
         for line in list_lines(lines, verbose=self._choices.verbose):
             notify(line)
         if emptied and prune:
-            scope = "Nothing was removed: the folder" if not self._pruned else "Not all were removed: a folder"
-            notify(f"{scope} holds no file at all now. If that is meant: --prune --prune-all.")
+            scope = (
+                "Nothing was removed: the folder" if not self._pruned else ("Some documents were not removed: a folder")
+            )
+            notify(
+                f"{scope} no longer contains any file. To remove its documents all the same, pass --prune --prune-all."
+            )
         elif self._vanished and not prune and not self._choices.dry_run:
-            notify("Next: --prune removes what is gone from the folder (PRUNE=true does so always).")
+            notify("Next: Pass --prune to remove these documents (PRUNE=true always does).")
 
     def _on_event(self, event: IngestEvent) -> None:
         self._tally.note(event)
@@ -292,11 +300,11 @@ class IngestRun:
         if self._aborted:
             notify("Aborted: nothing was ingested.")
         elif not (report.documents or report.planned or report.skipped or report.failed):
-            place = "" if self._choices.recursive else " (subfolders were left out)"
+            place = "" if self._choices.recursive else " (subfolders were not searched)"
             patterns = self._choices.patterns
             what = f"No files match {','.join(patterns)}" if patterns is not None else "There are no documents"
             notify(f"{what} in {_quoted(self._places)}{place}.")
-            notify("Next: Give another folder, or the names to look for with --pattern.")
+            notify("Next: Name another folder, or pass other file names with --pattern.")
         return code
 
     def _report_failure(self, error: KnowledgeError) -> ExitCode:
@@ -311,7 +319,10 @@ class IngestRun:
             )
             self._write_json(IngestReport(failed=failed), code, error)
         elif self._tally.stored:
-            notify(f"Documents stored before that: {len(self._tally.stored)}; not stored: {len(self._tally.failures)}.")
+            notify(
+                f"Documents stored before the failure: {len(self._tally.stored)}; not stored: "
+                f"{len(self._tally.failures)}."
+            )
         return code
 
     def _report_failures(self) -> None:
@@ -326,7 +337,9 @@ class IngestRun:
 
     def _report_interrupt(self) -> ExitCode:
         self._progress.close()
-        notify(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
+        notify(
+            f"Interrupted. Documents stored: {len(self._tally.stored)}. Run the same command again to ingest the rest."
+        )
         return ExitCode.INTERRUPTED
 
     def _write_nothing(self) -> ExitCode:
@@ -358,7 +371,7 @@ def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
     notify(f"{many} cannot be read:")
     for line in list_unreadable(list(files)):
         notify(line)
-    notify(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
+    notify(f"Continue without them, or abort before anything is embedded? {readable} readable files are waiting.")
     while True:
         sys.stderr.write("[c]ontinue / [a]bort: ")
         sys.stderr.flush()
@@ -371,14 +384,14 @@ def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
 
 
 HELP = """\
-Take documents into the knowledge base.
+Ingest documents into the knowledge base.
 
-Documents are read with their structure, cut into chunks, embedded and stored: PDF, Word (.docx), Markdown, AsciiDoc,
-reStructuredText, HTML, presentations, workbooks, OpenDocument texts, e-books, mails, CSV, JSON, XML, plain text, and
-requirements of other tools (ReqIF, StrictDoc, Doorstop, sphinx-needs).
+Each document is read with its structure, split into chunks, embedded and stored. Formats: PDF, Word (.docx), Markdown,
+AsciiDoc, reStructuredText, HTML, presentations, workbooks, OpenDocument texts, e-books, emails, CSV, JSON, XML, plain
+text, and requirements from other tools (ReqIF, StrictDoc, Doorstop, sphinx-needs).
 
-Pictures are read where --pattern names them. Files that have not changed are left alone. Every file is checked before
-the first one is embedded, and what is not taken is named with the reason.
+Images are read only if --pattern matches them. Unchanged files are not ingested again. All files are checked before the
+first one is embedded, and every file that is not ingested is listed with the reason.
 
 \b
 Examples:

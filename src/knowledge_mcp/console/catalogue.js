@@ -67,7 +67,7 @@ export async function fillChoice(select, requested = "", { all = false } = {}) {
     options.unshift(h("option", { value: ALL }, `All collections (${total})`));
     names.push(ALL);
   }
-  if (!names.includes(chosen)) options.unshift(h("option", { value: chosen }, `${chosen} (not there)`));
+  if (!names.includes(chosen)) options.unshift(h("option", { value: chosen }, `${chosen} (not found)`));
   fill(select, options);
   select.value = chosen;
   fill(

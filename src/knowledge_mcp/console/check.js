@@ -6,7 +6,7 @@ import { decided, place, reviewing } from "./review.js";
 const TONES = { "evidence found": "good", partial: "warn", "none found": "bad" };
 const HEADS = ["Requirement", "Verdict", "Evidence", "Checks", "Mark"];
 const MARKS = [
-  ["", "As it was found"],
+  ["", "As detected"],
   ["applicable", "Applicable"],
   ["not-applicable", "Not applicable"],
   ["conditional", "Conditional"],
@@ -18,8 +18,8 @@ const view = reviewing({
   title: "Check a document",
   action: "Check",
   choices: { document: "Document", standard: "Against" },
-  work: "Every sentence is held against every obligation",
-  missing: "Two documents are needed: what is checked, and what demands something of it.",
+  work: "Comparing every sentence with every obligation",
+  missing: "Two documents are needed: the document to check, and the standard to check it against.",
   parts: ["summary", "editions"],
   rows: "rows",
   filter: "Rows",
@@ -33,7 +33,7 @@ export const showCheck = view.show;
 
 function render(answer, say) {
   const rows = answer.rows ?? [];
-  say(`${count(rows.length, "row")}. A person decides whether what is found is enough.`);
+  say(`${count(rows.length, "row")}. A person must decide whether the evidence is enough.`);
   fill(
     byId("check-summary"),
     h(
@@ -114,9 +114,9 @@ function marking(answer, each, kind) {
         each.mark = choice.value;
         each.note = note.value;
         const now = each.mark === "applicable" ? "obligation" : each.mark || own;
-        kind.textContent = now ?? "as it was found";
+        kind.textContent = now ?? "as detected";
         kind.closest("tr").dataset.kind = now ?? "";
-        announce(`${each.row} is kept as ${choice.selectedOptions[0].textContent}`);
+        announce(`${each.row} is saved as ${choice.selectedOptions[0].textContent}`);
       },
     });
   }

@@ -42,7 +42,7 @@ function render(known) {
       ? h(
           "div",
           { class: "notice info" },
-          h("p", {}, "This key may read no collection: use another key, or ask the administrator for a right."),
+          h("p", {}, "This key has no access to any collection: use another key, or ask the administrator for access."),
         )
       : h(
           "table",
@@ -110,7 +110,7 @@ function row(collection) {
 
 async function remove(button, collection, name) {
   const contents = `${count(collection.doc_count ?? 0, "document")}, ${count(collection.chunk_count ?? 0, "passage")}`;
-  const rest = name === "default" ? " The collection itself stays, empty." : "";
+  const rest = name === "default" ? " The collection itself is kept, empty." : "";
   const text = `All of ${name} will be deleted: ${contents}.${rest} This cannot be undone.`;
   const sure = await confirmed({ title: "Delete this collection?", typed: name, action: "Delete collection", text });
   if (!sure) return;

@@ -73,7 +73,7 @@ export async function showCompare({ parameters }) {
   try {
     const there = await fillDocuments([byId("compare-old"), byId("compare-new")], [older, newer]);
     if (mine.signal.aborted) return;
-    if (there < 2) say("Two documents are needed: add the older edition beside the newer one.");
+    if (there < 2) say("Two documents are needed: add the other edition too.");
   } catch (error) {
     if (!mine.signal.aborted) fail(error, { older, newer, kinds });
     return;
@@ -206,7 +206,7 @@ function begin({ older, newer, kinds }, { summary }) {
     byId("compare-kind"),
     h("option", { value: "" }, `All changes (${count(changed, "clause")})`),
     choices("What changed", INSIDE, summary, kinds),
-    choices("What became of clauses", CLAUSES, summary, kinds),
+    choices("What happened to clauses", CLAUSES, summary, kinds),
   );
   byId("compare-kind").value = kinds;
   byId("compare-narrow").hidden = changed === 0;
@@ -246,7 +246,7 @@ function add(mine, request, answer, displayed) {
 
 function none({ older, newer }, name, changed) {
   say(`${name}: none of ${count(changed, "changed clause")}.`);
-  const words = "There is no change of this kind between these two documents.";
+  const words = "There are no changes of this kind between these two documents.";
   fill(byId("compare-clauses"), notice("info", h("p", {}, words), h("p", {}, showAll(older, newer))));
 }
 
@@ -292,7 +292,7 @@ function side(title, place, document, rows, at, tag) {
             { href: to("document", document.doc_id, { at: place.passage, c: document.collection }) },
             place.citation,
           )
-        : h("span", {}, place ? place.citation : at === 0 ? "not there yet" : "not there any more"),
+        : h("span", {}, place ? place.citation : at === 0 ? "not in this edition" : "no longer in this edition"),
     ),
     words.map((pieces) => h("p", {}, pieces.map(([text, isChanged]) => [isChanged ? h(tag, {}, text) : text, " "]))),
   );

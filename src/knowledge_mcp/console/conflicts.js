@@ -22,8 +22,8 @@ const view = reviewing({
   choices: { of: "Of", with: "And" },
   offer: { first: ["Choose documents", "Nothing else"], whole: 0 },
   fewest: 1,
-  work: "Every requirement is held against every other",
-  missing: "There is no document yet.",
+  work: "Comparing every requirement with every other",
+  missing: "There are no documents yet.",
   parts: ["summary"],
   rows: "pairs",
   filter: "Show",
@@ -45,7 +45,7 @@ function render(answer, say, offset) {
   const displayed = offset + pairs.length;
   say(
     `${count(answer.total, "pair")}, ${number(displayed)} shown, among ${count(answer.compared, "sentence")} with force of ` +
-      `${count(answer.documents, "document")}. A person decides; what is said in other words is not recognised.`,
+      `${count(answer.documents, "document")}. A person must decide. Conflicts between differently worded sentences are not found.`,
   );
   const lines = pairs.map(row);
   if (offset > 0) {
@@ -86,7 +86,7 @@ function side(label, item, more = []) {
       {},
       h("div", { class: "item-words" }, item.text),
       h("div", { class: "small-text" }, cited(item)),
-      folded(`Said in ${count(lines.length, "more place")}`, lines),
+      folded(`Also in ${count(lines.length, "other place")}`, lines),
     ),
   );
 }

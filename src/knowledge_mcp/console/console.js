@@ -28,7 +28,7 @@ const VIEWS = {
   conflicts: { title: "Find conflicts", show: showConflicts },
   jobs: { title: "Jobs", show: showJobs },
   ingest: { title: "Add documents", show: showIngest },
-  missing: { title: "No such page", show: () => {} },
+  missing: { title: "Page not found", show: () => {} },
 };
 
 const left = new Map();

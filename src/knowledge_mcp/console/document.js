@@ -35,7 +35,7 @@ export function showDocument({ argument, parameters, list }) {
   const at = Number.parseInt(parameters.get("at") ?? "", 10);
   const back = byId("document-back");
   back.href = list;
-  back.textContent = list.startsWith("#/search") ? "← Back to the search" : "← Back to the documents";
+  back.textContent = list.startsWith("#/search") ? "← Back to search" : "← Back to documents";
   open?.leaving.abort();
   if (open && open.id !== argument) scrollTo(0, 0);
   open = {
@@ -82,7 +82,7 @@ async function start(mine) {
       byId("document-problem"),
       notice(
         "warn",
-        h("p", {}, `There is no passage ${mine.at + 1} in this document any more: it may have been replaced since.`),
+        h("p", {}, `This document no longer has a passage ${mine.at + 1}; the document may have been replaced.`),
       ),
     );
   }
@@ -218,7 +218,7 @@ function warnings(messages) {
   if (messages.length === 0) return null;
   return notice(
     "warn",
-    h("p", {}, h("strong", {}, "Not everything of this document could be read:")),
+    h("p", {}, h("strong", {}, "Parts of this document could not be read:")),
     h(
       "ul",
       {},
@@ -277,13 +277,13 @@ function passages(mine, chunks) {
                 {
                   type: "button",
                   class: "quiet small",
-                  "aria-label": `On the page: passage ${index + 1}, page ${pages[0]}`,
+                  "aria-label": `Show on page: passage ${index + 1}, page ${pages[0]}`,
                   onclick: () => {
                     showPage(pages[0], index, { isRequested: true });
                     markSection(index);
                   },
                 },
-                "On the page",
+                "Show on page",
               )
             : null,
           copyButton(() => linkTo(mine, index), `link to passage ${index + 1}`, "Copy link"),

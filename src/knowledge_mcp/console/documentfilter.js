@@ -55,7 +55,7 @@ export function documentFilter() {
   const id = chosen || (/^[0-9a-f]{16}$/.test(text) ? text : "");
   return {
     id,
-    problem: id ? "" : "Choose a document from the list that opens while you type, or leave the field empty.",
+    problem: id ? "" : "Choose a document from the list that opens as you type, or leave the field empty.",
   };
 }
 

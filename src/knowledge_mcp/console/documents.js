@@ -102,7 +102,7 @@ function none(request) {
       "p",
       {},
       request.name
-        ? "No document has such a name: filter by another part of it."
+        ? "No document name contains this text. Try another part of the name."
         : "This collection has no documents yet.",
     ),
     request.name

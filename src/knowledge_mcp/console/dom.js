@@ -75,7 +75,7 @@ export function notice(kind, ...children) {
 /** Show a failure in words: what happened, why, and what to do next. */
 export function problem(error, ...actions) {
   const description = error.description ?? {
-    title: "Something went wrong in this page",
+    title: "Something went wrong on this page",
     detail: String(error.message ?? error),
     next: "Reload the page.",
   };
@@ -176,7 +176,7 @@ export function copyButton(text, what, label = "Copy") {
       done = copySelected(words);
     }
     button.textContent = done ? "Copied" : "Select and copy";
-    announce(done ? `Copied ${what}` : "This browser does not let the page copy: select the text and copy it yourself");
+    announce(done ? `Copied ${what}` : "The browser did not allow the page to copy: select the text and copy it yourself");
     setTimeout(() => {
       button.textContent = label;
     }, 2000);

@@ -86,7 +86,7 @@ function errors(failed) {
     "details",
     { class: "notice bad" },
     h("summary", {}, `${count(failed.length, "document")} could not be added`),
-    h("ul", {}, listed, more > 0 ? h("li", {}, `and ${more} more, each told in its place below`) : null),
+    h("ul", {}, listed, more > 0 ? h("li", {}, `and ${more} more; see the list below`) : null),
   );
 }
 

@@ -96,7 +96,7 @@ async function take(dropped) {
     addFiles(files.map((file) => ({ file, path: "" })));
     return;
   }
-  say("Looking into the folder …");
+  say("Reading the folder …");
   const { found, unread } = await filesBelow(entries.filter(Boolean));
   addFiles(found, unread);
 }
@@ -115,7 +115,7 @@ function readTarget() {
   }
   complain(
     input,
-    "The collection's name needs letters, digits, . _ or -, at most 63, beginning with a letter or digit.",
+    "A collection name consists of at most 63 letters, digits, . _ or - and begins with a letter or digit.",
   );
   return null;
 }
@@ -135,7 +135,7 @@ function addFiles(files, unread = []) {
   for (const { file, path } of visible) add({ kind: "file", name: path || file.name, path, content: file, ...target });
   const hidden = files.length - visible.length;
   const parts = [`${count(visible.length, "file")} added to the queue`];
-  if (hidden) parts.push(`${count(hidden, "hidden file")} left out`);
+  if (hidden) parts.push(`${count(hidden, "hidden file")} skipped`);
   if (unread.length) parts.push(`the browser could not read ${unread.join(", ")}`);
   if (files.length || unread.length) say(parts.join("; "));
 }
@@ -144,7 +144,7 @@ function addAddress() {
   const input = byId("url");
   const address = input.value.trim();
   if (!/^https:\/\/[^\s/]/i.test(address) || !URL.canParse(address)) {
-    complain(input, "Enter a whole address that begins with https:// – the service fetches no others.");
+    complain(input, "Enter a full address that begins with https://. The service does not fetch any others.");
     return;
   }
   const target = readTarget();
@@ -170,7 +170,7 @@ function addText() {
 }
 
 function nameOf(item) {
-  return item.name || "Text without a name";
+  return item.name || "Untitled text";
 }
 
 function update(item) {
@@ -238,7 +238,7 @@ function outcome(item) {
       ? h(
           "div",
           { class: "notice warn" },
-          h("p", {}, h("strong", {}, "Not everything could be read:")),
+          h("p", {}, h("strong", {}, "Some parts could not be read:")),
           h(
             "ul",
             {},
@@ -252,11 +252,11 @@ function outcome(item) {
 function summaryOf(item) {
   if (item.state === "failed") return `failed. ${item.error.description.detail || item.error.description.title}`;
   if (item.state === "cancelled") {
-    return item.job ? "cancelled, nothing of it was kept" : "cancelled before the service had accepted it";
+    return item.job ? "cancelled; nothing was kept" : "cancelled before the service accepted it";
   }
   const { chunks = 0, pages = 0, unchanged, replaced, embedded = 0, reused = 0, warnings = [] } = item.result;
   const size = `${pages ? `${count(pages, "page")}, ` : ""}${count(chunks, "passage")}`;
-  if (unchanged) return `unchanged: the very same document was there already (${size})`;
+  if (unchanged) return `unchanged: the same document had already been added (${size})`;
   const how = replaced ? `replaced the earlier version; ${embedded} embedded, ${reused} reused` : "added";
   return `${how}: ${size}${warnings.length ? `, ${count(warnings.length, "warning")}` : ""}`;
 }
@@ -272,7 +272,7 @@ function actions(item) {
     const address = to("document", item.result.doc_id, { c: item.result.collection ?? item.collection });
     return h("a", { class: "button small", href: address, "aria-label": `Open ${nameOf(item)}` }, "Open");
   }
-  const label = item.lost ? "Look again" : "Try again";
+  const label = item.lost ? "Check again" : "Try again";
   return item.state === "done"
     ? null
     : h(

@@ -43,7 +43,7 @@ function render(jobs, total) {
   const going = jobs.filter((each) => OPEN.has(each.state)).length;
   const latest = total > jobs.length ? `The latest ${jobs.length} of ${count(total, "job")}` : count(total, "job");
   byId("jobs-status").textContent = jobs.length
-    ? `${latest}, ${going} going on. Jobs are forgotten a week after their end.`
+    ? `${latest}, ${going} in progress. Jobs are listed for a week after they end.`
     : "";
   for (const each of jobs) {
     const before = states.get(each.job_id);
@@ -54,7 +54,7 @@ function render(jobs, total) {
   if (!jobs.length) {
     fill(
       byId("jobs-table"),
-      h("div", { class: "notice info" }, h("p", {}, "No job is remembered. What is added in this page becomes one.")),
+      h("div", { class: "notice info" }, h("p", {}, "There are no jobs. Documents that you add appear here as jobs.")),
     );
   } else if (body) {
     keepFocus(() => fill(body, jobs.map(row)));
@@ -89,7 +89,7 @@ function progress(job) {
   if (job.state === "failed")
     return [h("div", {}, job.error?.detail ?? "It failed."), h("div", { class: "dim" }, job.error?.suggestion ?? "")];
   if (job.state === "done") return job.kind in REVIEWS ? "done" : summary(job.result ?? {});
-  if (job.state === "cancelled") return "nothing of it was kept";
+  if (job.state === "cancelled") return "nothing was kept";
   const done = Math.min(100, job.progress?.done ?? 0);
   const bar = h("progress", { max: 100, "aria-label": `Progress of ${job.source}` });
   if (done > 0) bar.value = done;

@@ -90,7 +90,7 @@ function ask() {
 async function accepted(key) {
   const button = byId("key-submit");
   if (!/^[\x21-\x7e]*$/.test(key)) {
-    showMessage("This is no key: it holds blanks or characters that keys do not have. Copy it again.");
+    showMessage("This is not a valid key: it contains spaces or characters that keys do not have. Copy it again.");
     return false;
   }
   busy(button, true);
@@ -98,7 +98,7 @@ async function accepted(key) {
   busy(button, false);
   if (answer.ok) return true;
   showMessage(
-    key === "" && answer.status === 401 ? "This service needs a key: enter it to go on." : inWords(answer.error),
+    key === "" && answer.status === 401 ? "This service requires a key. Enter it to continue." : inWords(answer.error),
   );
   return false;
 }

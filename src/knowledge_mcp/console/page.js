@@ -46,7 +46,7 @@ function dialog() {
       class: "page-image",
       tabindex: "0",
       role: "group",
-      "aria-label": "Picture of the page",
+      "aria-label": "Image of the page",
     }),
   );
 }
@@ -119,5 +119,5 @@ async function draw(place, dpi) {
 
 function altOf(page, passage, name) {
   const marked = passage === null ? "" : `, passage ${passage + 1} marked`;
-  return `Page ${page} of ${name}${marked}; its text stands beside it`;
+  return `Page ${page} of ${name}${marked}; its text is next to it`;
 }

@@ -100,7 +100,7 @@ async function run(item) {
     item.done = 0;
     if (item.result) end(item, "done");
     else if (item.job) await follow(item);
-    else throw new ApiError(200, { error: "no_json", detail: "the answer names no job" });
+    else throw new ApiError(200, { error: "no_json", detail: "the answer contains no job" });
   } catch (error) {
     if (isAborted(error) || item.stop.signal.aborted) end(item, "cancelled");
     else fail(item, error);
@@ -128,7 +128,7 @@ async function follow(item) {
         item.lost = PASSING.has(error.status) || error.status === 401;
         throw error;
       }
-      item.message = "The service does not answer now; the document is kept there, looking again";
+      item.message = "The service does not respond at the moment; the document is stored there. Checking again";
       notify(item);
     }
   }
@@ -141,7 +141,7 @@ function take(item, job) {
   item.done = Number(progress.done) || 0;
   item.message = String(progress.message ?? "");
   item.state = "running";
-  if (job.state === "queued") item.message ||= "waiting for its turn at the service";
+  if (job.state === "queued") item.message ||= "waiting in the service's queue";
   if (job.state === "done") {
     item.result = job.result ?? {};
     end(item, "done");
@@ -157,7 +157,7 @@ function failureOf(job) {
   return new ApiError(fields.status_code ?? 422, {
     error: "ingest_failed",
     ...fields,
-    detail: detail || "the service did not say why",
+    detail: detail || "the service gave no reason",
   });
 }
 

@@ -76,12 +76,12 @@ function fold(body) {
   const button = h(
     "button",
     { type: "button", class: "quiet small", "aria-expanded": "false", onclick: turn },
-    "Show the whole passage",
+    "Show full passage",
   );
   function turn() {
     const folded = body.classList.toggle("folded");
     button.setAttribute("aria-expanded", String(!folded));
-    button.textContent = folded ? "Show the whole passage" : "Show less";
+    button.textContent = folded ? "Show full passage" : "Show less";
   }
   return h("p", { class: "unfold" }, button);
 }

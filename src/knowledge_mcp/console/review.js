@@ -119,7 +119,7 @@ export function reviewing(view) {
       }
       if (!OPEN.has(job.state)) break;
       const done = Math.round(job.progress?.done ?? 0);
-      if (!stop.isConnected) say(h("span", { class: "job-words" }), " It goes on in Jobs if you leave this page. ", stop);
+      if (!stop.isConnected) say(h("span", { class: "job-words" }), " If you leave this page, it continues under Jobs. ", stop);
       part("status").querySelector(".job-words").textContent = `${work}${done ? `, ${number(done)} %` : " …"}`;
       await pause(signal);
     }
@@ -164,7 +164,7 @@ function build({ prefix, title, action, choices, parts, rows, filter, verdicts, 
       "div",
       { id: own("narrow"), class: "toolbar narrowing", hidden: true },
       field("verdict", filter, false, h("select", { id: own("verdict") }, options)),
-      paged ? null : field("words", "With the words", true, words),
+      paged ? null : field("words", "Containing", true, words),
     ),
     h("div", { id: own(rows) }),
     h("p", { id: own("more"), class: "more" }),

@@ -54,7 +54,7 @@ function submit() {
     .map(byId)
     .find((control) => !control.checkValidity());
   const document = documentFilter();
-  if (byId("q").value.trim() === "") return complain(byId("q"), "Enter a question or some words first.");
+  if (byId("q").value.trim() === "") return complain(byId("q"), "Enter a question or a few words first.");
   if (invalid) return complain(invalid, `${byId(invalid.id).labels[0].textContent}: ${invalid.validationMessage}`);
   if (document.problem) return complain(byId("document-filter"), document.problem);
   answered = "";
@@ -128,7 +128,7 @@ async function introduce(collection) {
   if (selected.length === 0 || answered !== "" || running) return;
   const totals = { doc_count: selected.reduce((sum, each) => sum + (each.doc_count ?? 0), 0) };
   byId("search-status").textContent = totals.doc_count
-    ? `${count(totals.doc_count, "document")} in ${nameOf(collection, selected.length)}. Answers are passages, each with its place and a citation.`
+    ? `${count(totals.doc_count, "document")} in ${nameOf(collection, selected.length)}. Results are passages with location and citation.`
     : "";
   if (!totals.doc_count) {
     fill(
@@ -164,7 +164,7 @@ function summarise() {
   const options = [];
   const control = (name) => byId(CONTROLS[name]);
   if (control("mode").value !== DEFAULTS.mode) options.push(control("mode").value);
-  if (control("min").value !== DEFAULTS.min) options.push(`score from ${control("min").value}`);
+  if (control("min").value !== DEFAULTS.min) options.push(`minimum score ${control("min").value}`);
   if (control("clause").value) options.push(`clause ${control("clause").value}`);
   if (control("type").value) options.push(control("type").value);
   if (control("normative").value) options.push(control("normative").value === "true" ? "normative" : "informative");
@@ -244,13 +244,13 @@ function notices(answer, question, found) {
     entries.push(
       notice(
         "warn",
-        h("p", {}, h("strong", {}, "Part of the search did not work"), "; the results may be incomplete:"),
+        h("p", {}, h("strong", {}, "Part of the search failed"), "; the results may be incomplete:"),
         h(
           "ul",
           {},
           degraded.map((each) => h("li", {}, String(each))),
         ),
-        h("p", {}, "Try again in a moment; the state at the top right says what is down."),
+        h("p", {}, "Try again in a moment; the status at the top right shows what is down."),
       ),
     );
   }
@@ -260,7 +260,7 @@ function notices(answer, question, found) {
   }
   const others = answer.also_asked ?? [];
   if (others.length) {
-    entries.push(notice("info", h("p", {}, h("strong", {}, "Also asked for"), `: ${others.join("; ")}.`)));
+    entries.push(notice("info", h("p", {}, h("strong", {}, "Also searched for"), `: ${others.join("; ")}.`)));
   }
   if (answer.below_min_score > 0) {
     entries.push(
@@ -272,7 +272,7 @@ function notices(answer, question, found) {
           h(
             "span",
             {},
-            `Not shown, with a score below ${question.min_score}: ${count(answer.below_min_score, "passage")}.`,
+            `Hidden, with a score below ${question.min_score}: ${count(answer.below_min_score, "passage")}.`,
           ),
           h("button", { type: "button", class: "small", onclick: () => go(addressOf({ min: "" })) }, "Show them"),
         ),
@@ -284,8 +284,8 @@ function notices(answer, question, found) {
 }
 
 const LIKELIHOODS = [
-  ["warn", "Answer unlikely", "These passages are the nearest there are; perhaps none of them answers the question."],
-  ["", "Answer uncertain", "One of these passages may answer the question: read before you rely on it."],
+  ["warn", "Answer unlikely", "These are the closest passages found; perhaps none of them answers the question."],
+  ["", "Answer uncertain", "One of these passages may answer the question: check it before you rely on it."],
   ["good", "Answer likely", "One of these passages probably answers the question."],
 ];
 
@@ -299,9 +299,9 @@ function answerability(estimate) {
 function nothing(question) {
   const advice = [];
   if (question.filters) advice.push("Reset the filters: they narrow the search.");
-  if (question.min_score > 0) advice.push("Lower the least score.");
-  if (question.mode === "keyword") advice.push("Use the hybrid mode: it finds by meaning too.");
-  advice.push("Look whether the document is in this collection, or choose another one.", "Use other words, or fewer.");
+  if (question.min_score > 0) advice.push("Lower the minimum score.");
+  if (question.mode === "keyword") advice.push("Use hybrid mode, which also searches by meaning.");
+  advice.push("Check that the document is in this collection, or choose another collection.", "Use other words, or fewer words.");
   return notice(
     "info",
     h("p", {}, h("strong", {}, "Nothing was found.")),

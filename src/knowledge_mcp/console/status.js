@@ -43,7 +43,7 @@ async function look() {
 function render() {
   const button = byId("status-button");
   button.dataset.state = last.state;
-  button.setAttribute("aria-label", `Service state: ${WORDS[last.state]}. Show details`);
+  button.setAttribute("aria-label", `Service status: ${WORDS[last.state]}. Show details`);
   byId("status-text").textContent = WORDS[last.state];
   const rows = Object.entries(last.checks).map(([name, check]) =>
     h(
@@ -62,7 +62,7 @@ function render() {
       ? h(
           "p",
           {},
-          "What is down is named below. The service tries again by itself; if it lasts, tell the administrator.",
+          "The list below shows what is down. The service retries automatically. If the problem persists, tell the administrator.",
         )
       : null,
     rows.length ? h("table", { class: "plain" }, h("tbody", {}, rows)) : null,

@@ -10,13 +10,13 @@ const MOST = 500; // places that the service gives at once
 export function touchedPlaces(older, newer) {
   const status = h("p", { class: "live", role: "status", "aria-live": "polite" });
   const list = h("div", {});
-  const part = h("details", { class: "gaps", ontoggle: open }, h("summary", {}, "What it touches"), status, list);
+  const part = h("details", { class: "gaps", ontoggle: open }, h("summary", {}, "What it affects"), status, list);
   let isAsked = false;
 
   async function open() {
     if (!part.open || isAsked) return;
     isAsked = true;
-    status.textContent = "Looking through the other documents …";
+    status.textContent = "Searching the other documents …";
     fill(list);
     try {
       const query = { old: older, new: newer, limit: MOST };
@@ -29,10 +29,10 @@ export function touchedPlaces(older, newer) {
   }
 
   function render({ places, total, untouched, degraded }) {
-    const also = untouched ? ` ${count(untouched, "reference")} to what did not change.` : "";
+    const also = untouched ? ` ${count(untouched, "reference")} to unchanged clauses.` : "";
     const shown = places.length < total ? `, ${number(places.length)} shown` : "";
     status.textContent = total
-      ? `${count(total, "place")} of other documents${shown}.${also}`
+      ? `${count(total, "reference")} in other documents${shown}.${also}`
       : `No other document refers to what changed.${also}`;
     fill(
       list,
@@ -55,8 +55,8 @@ function line(each) {
       { class: "small-text" },
       place(each, each, each.citation),
       ` refers to ${each.reference}, `,
-      each.dated ? `the edition ${each.dated}` : "whichever edition is current",
-      became.length ? `; ${clause || "what it names"}: ${became.join(", ")}` : "",
+      each.dated ? `the edition ${each.dated}` : "the current edition",
+      became.length ? `; ${clause || "the document"}: ${became.join(", ")}` : "",
     ),
   );
 }

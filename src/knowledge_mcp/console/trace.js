@@ -23,8 +23,8 @@ const view = reviewing({
   title: "Trace requirements",
   action: "Trace",
   choices: { from: "From", to: "To" },
-  work: "Every requirement is held against every other",
-  missing: "Two documents are needed: what is asked for, and what answers it.",
+  work: "Comparing every requirement with every other",
+  missing: "Two documents are needed: the requirements, and what meets them.",
   parts: ["summary", "gaps"],
   rows: "links",
   filter: "Links",
@@ -42,7 +42,7 @@ function render(answer, say) {
   say(
     `${count(links.length, "link")}, ${number(sure)} of them declared or likely, between ` +
       `${count(answer.from.items, "requirement")} and ${count(answer.to.items, "requirement")}. ` +
-      `A link is likely from ${answer.threshold.toFixed(2)} on.`,
+      `A link is likely at ${answer.threshold.toFixed(2)} or above.`,
   );
   fill(
     byId("trace-summary"),
@@ -106,7 +106,7 @@ function deciding(answer, each, verdict) {
         done() {
           now = next;
           press();
-          announce(next === null ? "The decision is taken back" : `The link is ${outcome}`);
+          announce(next === null ? "The decision was undone" : `The link is ${outcome}`);
         },
       });
       button.focus();
@@ -116,7 +116,7 @@ function deciding(answer, each, verdict) {
   });
   function press() {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.meant === String(now)));
-    const own = each.accepted ? "taken back" : each.verdict;
+    const own = each.accepted ? "undone" : each.verdict;
     const label = now === null ? own : now ? "declared" : "rejected";
     verdict.textContent = label;
     verdict.className = `tag ${TONES[label] ?? ""}`;
@@ -141,15 +141,15 @@ function rejected(answer, links) {
   return folded(
     `Rejected: ${count(links.length, "link")}`,
     links.map((each) => {
-      const label = `Take back the rejection of ${each.from.id} to ${each.to.id}`;
-      const back = h("button", { type: "button", class: "small", "aria-label": label, onclick: take }, "Take back");
+      const label = `Undo the rejection of ${each.from.id} to ${each.to.id}`;
+      const back = h("button", { type: "button", class: "small", "aria-label": label, onclick: take }, "Undo");
       const line = h("li", {}, item(each.from, answer.from), " → ", item(each.to, answer.to), back);
       function take() {
         return decided([back], "/trace/decisions", decision(answer, each, null), {
           fail: view.fail,
           done() {
-            fill(line, `${each.from.id} → ${each.to.id}: taken back; the next trace proposes it where it is likely.`);
-            announce("The decision is taken back");
+            fill(line, `${each.from.id} → ${each.to.id}: undone; the next trace proposes this link again if it is likely.`);
+            announce("The decision was undone");
           },
         });
       }

@@ -3,51 +3,51 @@
 const TITLES = {
   aborted: "Cancelled",
   bad_request: "The service could not read the request",
-  conflict: "Somebody else is at it",
-  console_timeout: "The service did not answer in time",
-  forbidden: "This key may not do that",
-  ingest_failed: "It could not be added",
+  conflict: "Another request is changing this",
+  console_timeout: "The service did not respond in time",
+  forbidden: "This key does not have the right to do that",
+  ingest_failed: "The document could not be added",
   internal_error: "The service failed",
   method_not_allowed: "The service does not offer that",
-  misdirected_request: "The service does not answer under this address",
+  misdirected_request: "The service does not accept requests at this address",
   no_json: "The answer is not from this service",
   no_key: "No API key was given",
   not_found: "Not found",
   payload_too_large: "Too large",
   rate_limited: "Too many requests",
   request_timeout: "The upload took too long",
-  timeout: "The service ran out of time",
+  timeout: "The service timed out",
   unauthorized: "The API key was not accepted",
   unavailable: "The service is not available now",
   unreachable: "The service cannot be reached",
-  unsupported_media_type: "This kind of file cannot be read",
-  upstream_error: "Something that the service depends on failed",
+  unsupported_media_type: "This type of file cannot be read",
+  upstream_error: "A backend of the service failed",
   validation_error: "The service did not accept that",
 };
 
 const NEXT = {
-  bad_request: "Reload the page; if it comes again, tell the administrator.",
+  bad_request: "Reload the page; if it happens again, tell the administrator.",
   conflict: "Wait a moment, then try again.",
-  console_timeout: "Try again; where it lasts, look at the service's state at the top right.",
+  console_timeout: "Try again. If the problem persists, check the service's status at the top right.",
   forbidden:
     "Use a key with the right for this collection (API key, at the top right), or ask the administrator for it.",
-  ingest_failed: "Nothing of it was kept. Correct the document, or try again where the cause was a passing one.",
-  internal_error: "Try again; if it comes again, give the administrator the request id.",
-  method_not_allowed: "The console and the service may be of different versions: reload the page.",
-  misdirected_request: "Open the console under the service's own name, or ask the administrator to allow this one.",
+  ingest_failed: "Nothing was kept. Correct the document, or try again if the cause was temporary.",
+  internal_error: "Try again; if it happens again, give the administrator the request id.",
+  method_not_allowed: "The console and the service may have different versions: reload the page.",
+  misdirected_request: "Open the console at the service's own address, or ask the administrator to allow this one.",
   no_json:
-    "Something between this page and the service answered in its place. Check the address, or ask the administrator.",
-  no_key: "Enter the key to go on.",
+    "Something between this page and the service, such as a proxy, answered instead. Check the address, or ask the administrator.",
+  no_key: "Enter the key to continue.",
   not_found: "It may have been deleted or renamed: go back to the list and look again.",
   payload_too_large: "Split the file, or ask the administrator to raise the limit.",
   rate_limited: "Wait a moment, then try again.",
   request_timeout: "Try again on a faster connection, or split the file.",
   timeout: "Try again; a very large document may need to be split.",
   unauthorized: "Check the key for missing characters, or ask the administrator for a valid one.",
-  unavailable: "Try again in a moment; the state at the top right says what is down.",
-  unreachable: "Check your network and that the service runs, then try again.",
+  unavailable: "Try again in a moment; the status at the top right shows what is down.",
+  unreachable: "Check your network and that the service is running, then try again.",
   unsupported_media_type: "Convert it to PDF, DOCX, HTML, Markdown or text, and add that.",
-  upstream_error: "Try again in a moment; the state at the top right says what is down.",
+  upstream_error: "Try again in a moment; the status at the top right shows what is down.",
   validation_error: "Correct it and try again.",
 };
 
@@ -73,7 +73,7 @@ const BY_STATUS = {
 /** Put a failure into words. The service's suggestion is better than ours, where it makes one. */
 export function describe(status, code, answer = {}, retryAfter = null) {
   const known = code in TITLES ? code : (BY_STATUS[status] ?? "internal_error");
-  const wait = Number(retryAfter) > 0 ? ` The service asks to wait ${Math.ceil(Number(retryAfter))} seconds.` : "";
+  const wait = Number(retryAfter) > 0 ? ` Wait ${Math.ceil(Number(retryAfter))} seconds before you try again.` : "";
   const message = answer.detail ?? answer.message;
   const detail = known === "console_timeout" ? `no answer within ${answer.seconds} seconds` : message;
   const advice = typeof answer.suggestion === "string" && answer.suggestion ? answer.suggestion : NEXT[known];

@@ -67,7 +67,7 @@ class KnowledgeError(Exception):
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL_ERROR
     recoverable_by_default: ClassVar[bool] = False
-    default_suggestion: ClassVar[str] = "Report this with the server's log."
+    default_suggestion: ClassVar[str] = "Report this together with the server's log."
 
     def __init__(
         self, message: str, *, details: str = "", suggestion: str | None = None, recoverable: bool | None = None
@@ -89,7 +89,7 @@ class ConfigError(KnowledgeError):
 class SpaceMismatchError(ConfigError):
     """Say that a collection belongs to another embedding space than the one configured."""
 
-    default_suggestion = "Configure the collection's own embedding model, or choose another collection."
+    default_suggestion = "Configure the embedding model of the collection, or choose another collection."
 
 
 class ConnectionFailedError(KnowledgeError):
@@ -97,7 +97,7 @@ class ConnectionFailedError(KnowledgeError):
 
     code = ErrorCode.CONNECTION_ERROR
     recoverable_by_default = True
-    default_suggestion = "Check that the service runs and that its address is right, then try again."
+    default_suggestion = "Check that the service is running and that its address is correct, then try again."
 
 
 class TimedOutError(KnowledgeError):
@@ -120,7 +120,7 @@ class NotFoundError(KnowledgeError):
 
     code = ErrorCode.NOT_FOUND
     recoverable_by_default = True
-    default_suggestion = "List what exists and use one of those identifiers."
+    default_suggestion = "List what exists, then use one of the listed ids."
 
 
 class InvalidInputError(KnowledgeError):
@@ -128,7 +128,7 @@ class InvalidInputError(KnowledgeError):
 
     code = ErrorCode.INVALID_INPUT
     recoverable_by_default = True
-    default_suggestion = "Correct the value and call again."
+    default_suggestion = "Correct the value, then try again."
 
 
 class UnreadableDocumentError(InvalidInputError):
@@ -166,7 +166,7 @@ class ContentRefusedError(InvalidInputError):
         reasons: the service's words, by the index of the refused text.
     """
 
-    default_suggestion = "The refused texts are left out; change them in the document if they should be found."
+    default_suggestion = "The refused texts were skipped. Change them in the document if they should be found."
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class RateLimitedError(KnowledgeError):
 
     code = ErrorCode.RATE_LIMITED
     recoverable_by_default = True
-    default_suggestion = "Wait a little and try again."
+    default_suggestion = "Wait a moment, then try again."
 
     def __init__(
         self, message: str, *, details: str = "", suggestion: str | None = None, retry_after: float | None = None
@@ -203,7 +203,7 @@ class RateLimitedError(KnowledgeError):
 class QuotaExceededError(RateLimitedError):
     """Say that a paid quota is used up; waiting does not help."""
 
-    default_suggestion = "Check the provider's billing page, then run again."
+    default_suggestion = "Check the provider's billing page, then try again."
 
 
 class InternalError(KnowledgeError):
@@ -340,4 +340,4 @@ class CancelledError(KnowledgeError):
     """Say that the work was stopped because its caller asked for that, or because the process ends."""
 
     recoverable_by_default = True
-    default_suggestion = "Ask again; nothing of it was kept."
+    default_suggestion = "Start it again; nothing of it was kept."

@@ -50,40 +50,41 @@ _repo = partial(setting, group="Repositories surface", surface="repositories")
 
 
 class _OtherSettings(BaseModel, defer_build=True):
-    chunk_size_min: int = _chunk(
-        "CHUNK_SIZE_MIN", 200, "Minimum tokens of a chunk, where the text allows.", ge=50, le=500
-    )
+    chunk_size_min: int = _chunk("CHUNK_SIZE_MIN", 200, "Minimum tokens of a chunk, if the text allows.", ge=50, le=500)
     chunk_size_max: int = _chunk(
-        "CHUNK_SIZE_MAX", 800, "Maximum tokens of a chunk; what the embedding model reads caps it further.",
+        "CHUNK_SIZE_MAX", 800, "Maximum tokens of a chunk; limited further by the input size of the embedding model.",
         ge=200, le=2000,
     )  # fmt: skip
     chunk_overlap: int = _chunk(
-        "CHUNK_OVERLAP", 100, "Tokens that neighbouring chunks share; smaller than CHUNK_SIZE_MIN.", ge=0, le=500
+        "CHUNK_OVERLAP", 100, "Tokens shared by neighbouring chunks; must be smaller than CHUNK_SIZE_MIN.", ge=0, le=500
     )
 
     prune: bool = _read(
-        "PRUNE", False, "An ingest of a folder removes the documents whose files are gone from it, as `--prune` does."
+        "PRUNE", False, "Whether ingesting a folder removes documents whose files were deleted from it, like `--prune`."
     )
     source_logins: SecretStr | None = _read(
         "SOURCE_LOGINS", None,
-        "Logins of WebDAV servers that are registered as sources, comma-separated, each as `host=user:password` or "
-        "`host=token`; a comma or a percent sign in a password as `%2C` and `%25`. A login is sent to its host only, "
-        "whose private addresses are accepted.",
+        "Comma-separated logins for WebDAV sources, each as `host=user:password` or `host=token`; write a comma in "
+        "a password as `%2C` and a percent sign as `%25`. A login is sent only to its host, which may have a "
+        "private address.",
         widens=True, example="dav.example.com=reader:your-password",
     )  # fmt: skip
     enable_ocr: bool = _read(
-        "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.", surface="planning"
+        "ENABLE_OCR", True, "Whether to read scanned pages by OCR; needs Tesseract.", surface="planning"
     )
     ocr_engine: OcrEngineName = _read(
-        "OCR_ENGINE", "auto", "What reads scanned pages: an engine of the registry by name, or `auto` for its first."
+        "OCR_ENGINE",
+        "auto",
+        "OCR engine for scanned pages: the name of a registered engine, or `auto` for the first one.",
     )
     ocr_language: str = _read(
         "OCR_LANGUAGE", "eng",
-        "Languages of scanned pages by Tesseract's names, joined by `+`; the data of each must be installed.",
+        "Languages of scanned pages, as Tesseract codes joined by `+`; the language data must be installed.",
         example="eng+deu",
     )  # fmt: skip
     image_ratio_threshold: float = _read(
-        "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
+        "IMAGE_RATIO_THRESHOLD", 0.7, "A document is image-based if images cover more than this share of its pages "
+                                      "on average.",
         surface="planning", ge=0, le=1,
     )  # fmt: skip
     image_skip: ImageSkip = _read(
@@ -93,15 +94,15 @@ class _OtherSettings(BaseModel, defer_build=True):
     )  # fmt: skip
     document_passwords_file: Path | None = _read(
         "DOCUMENT_PASSWORDS_FILE", None,
-        "File with one password a line, tried on protected PDFs. At a terminal `knowledge-ingest` asks for what is "
-        "missing; all else reports such a file as unreadable.",
+        "File with one password per line, tried on protected PDFs. In a terminal, `knowledge-ingest` asks for "
+        "missing passwords; otherwise such a file is reported as unreadable.",
         example="/etc/knowledge-mcp/passwords",
     )  # fmt: skip
     allowed_roots: Words | None = _read(
         "ALLOWED_ROOTS", None,
-        "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "
-        "directory and the home directory for stdio. The console draws pages of files below them; unset, without keys "
-        "and on this machine alone, wherever they stand.",
+        "Comma-separated folders from which tools may read files by path. Unset: none for a network server; the "
+        "working directory and the home directory for stdio. The console draws PDF pages only of files in these "
+        "folders; if unset, of all files, but only without keys and on this machine.",
         widens=True, example="~/documents,/srv/standards",
     )  # fmt: skip
 
@@ -109,17 +110,18 @@ class _OtherSettings(BaseModel, defer_build=True):
         "DOCUMENT_STORE_PORT", 3002, "Port of the HTTP and SSE transports.", surface="planning", ge=1, le=65535
     )
     mcp_api_key: SecretStr | None = _serve(
-        "MCP_API_KEY", None, "Bearer token that HTTP clients must send. Without one the server binds 127.0.0.1 only.",
+        "MCP_API_KEY", None, "Bearer token that HTTP clients must send. Without one the server listens on "
+                             "127.0.0.1 only.",
         surface="planning", example="a-long-random-text",
     )  # fmt: skip
     mcp_api_keys_file: Path | None = _serve(
         "MCP_API_KEYS_FILE", None,
-        "File with one `name: token` a line (or a JSON object), for several clients; read again when it changes.",
+        "File with one `name: token` per line (or a JSON object), for several clients; reloaded when it changes.",
         key="MCP_API_KEY", example="/etc/knowledge-mcp/tokens",
     )  # fmt: skip
     allowed_hosts: Words = _serve(
-        "MCP_ALLOWED_HOSTS", (), "Comma-separated Host names (`kb.example.com`, `kb.example.com:8443`) accepted beside "
-        "the loopback ones.",
+        "MCP_ALLOWED_HOSTS", (), "Comma-separated Host names (`kb.example.com`, `kb.example.com:8443`) accepted in "
+                                 "addition to the loopback names.",
         widens=True, example="kb.example.com",
     )  # fmt: skip
     allowed_origins: Words = _serve(
@@ -128,22 +130,24 @@ class _OtherSettings(BaseModel, defer_build=True):
     )  # fmt: skip
     trusted_proxies: Words = _serve(
         "MCP_TRUSTED_PROXIES", (), "Comma-separated addresses or networks (`10.0.0.5`, `10.128.0.0/14`) of reverse "
-        "proxies: their `X-Forwarded-For` is believed, and no limit by address applies to their connections.",
+                                   "proxies: their `X-Forwarded-For` header is trusted, and their connections are "
+                                   "exempt from limits by address.",
         widens=True, example="10.0.0.5",
     )  # fmt: skip
     max_body_bytes: int = _serve(
-        "MCP_MAX_BODY_BYTES", 4194304, "Largest HTTP request that is read, in bytes.", ge=1024, le=1073741824
+        "MCP_MAX_BODY_BYTES", 4194304, "Maximum size of an HTTP request body, in bytes.", ge=1024, le=1073741824
     )
 
     log_level: LogLevel = _log(
         "LOG_LEVEL", "INFO",
-        "`DEBUG`, `INFO`, `WARNING` or `ERROR`. Unset, the server logs from `INFO`; the other commands, whose "
-        "answer stands on the same terminal, are quiet below `WARNING` (below `INFO` with `--verbose`).",
+        "`DEBUG`, `INFO`, `WARNING` or `ERROR`. Unset: `INFO` for servers; `WARNING` for other commands, which "
+        "print to the same terminal (`INFO` with `--verbose`).",
         config="logging.level",
     )  # fmt: skip
     log_format: LogFormat = _log("LOG_FORMAT", "text", "`text` or `json`; logs go to stderr.", config="logging.format")
     health_latency_threshold_ms: int = _log(
-        "HEALTH_LATENCY_THRESHOLD_MS", 500, "Milliseconds from which a check that is up counts as degraded.",
+        "HEALTH_LATENCY_THRESHOLD_MS", 500, "A health check that takes longer than this counts as degraded, in "
+                                            "milliseconds.",
         ge=1, le=600000,
     )  # fmt: skip
 
@@ -151,48 +155,49 @@ class _OtherSettings(BaseModel, defer_build=True):
         "GITHUB_PAT", None, "Token for private repositories on github.com.", example="ghp_your-token"
     )
     git_tokens: SecretStr | None = _repo(
-        "GIT_TOKENS", None, "Tokens for other hosts than GitHub, comma-separated, each as `host=token`.",
+        "GIT_TOKENS", None, "Comma-separated tokens for hosts other than GitHub, each as `host=token`.",
         surface="all", example="gitlab.example.com=your-token",
     )  # fmt: skip
     repo_clone_path: Path = _repo(
-        "REPO_CLONE_PATH", Path("./data/repos"), "Folder of cloned repositories.", config="ingestion.repoClonePath"
+        "REPO_CLONE_PATH", Path("./data/repos"), "Folder for cloned repositories.", config="ingestion.repoClonePath"
     )
     chunk_max_tokens: int = _repo(
         "CHUNK_MAX_TOKENS", 500, "Maximum tokens of a chunk of code.", config="ingestion.chunkMaxTokens", ge=50, le=8000
     )
     chunk_overlap_tokens: int = _repo(
-        "CHUNK_OVERLAP_TOKENS", 50, "Tokens that neighbouring chunks of code share.",
+        "CHUNK_OVERLAP_TOKENS", 50, "Tokens shared by neighbouring chunks of code.",
         config="ingestion.chunkOverlapTokens", ge=0, le=4000,
     )  # fmt: skip
 
     default_extensions: Words | None = _repo(
         "DEFAULT_EXTENSIONS", None,
-        "Comma-separated extensions of the files of a repository that are indexed, instead of the built-in list.",
+        "Comma-separated extensions of repository files to index; replaces the built-in list.",
         config="ingestion.defaultExtensions", example=".py,.ts,.md",
     )  # fmt: skip
     default_excludes: Words = _repo(
-        "DEFAULT_EXCLUDES", (), "Comma-separated patterns to leave out besides the built-in ones, as in a .gitignore.",
+        "DEFAULT_EXCLUDES", (), "Comma-separated patterns to exclude in addition to the built-in ones, in "
+                                ".gitignore syntax.",
         config="ingestion.defaultExcludes", example="vendor/**,*.snap",
     )  # fmt: skip
     search_default_limit: int = _repo(
-        "SEARCH_DEFAULT_LIMIT", 10, "Results of a code search that names no limit.",
+        "SEARCH_DEFAULT_LIMIT", 10, "Default number of results of a code search.",
         config="search.defaultLimit", ge=1, le=50,
     )  # fmt: skip
     search_max_limit: int = _repo(
         "SEARCH_MAX_LIMIT",
         50,
-        "Maximum number of results that a code search may ask for.",
+        "Maximum number of results of a code search.",
         config="search.maxLimit",
         ge=1,
         le=50,
     )
     search_default_threshold: float = _repo(
         "SEARCH_DEFAULT_THRESHOLD", 0.7,
-        "Similarity below which results of a code search are left out, unless it names its own.",
+        "Default minimum similarity of results of a code search.",
         config="search.defaultThreshold", ge=0, le=1,
     )  # fmt: skip
     search_snippet_max_length: int = _repo(
-        "SEARCH_SNIPPET_MAX_LENGTH", 500, "Characters of a code snippet.",
+        "SEARCH_SNIPPET_MAX_LENGTH", 500, "Maximum characters of a code snippet.",
         config="search.snippetMaxLength", ge=50, le=100000,
     )  # fmt: skip
 
@@ -349,23 +354,23 @@ def _address_problems(settings: Settings) -> list[str]:
     if settings.reranker == "api" and settings.reranker_url is None:
         problems.append("RERANKER=api needs RERANKER_URL, which is not set.")
     problems.extend(
-        f"MCP_ALLOWED_HOSTS holds '{host}': a host name with or without a port is meant, no scheme and no path."
+        f"MCP_ALLOWED_HOSTS contains '{host}': use a host name with or without a port, but without scheme and path."
         for host in settings.allowed_hosts
         if "/" in host
     )
     problems.extend(
-        f"MCP_ALLOWED_ORIGINS holds '{origin}': an origin such as https://app.example.com is meant."
+        f"MCP_ALLOWED_ORIGINS contains '{origin}': use an origin such as https://app.example.com."
         for origin in settings.allowed_origins
         if not origin.startswith(("https://", "http://")) or origin.count("/") > 2
     )
     problems.extend(
-        f"MCP_TRUSTED_PROXIES holds '{proxy}': an address or a network such as 10.128.0.0/14 is meant."
+        f"MCP_TRUSTED_PROXIES contains '{proxy}': use an address or a network such as 10.128.0.0/14."
         for proxy in settings.trusted_proxies
         if not _is_network(proxy)
     )
     token = settings.mcp_api_key.get_secret_value() if settings.mcp_api_key is not None else "-"
     if not token.isascii() or not token.isprintable() or " " in token:
-        problems.append("MCP_API_KEY may hold only visible ASCII characters: it is sent in an HTTP header.")
+        problems.append("MCP_API_KEY may contain only visible ASCII characters, because it is sent in an HTTP header.")
     return problems
 
 
@@ -398,11 +403,13 @@ def _embedding_problems(settings: Settings, surface: str) -> list[str]:
         )
     if choice.provider == "local" and choice.model.startswith("text-embedding-"):
         problems.append(
-            f"EMBEDDING_MODEL={choice.model} is a model of OpenAI, but the embedding provider is 'local' "
+            f"EMBEDDING_MODEL={choice.model} is an OpenAI model, but the embedding provider is 'local' "
             f"({choice.reason}). Unset EMBEDDING_MODEL, or choose a local model."
         )
     elif choice.provider == "local" and choice.model.rpartition("/")[2].lower() == LOCAL_RERANKER.lower():
-        problems.append(f"EMBEDDING_MODEL={choice.model} is a reranker: it has no vectors. RERANKER=local uses it.")
+        problems.append(
+            f"EMBEDDING_MODEL={choice.model} is a reranker, which makes no vectors. Use it with RERANKER=local."
+        )
     elif choice.model == LOCAL_MODEL and choice.dimensions not in {None, LOCAL_DIMENSIONS}:
         problems.append(
             f"EMBEDDING_DIMENSIONS={choice.dimensions} does not fit {LOCAL_MODEL}, whose vectors have "

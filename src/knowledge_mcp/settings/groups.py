@@ -123,13 +123,13 @@ class EmbeddingSettings(BaseModel, defer_build=True):
     embedding_provider: _Provider | None = _embed(
         "EMBEDDING_PROVIDER", None,
         "`local` (ONNX on this machine, no key), `openai` or `azure`. Unset: `openai` if OPENAI_API_KEY is set, "
-        "else `local`; a collection never changes its provider.",
+        "else `local`; a collection keeps the provider it was created with.",
         config="embedding.provider", example="local",
     )  # fmt: skip
     embedding_model: str | None = _embed(
         "EMBEDDING_MODEL", None,
         "Model name. Unset: `all-MiniLM-L6-v2` for `local` (English), `text-embedding-3-small` for `openai`. "
-        "`multilingual-e5-small` is `local` for about a hundred languages.",
+        "`multilingual-e5-small` is a `local` model for about a hundred languages.",
         surface="standards", config="embedding.model", example="all-MiniLM-L6-v2",
     )  # fmt: skip
     embedding_dimensions: int | None = _embed(
@@ -144,46 +144,49 @@ class EmbeddingSettings(BaseModel, defer_build=True):
         "EMBEDDING_VARIANT", "int8", "Weights of the local model: `int8` (fast) or `fp32` (exact)."
     )
     embedding_model_path: Path | None = _embed(
-        "EMBEDDING_MODEL_PATH", None, "Folder that already holds the local model; nothing is downloaded then.",
+        "EMBEDDING_MODEL_PATH", None, "Folder that already contains the local model; nothing is downloaded then.",
         example="/opt/models/all-MiniLM-L6-v2",
     )  # fmt: skip
     models_path: Path | None = _embed(
-        "MODELS_PATH", None, "Where downloaded models are kept. Unset: the user's cache folder for knowledge-mcp.",
+        "MODELS_PATH", None, "Folder for downloaded models. Unset: the user's cache folder for knowledge-mcp.",
         example="~/.cache/knowledge-mcp/models",
     )  # fmt: skip
     embedding_threads: int | None = _embed(
-        "EMBEDDING_THREADS", None, "Threads of the local model. Unset: as many as this process has cores.",
+        "EMBEDDING_THREADS", None, "Threads for the local model. Unset: the number of cores available to the process.",
         example="2", ge=1, le=256,
     )  # fmt: skip
     openai_api_key: SecretStr | None = _embed(
-        "OPENAI_API_KEY", None, "OpenAI API key (`sk-...`). Set and without EMBEDDING_PROVIDER it selects `openai`.",
+        "OPENAI_API_KEY", None, "OpenAI API key (`sk-...`). If set, and EMBEDDING_PROVIDER is not, it selects "
+                                "`openai`.",
         surface="standards", example="sk-your-key",
     )  # fmt: skip
     openai_base_url: str | None = _embed(
-        "OPENAI_BASE_URL", None, "Address of a service that speaks OpenAI's interface. Unset: OpenAI's own.",
+        "OPENAI_BASE_URL", None, "Address of an OpenAI-compatible service. Unset: OpenAI's own.",
         key="OPENAI_API_KEY", example="https://api.openai.com/v1",
     )  # fmt: skip
     embedding_concurrency: int = _embed(
-        "EMBEDDING_CONCURRENCY", 4, "Requests to a remote embedding provider at the same time.", ge=1, le=64
+        "EMBEDDING_CONCURRENCY", 4, "Maximum concurrent requests to a remote embedding provider.", ge=1, le=64
     )
     embedding_max_retries: int = _embed(
         "EMBEDDING_MAX_RETRIES", 3,
-        "Retries of a request to a remote embedding provider whose failure may pass, after 1, 2, 4 ... seconds.",
+        "Retries of a request to a remote embedding provider after a temporary failure, with delays of 1, 2, 4 ... "
+        "seconds.",
         config="embedding.maxRetries", ge=0, le=10,
     )  # fmt: skip
     embedding_timeout_ms: int = _embed(
         "EMBEDDING_TIMEOUT_MS", 60000,
-        "Milliseconds that one request to a remote embedding provider may take; a question waits 10,000 at the most.",
+        "Timeout of a request to a remote embedding provider, in milliseconds; at most 10,000 for a search.",
         config="embedding.timeoutMs", ge=100, le=600000,
     )  # fmt: skip
     embedding_price: float | None = _embed(
-        "EMBEDDING_PRICE", None, "USD per million tokens. Unset: OpenAI's list price where the model is known.",
+        "EMBEDDING_PRICE", None, "USD per million tokens. Unset: OpenAI's list price, if the model is known.",
         example="0.02", ge=0, le=1000,
     )  # fmt: skip
     embedding_cache: bool = _embed(
         "EMBEDDING_CACHE",
         True,
-        "Whether vectors are kept in DATA_PATH: none is paid twice, and a stopped ingest goes on where it was.",
+        "Whether to cache vectors in DATA_PATH, so that nothing is charged twice and an interrupted ingest can "
+        "continue.",
     )
     azure_openai_endpoint: str | None = _embed(
         "AZURE_OPENAI_ENDPOINT", None, "Azure OpenAI endpoint; selects `azure` for the rag surface.",
@@ -196,7 +199,7 @@ class EmbeddingSettings(BaseModel, defer_build=True):
         "AZURE_OPENAI_EMBEDDING_DEPLOYMENT", None, "Name of the Azure embedding deployment.",
         surface="rag", example="text-embedding-3-small",
     )  # fmt: skip
-    azure_openai_api_version: str = _embed("AZURE_OPENAI_API_VERSION", "2024-10-21", "Version of Azure's interface.")
+    azure_openai_api_version: str = _embed("AZURE_OPENAI_API_VERSION", "2024-10-21", "Version of the Azure OpenAI API.")
 
     @property
     def models_folder(self) -> Path:
@@ -213,46 +216,48 @@ class RankingSettings(BaseModel, defer_build=True):
 
     hybrid_fusion: FusionName = _rank(
         "HYBRID_FUSION", "scores",
-        "How hybrid searches that name no weight rank, on every surface: `scores` blends scores, which finds more; "
-        "`ranks` fuses ranks (RRF, k = 60, 70 to 30), as the specification of the standards does by default. A search "
-        "that names a weight always fuses ranks.",
+        "How hybrid searches without a weight rank results, on every surface: `scores` blends scores, which finds "
+        "more; `ranks` fuses ranks (RRF, k = 60, weights 70 to 30), the default of the standards specification. A "
+        "search with a weight always fuses ranks.",
     )  # fmt: skip
     synonyms: Words = _rank(
         "SYNONYMS", (),
-        "Comma-separated lists of words that documents may put differently than a question; where they do, these are "
-        "asked for as well. `finance` is shipped; files of yours have the form of Solr and Elasticsearch (`a, b` or "
-        "`a => b, c` a line); empty or `none` is no list. For the surfaces standards and rag.",
+        "Comma-separated synonym lists: if documents use other words than a question, searches also look for its "
+        "synonyms. `finance` is built in; your own files use the Solr and Elasticsearch format (`a, b` or `a => b, "
+        "c` per line); empty or `none` uses no list. Applies to the surfaces standards and rag.",
         example="finance,/etc/knowledge-mcp/synonyms.txt",
     )  # fmt: skip
     reranker: RerankerName = _rank(
         "RERANKER", "none",
-        "`none`; `local` for a cross-encoder on this machine (`knowledge models fetch ms-marco-MiniLM-L12-v2` gets "
-        "one); `api` for a service at RERANKER_URL. It puts the best hits of the surfaces standards and rag in a new "
-        "order; where it fails or is late, the order stays, and the answer says so.",
+        "`none`; `local` for a cross-encoder on this machine (`knowledge models fetch ms-marco-MiniLM-L12-v2` "
+        "downloads one); `api` for a service at RERANKER_URL. It reorders the best hits of the surfaces standards "
+        "and rag; if it fails or is too slow, the order is kept, and the answer says so.",
         example="local",
     )  # fmt: skip
     reranker_model_path: Path | None = _rank(
         "RERANKER_MODEL_PATH", None,
-        "Folder with `model.onnx` and `tokenizer.json` of another cross-encoder than the one fetched by name.",
+        "Folder with `model.onnx` and `tokenizer.json` of a cross-encoder of your own.",
         example="/opt/models/ms-marco-MiniLM-L6-v2",
     )  # fmt: skip
     reranker_url: str | None = _rank(
         "RERANKER_URL", None,
-        "Whole address of a service that takes `{query, documents, top_n, model}` and gives `{results: [{index, "
-        "relevance_score}]}`.",
+        "Full address of a service that accepts `{query, documents, top_n, model}` and returns "
+        "`{results: [{index, relevance_score}]}`.",
         key="RERANKER_API_KEY", example="https://rerank.example.com/v1/rerank",
     )  # fmt: skip
     reranker_api_key: SecretStr | None = _rank(
         "RERANKER_API_KEY", None, "Bearer token for RERANKER_URL.", example="your-key"
     )
     reranker_model: str | None = _rank(
-        "RERANKER_MODEL", None, "Model named in requests to RERANKER_URL.", example="rerank-v3.5"
+        "RERANKER_MODEL", None, "Model name in requests to RERANKER_URL.", example="rerank-v3.5"
     )
-    reranker_top: int = _rank("RERANKER_TOP", 20, "Hits that the reranker looks at.", ge=2, le=100)
-    reranker_budget_ms: int = _rank("RERANKER_BUDGET_MS", 1500, "Milliseconds that it may take.", ge=10, le=60000)
+    reranker_top: int = _rank("RERANKER_TOP", 20, "Number of hits to rerank.", ge=2, le=100)
+    reranker_budget_ms: int = _rank(
+        "RERANKER_BUDGET_MS", 1500, "Time limit of the reranker, in milliseconds.", ge=10, le=60000
+    )
 
 
-_store = partial(setting, group="Where chunks and vectors are kept")
+_store = partial(setting, group="Storage of chunks and vectors")
 
 
 class StoreSettings(BaseModel, defer_build=True):
@@ -269,12 +274,12 @@ class StoreSettings(BaseModel, defer_build=True):
         surface="standards", example="sqlite",
     )  # fmt: skip
     collection: str = _store(
-        "QDRANT_COLLECTION", "se_knowledge_base", "Collection that is searched and filled, in whichever store.",
+        "QDRANT_COLLECTION", "se_knowledge_base", "Collection to search and to ingest into, in any store.",
         surface="standards", older=("COLLECTION",),
     )  # fmt: skip
     database_url: SecretStr | None = _store(
         "DATABASE_URL", None,
-        "PostgreSQL database with pgvector, as libpq takes it; used where VECTOR_STORE is `postgres`, and only there.",
+        "Connection string (libpq) of a PostgreSQL database with pgvector; used only if VECTOR_STORE is `postgres`.",
         example="postgresql://user:password@db.example.com:5432/knowledge?sslmode=verify-full",
     )  # fmt: skip
     qdrant_url: str | None = _store(
@@ -285,7 +290,7 @@ class StoreSettings(BaseModel, defer_build=True):
         "QDRANT_API_KEY", None, "API key of the Qdrant cluster.", surface="standards", example="your-key"
     )
     qdrant_grpc: Switch = _store(
-        "QDRANT_GRPC", "auto", "Whether to talk gRPC to Qdrant: `auto` tries its port once and else takes REST."
+        "QDRANT_GRPC", "auto", "Whether to use gRPC with Qdrant: `auto` tries its port once and otherwise uses REST."
     )
     qdrant_grpc_port: int = _store("QDRANT_GRPC_PORT", 6334, "Port of Qdrant's gRPC interface.", ge=1, le=65535)
     qdrant_shards: int | None = _store(
@@ -299,7 +304,7 @@ class StoreSettings(BaseModel, defer_build=True):
         example="2", ge=1, le=100,
     )  # fmt: skip
     qdrant_on_disk: bool = _store(
-        "QDRANT_ON_DISK", False, "Whether vectors of a new collection are kept on disk, not in memory."
+        "QDRANT_ON_DISK", False, "Whether a new collection keeps its vectors on disk instead of in memory."
     )
     qdrant_quantization: Quantization = _store(
         "QDRANT_QUANTIZATION", "none",
@@ -307,7 +312,7 @@ class StoreSettings(BaseModel, defer_build=True):
         "and more); results are rescored with the full vectors.",
     )  # fmt: skip
     hybrid_search: bool = _store(
-        "QDRANT_HYBRID_SEARCH", True, "Whether searches join meaning and words; `false` searches by meaning only.",
+        "QDRANT_HYBRID_SEARCH", True, "Whether searches combine meaning and words; `false` searches by meaning only.",
         surface="standards",
     )  # fmt: skip
     chromadb_path: Path = _store(
@@ -319,17 +324,19 @@ class StoreSettings(BaseModel, defer_build=True):
         surface="repositories", key="CHROMADB_TOKEN", config="chromadb.host", example="localhost",
     )  # fmt: skip
     chromadb_port: int = _store(
-        "CHROMADB_PORT", 8000, "Port of that ChromaDB server.",
+        "CHROMADB_PORT", 8000, "Port of the ChromaDB server.",
         surface="repositories", key="CHROMADB_TOKEN", config="chromadb.port", ge=1, le=65535,
     )  # fmt: skip
-    chromadb_ssl: bool = _store("CHROMADB_SSL", False, "Whether that server is reached by https.", key="CHROMADB_TOKEN")
+    chromadb_ssl: bool = _store(
+        "CHROMADB_SSL", False, "Whether to use https for the ChromaDB server.", key="CHROMADB_TOKEN"
+    )
     chromadb_token: SecretStr | None = _store(
-        "CHROMADB_TOKEN", None, "Token sent to that server.", example="your-token"
+        "CHROMADB_TOKEN", None, "Token for the ChromaDB server.", example="your-token"
     )
     index_memory_mb: int = _store(
         "INDEX_MEMORY_MB", 1024,
-        "Megabytes that the indexes of all collections may take together in one process (`sqlite`, `chromadb`); "
-        "the one searched least recently goes first and is read again when it is needed.",
+        "Memory limit for the indexes of all collections in one process, in megabytes (`sqlite`, `chromadb`); the "
+        "least recently searched index is dropped first and reloaded when needed.",
         ge=16,
     )  # fmt: skip
 
@@ -353,45 +360,46 @@ class RagSettings(BaseModel, defer_build=True):
 
     rag_api_url: str | None = _rag(
         "RAG_API_URL", None,
-        "Address of the RAG REST service, for whoever calls it: the surfaces `rag` and `convert`, and `--remote`. "
-        "Unset, the surface `rag` works in its own process.",
+        "Address of the RAG REST service, used by the surfaces `rag` and `convert` and by `--remote`. Unset: the "
+        "surface `rag` works in its own process.",
         key="RAG_API_KEY", example="https://rag.example.com",
     )  # fmt: skip
     rag_api_key: SecretStr | None = _rag(
         "RAG_API_KEY", None,
-        "Bearer token of the RAG REST service: what callers send, and what `rag-api` asks for (with all rights).",
+        "Bearer token of the RAG REST service: clients send it, and `rag-api` requires it (with all rights).",
         example="your-key",
     )  # fmt: skip
     rag_api_keys_file: Path | None = _rag(
         "RAG_API_KEYS_FILE", None,
-        "JSON file with several named keys and their rights by collection; read again when it changes.",
+        "JSON file with several named keys and their rights per collection; reloaded when it changes.",
         key="RAG_API_KEY", example="/etc/knowledge-mcp/keys.json",
     )  # fmt: skip
     rag_api_host: str | None = _rag(
         "RAG_API_HOST", None,
-        "Address that `rag-api` listens on. Unset: 0.0.0.0 where a key is configured, else 127.0.0.1.",
+        "Address that `rag-api` listens on. Unset: 0.0.0.0 if a key is configured, otherwise 127.0.0.1.",
         widens=True, example="0.0.0.0",
     )  # fmt: skip
     rag_api_port: int = _rag("RAG_API_PORT", 8000, "Port that `rag-api` listens on.", ge=1, le=65535)
     rag_max_upload_bytes: int = _rag(
-        "RAG_MAX_UPLOAD_BYTES", 104857600, "Largest document, or text, that the REST service accepts, in bytes.",
+        "RAG_MAX_UPLOAD_BYTES", 104857600, "Maximum size of a document or text that the REST service accepts, in "
+                                           "bytes.",
         ge=1024, le=2147483648,
     )  # fmt: skip
     rag_fetch_max_bytes: int = _rag(
-        "RAG_FETCH_MAX_BYTES", 52428800, "Maximum bytes that one address may give, as sent and as unpacked.",
+        "RAG_FETCH_MAX_BYTES", 52428800, "Maximum bytes to read from one address, both compressed and decompressed.",
         ge=1024, le=2147483648,
     )  # fmt: skip
     rag_fetch_timeout: float = _rag(
         "RAG_FETCH_TIMEOUT", 60.0,
-        "Seconds for one whole fetch: name, connection, robots.txt, redirects and body. Proxies are not used, for the "
-        "address that was checked must be the one that is connected to.",
+        "Timeout of one whole fetch in seconds: name resolution, connection, robots.txt, redirects and body. "
+        "Proxies are not used, because the address that was checked must be the one that is connected to.",
         ge=0.1, le=3600,
     )  # fmt: skip
     rag_fetch_allowed_hosts: Words = _rag(
         "RAG_FETCH_ALLOWED_HOSTS", (),
-        "Comma-separated host names (`wiki.example.com`, `*.example.com`) whose private addresses may be fetched, and "
-        "repositories cloned from, all the same: an intranet. Hosts in GIT_TOKENS need not be listed. Link-local and "
-        "metadata addresses stay refused.",
+        "Comma-separated host names (`wiki.example.com`, `*.example.com`) that may be fetched and cloned from even "
+        "at private addresses, e.g. in an intranet. Hosts in GIT_TOKENS need not be listed. Link-local and "
+        "metadata addresses are always refused.",
         widens=True, example="wiki.example.com",
     )  # fmt: skip
 
@@ -401,6 +409,6 @@ class RagSettings(BaseModel, defer_build=True):
         example="http://otel-collector:4318",
     )  # fmt: skip
     otel_traces_endpoint: str | None = _log(
-        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", None, "Exact address for traces; wins over the base address.",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", None, "Exact address for traces; takes precedence over the base address.",
         example="http://otel-collector:4318/v1/traces",
     )  # fmt: skip

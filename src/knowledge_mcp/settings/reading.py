@@ -49,12 +49,12 @@ def find_misplaced(
         if origin is not None and fields[variable.key] not in found:
             refused[variable.field] = (
                 f"{variable.name} in {file} is refused, because {variable.key} comes from elsewhere ({origin}) and "
-                f"would go with it. {_REMEDY}"
+                f"would be sent there. {_REMEDY}"
             )
         elif variable.widens and file.parent != folder:
             refused[variable.field] = (
-                f"{variable.name} in {file} is refused, because that file lies above the working directory {folder} "
-                f"and would let others in. Set it in the environment, or in a file named by --config."
+                f"{variable.name} in {file} is refused, because that file is above the working directory {folder} "
+                "and would give others access. Set it in the environment, or in a file named by --config."
             )
     return refused
 
@@ -146,11 +146,11 @@ def load_settings(
     reading = read_settings(config, surface=surface, environ=environ, folder=folder)
     problems = reading.problems
     if problems:
-        message = f"{len(problems)} settings are wrong." if len(problems) != 1 else problems[0]
+        message = f"{len(problems)} settings are invalid." if len(problems) != 1 else problems[0]
         raise ConfigError(
             message,
             details="\n".join(problems),
-            suggestion="Correct the variables named above; `knowledge config show` shows where each value comes from.",
+            suggestion="Correct the settings listed above; `knowledge config show` shows where each value comes from.",
         )
     return reading.settings
 
@@ -236,8 +236,8 @@ def _from_env_file(
         borrowed = find_borrowed_secrets(value, pairs, environment)
         if borrowed:
             problems.append(
-                f"{name} in {path} is refused, because it refers to {', '.join(borrowed)} of the environment. "
-                f"Set {name} in the environment, or in a file named by --config."
+                f"{name} in {path} is refused, because it refers to {', '.join(borrowed)} in the environment. Set "
+                f"{name} in the environment, or in a file named by --config."
             )
         else:
             values[name] = _fill(value, defined, f"{name} in {path}", problems)
@@ -299,7 +299,7 @@ def _parse(path: Path, problems: list[str]) -> dict[str, Any]:
         problems.append(f"{path} is nested too deeply to be a file of settings.")
         return {}
     if not isinstance(content, dict):
-        problems.append(f"{path} must hold an object of settings.")
+        problems.append(f"{path} must contain an object of settings.")
         return {}
     return cast("dict[str, Any]", content)
 
@@ -369,7 +369,7 @@ def _sentence(variable: Variable, values: Mapping[str, Any], error: Mapping[str,
         expected = f"from {variable.low:.12g} to {variable.high:.12g}"
     else:
         expected = {"int": "a whole number", "bool": "true or false", "float": "a number"}.get(
-            kind.split("_", maxsplit=1)[0], "of another form"
+            kind.split("_", maxsplit=1)[0], "in a different format"
         )
     value = "" if variable.secret else f" is '{values[variable.field]}' but"
     return f"{variable.name}{value} must be {expected}."

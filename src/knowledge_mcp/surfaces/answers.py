@@ -53,7 +53,7 @@ ROOM_FOR_RESULTS = MAX_ANSWER_CHARACTERS - 4_000
 
 _OF_A_TOKEN = 4
 """Characters of a token of plain English, in which sizes are given."""
-_NOTE = "The answer was cut to fit; ask for fewer results, or read a result's uri, to see the rest."
+_NOTE = "The answer was cut to fit; request fewer results, or read a result's uri, to see the rest."
 _RESERVE = 400
 """Size kept free for the note that an answer was cut."""
 
@@ -61,7 +61,7 @@ _RESERVE = 400
 class Truncation(BaseModel):
     """Tell that an answer was cut, and by how much."""
 
-    omitted: int = Field(description="Results left out at the end of the list.")
+    omitted: int = Field(description="Results omitted at the end of the list.")
     note: str
 
 
@@ -162,14 +162,14 @@ def _cut_text(text: str, room: int) -> str:
 
 Answerability = Literal["unlikely", "uncertain", "likely"]
 
-CUT_FROM = "What the passage was cut off from and is read with: its table's header and notes, a caption, a lead-in."
+CUT_FROM = "Context that the passage was split from and needs: a table's header and notes, a caption, a lead-in."
 ABOUT = (
-    "Whether one of the ten best results answers, roughly. Where unlikely, check that a result really does, or say "
-    "that the documents may not tell."
+    "Rough estimate whether one of the ten best results answers. If unlikely, check the results, or say that the "
+    "documents may not contain the answer."
 )
 """What a schema says of the estimate."""
 
-ALSO_ASKED = "Phrases asked for too, as the documents do not use the query's own words."
+ALSO_ASKED = "Phrases also searched for, because the documents do not use the words of the query."
 """What a schema says of the list."""
 
 _UNLIKELY, _LIKELY = 1 / 3, 2 / 3
@@ -203,9 +203,9 @@ class ErrorInfo(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
     code: ErrorCode
-    message: str = Field(description="What went wrong, one sentence.")
+    message: str = Field(description="What went wrong, in one sentence.")
     details: str = Field(description="Technical details; may be empty.")
-    recoverable: bool = Field(description="Whether a changed call or a later try can succeed.")
+    recoverable: bool = Field(description="Whether a corrected or later call can succeed.")
     suggestion: str = Field(description="What to do next.")
 
 

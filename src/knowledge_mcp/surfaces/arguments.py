@@ -74,7 +74,7 @@ R = TypeVar("R", bound=Request)
 
 def _not_blank(value: str) -> str:
     if not value.strip():
-        raise ValueError("must hold more than blanks")
+        raise ValueError("must not be blank")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ValueError("must be valid Unicode text")
     return value
@@ -94,7 +94,7 @@ Question = Annotated[Text, Field(min_length=1, max_length=2000, description="A q
 
 def _without_login(address: str) -> str:
     if "@" in re.split(r"[/?#]", address.partition("://")[2], maxsplit=1)[0]:
-        raise ValueError("holds a user name or a password; leave it out, nothing is fetched with credentials")
+        raise ValueError("contains a user name or a password; remove it, because nothing is fetched with credentials")
     return address
 
 
@@ -179,7 +179,7 @@ def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputErro
     return InvalidInputError(
         f"Unknown argument{plural}: {', '.join(names)}.",
         details=f"This tool takes: {', '.join(known)}." if known else "This tool takes no arguments.",
-        suggestion=" ".join(hints) or f"Leave {'them' if plural else 'it'} out and call again.",
+        suggestion=" ".join(hints) or f"Remove {'them' if plural else 'it'} and call again.",
     )
 
 
@@ -191,7 +191,7 @@ def _invalid(exc: ValidationError) -> InvalidInputError:
     return InvalidInputError(
         f"Invalid value for {', '.join(problems)}.",
         details="; ".join(f"{field}: {message}" for field, message in problems.items()),
-        suggestion="Correct the named arguments as the tool's input schema says, and call again.",
+        suggestion="Correct these arguments to match the tool's input schema, and call again.",
     )
 
 

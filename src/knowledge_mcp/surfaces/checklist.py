@@ -17,7 +17,8 @@ _COLUMNS = (
     "more_evidence", "checks", "mark", "note", "citation",
 )  # fmt: skip
 UNRELATED = (
-    "No row has evidence: the document has next to nothing in common with the standard. Check that it is the right one."
+    "No row has evidence: the document has almost nothing in common with the standard. Check that it is the right "
+    "document."
 )
 _OUTSIDE = frozenset({ObligationKind.INFORMATIVE.value, MarkKind.NOT_APPLICABLE.value})
 

@@ -43,7 +43,7 @@ def standard_of(
         known = ", ".join(sorted(LANGUAGE_NAMES[code] for code in ("en", *FORCEFUL)))
         raise InvalidInputError(
             f"There are no obligations in {name}.",
-            suggestion=f"{suggestion} Words that oblige are known in {known}.",
+            suggestion=f'{suggestion} Obligations ("shall", "must") are recognised in {known}.',
         )
     return standard
 
@@ -96,7 +96,7 @@ def conflicts_in(readings: Iterable[ReadDocument], count: int, progress: Progres
         progress(100 * number / (count + 1), 100, f"{number} of {count} documents read")
     if not demands and not meanings:
         raise InvalidInputError(
-            "There are no requirements and no definitions in it.", suggestion="Name documents with requirements."
+            "There are no requirements or definitions in it.", suggestion="Name documents with requirements."
         )
 
     def compared(done: int, of: int) -> None:

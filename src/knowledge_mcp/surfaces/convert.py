@@ -28,13 +28,13 @@ class ConvertRequest(Request):
 
     uri: Uri
     pages: Annotated[str, Field(pattern=r"^[1-9]\d{0,5}(-[1-9]\d{0,5})?$")] | None = Field(
-        default=None, description="Only these pages or slides, e.g. 12 or 12-20; leave it out for all."
+        default=None, description="Only these pages or slides, e.g. 12 or 12-20; omit for all."
     )
     offset: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE] = Field(
-        default=0, description="Begin at this character of the text."
+        default=0, description="Start at this character of the text."
     )
     max_chars: Annotated[int, Field(ge=1000, le=1_000_000), WHOLE] | None = Field(
-        default=None, description="Return at most this many characters; next_offset tells where to go on."
+        default=None, description="Return at most this many characters; continue at next_offset."
     )
 
     def page_range(self) -> tuple[int, int] | None:
@@ -48,7 +48,7 @@ class ConvertRequest(Request):
         first, _, last = self.pages.partition("-")
         found = (int(first), int(last or first))
         if found[1] < found[0]:
-            raise InvalidInputError(f"The pages end before they begin: {self.pages}", suggestion="Write 12-20.")
+            raise InvalidInputError(f"The last page is before the first: {self.pages}", suggestion="Write 12-20.")
         return found
 
 
@@ -59,9 +59,9 @@ class ConvertAndIngestRequest(Request):
 
     uri: Uri
     collection: Annotated[str, Field(pattern=f"^{COLLECTION_NAME}$")] = Field(
-        default=DEFAULT_COLLECTION, description="Collection that the document goes to; it is made where it is new."
+        default=DEFAULT_COLLECTION, description="Collection to add the document to; it is created if it does not exist."
     )
-    force: bool = Field(default=False, description="Take it in again even where the same document is there already.")
+    force: bool = Field(default=False, description="Ingest again even if the document is unchanged.")
 
     def filters(self) -> dict[str, Any]:
         """List the collection."""
@@ -72,30 +72,30 @@ class ConvertResponse(Response):
     """Answer of `convert_to_text`."""
 
     status: Literal["converted"]
-    text: str = Field(description="Markdown; a line `<!-- page 3 -->` stands before what is on page or slide 3.")
+    text: str = Field(description="Markdown; a line `<!-- page 3 -->` precedes the content of page or slide 3.")
     title: str
     filename: str
     media_type: str
-    pages: int = Field(default=0, description="Pages or slides of the whole document; absent where it has none.")
-    total_chars: int = Field(description="Characters of the whole text, or of the pages that were asked for.")
-    next_offset: int = Field(default=0, description="Where to go on; absent where this is the end.")
-    metadata: dict[str, str] = Field(default={}, description="What the document says of itself.")
-    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
+    pages: int = Field(default=0, description="Pages or slides of the whole document; absent if it has none.")
+    total_chars: int = Field(description="Characters of the whole text, or of the requested pages.")
+    next_offset: int = Field(default=0, description="Offset of the next part; absent at the end.")
+    metadata: dict[str, str] = Field(default={}, description="The document's own metadata.")
+    warnings: list[str] = Field(default=[], description="What is missing or doubtful.")
 
 
 class ConvertAndIngestResponse(Response):
     """Answer of `convert_and_ingest` (D-REQ-1A)."""
 
     status: Literal["ingested"]
-    doc_id: str = Field(description="Give it to get_document of the remote RAG server.")
-    chunks: int = Field(description="Passages that can be found now.")
+    doc_id: str = Field(description="Pass it to get_document of the remote RAG server.")
+    chunks: int = Field(description="Number of passages that can be found.")
     collection: str
     title: str
     source: str
-    pages: int = Field(default=0, description="Pages or slides; absent where the document has none.")
-    unchanged: bool = Field(default=False, description="The very same document was there already.")
+    pages: int = Field(default=0, description="Pages or slides; absent if the document has none.")
+    unchanged: bool = Field(default=False, description="The same document had already been ingested.")
     replaced: bool = Field(default=False, description="An earlier version of it was replaced.")
-    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
+    warnings: list[str] = Field(default=[], description="What is missing or doubtful.")
 
 
 def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None = None) -> ConvertResponse:
@@ -109,8 +109,8 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
     text = converted.text
     if request.offset >= len(text):
         raise InvalidInputError(
-            f"The text has {len(text)} characters; it ends before offset {request.offset}.",
-            suggestion="Begin at next_offset of the part before, or at 0.",
+            f"The text has only {len(text)} characters; offset {request.offset} is beyond its end.",
+            suggestion="Start at next_offset of the previous answer, or at 0.",
         )
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
     return ConvertResponse.of(
@@ -152,18 +152,18 @@ TOOLS = (
     Tool(
         "convert_to_text",
         "Convert a file to text",
-        "Convert a file of this machine to Markdown: PDF, DOCX, PPTX, XLSX, images (by text recognition), HTML, "
-        "CSV, JSON, XML and more. Headings, lists and tables are kept, and a line `<!-- page 3 -->` stands before "
-        "what is on page or slide 3. Nothing is uploaded or indexed. For a long document pass pages, or max_chars "
-        "and go on at next_offset.",
+        "Convert a file on this machine to Markdown: PDF, DOCX, PPTX, XLSX, images (by OCR), HTML, CSV, JSON, XML "
+        "and more. Headings, lists and tables are kept, and a line `<!-- page 3 -->` precedes the content of page "
+        "or slide 3. Nothing is uploaded or indexed. For a long document, pass pages, or pass max_chars and "
+        "continue at next_offset.",
         convert_to_text,
     ),
     Tool(
         "convert_and_ingest",
         "Convert a file and ingest it",
-        "Convert a file of this machine to text here, and send the text to the RAG API, which makes it searchable "
-        "in the collection. The same file again changes nothing; a changed one replaces its earlier version. "
-        "Needs RAG_API_URL and RAG_API_KEY.",
+        "Convert a file on this machine to text locally, and send the text to the RAG API, which makes it "
+        "searchable in the collection. Ingesting an unchanged file again changes nothing; a changed file replaces "
+        "its earlier version. Needs RAG_API_URL and RAG_API_KEY.",
         convert_and_ingest,
         writes=True,
     ),
@@ -173,10 +173,11 @@ TOOLS = (
 SURFACE = Surface(
     name="convert",
     instructions=(
-        "Documents of this machine as text. Use convert_to_text to read a file (PDF, Word, PowerPoint, Excel, images, "
-        "HTML, CSV, JSON, XML, Markdown) as Markdown; lines `<!-- page 3 -->` tell where a page begins, so that you "
-        "can cite it. Use convert_and_ingest to convert a file and send its text to the RAG API, where it becomes "
-        "searchable. Nothing is indexed or searched here: the remote RAG server has the tool search."
+        "Converts documents on this machine to text. Use convert_to_text to read a file (PDF, Word, PowerPoint, "
+        "Excel, images, HTML, CSV, JSON, XML, Markdown) as Markdown; lines `<!-- page 3 -->` mark where a page "
+        "begins, so that you can cite it. Use convert_and_ingest to convert a file and send its text to the RAG "
+        "API, where it becomes searchable. Nothing is indexed or searched here; use the tool search of the remote "
+        "RAG server."
     ),
     tools=TOOLS,
 )

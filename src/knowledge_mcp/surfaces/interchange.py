@@ -106,8 +106,8 @@ def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: 
     both = {each.id for each in sources} & {each.id for each in targets}
     if both:
         raise InvalidInputError(
-            f"The id '{min(both)}' stands in both sets; needs have one id each.",
-            suggestion="Give the items of one set other ids, or use --csv.",
+            f"The id '{min(both)}' is used in both sets, but ids of needs must be unique.",
+            suggestion="Change the ids in one set, or use --csv.",
         )
     links = {each.id: list(own) for each, own in _own_links(sources, targets)}
     for link in found.links:

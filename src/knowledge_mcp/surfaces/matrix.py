@@ -11,8 +11,7 @@ from knowledge_mcp.support.wording import list_first
 from knowledge_mcp.surfaces.tables import csv_text, table_page
 
 UNRELATED_SETS = (
-    "The two sets seem to have nothing to do with each other: proposed links mean little. "
-    "Check that they are the right ones."
+    "The two sets seem to be unrelated, so proposed links mean little. Check that these are the right sets."
 )
 _MOST_NAMED = 20
 """Links that lead nowhere, and items, that are named in a message; JSON has all."""
@@ -94,7 +93,7 @@ def lost_links(found: Trace) -> str:
     if not found.lost:
         return ""
     named = list_first([f"{item.label} → {name}" for item, name in found.lost], _MOST_NAMED)
-    return f"Declared links that lead to no single item of these sets ({len(found.lost)}): {named}."
+    return f"Declared links without a unique target item in these sets ({len(found.lost)}): {named}."
 
 
 def items_left_out(found: Trace) -> str:
@@ -105,10 +104,10 @@ def items_left_out(found: Trace) -> str:
         for name, items in sides
         if items
     ]
-    told = [f"Left out, as they say that they are withdrawn: {'; '.join(named)}."] if named else []
+    told = [f"Skipped because they are marked as withdrawn: {'; '.join(named)}."] if named else []
     if found.copies:
         copied = list_first([each.label for each in found.copies], _MOST_NAMED)
-        told.append(f"Left out of TO, as they quote items of FROM ({len(found.copies)}): {copied}.")
+        told.append(f"Skipped in TO because they quote items of FROM ({len(found.copies)}): {copied}.")
     return " ".join(told)
 
 

@@ -44,9 +44,7 @@ def checked_kinds(names: Iterable[str]) -> frozenset[str]:
     """
     kinds = frozenset(each.strip().casefold() for each in names)
     if unknown := sorted(kinds - set(KINDS)):
-        raise InvalidInputError(
-            f"There is no kind of change '{unknown[0][:60]}'.", suggestion=f"Use {', '.join(KINDS)}."
-        )
+        raise InvalidInputError(f"Unknown kind of change: '{unknown[0][:60]}'.", suggestion=f"Use {', '.join(KINDS)}.")
     return kinds
 
 

@@ -441,9 +441,9 @@ def run_review(
         one, other = (library.find(each) for each in request["documents"])
         decided = library.decisions(request["kind"], *request["documents"])
         if request["kind"] == "trace":
-            call.progress(0, 100, "every requirement is held against every other")
+            call.progress(0, 100, "every requirement is compared with every other")
             return trace_between(one, other, linker(), decided.links()).sent()
-        call.progress(0, 100, "every sentence is held against every obligation")
+        call.progress(0, 100, "every sentence is compared with every obligation")
         records = [each for name in {one.collection, other.collection} for each in library.records(name)]
         return check_between(one, other, records, seeker(), decided.marks()).sent()
 

@@ -30,14 +30,14 @@ from knowledge_mcp.cli.shared.session import (
 )
 
 RUN_HELP = """\
-Ask the questions of evaluation sets, and measure the answers.
+Run the questions of evaluation sets and measure the answers.
 
-A SET is a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv (the form of BEIR), a folder with questions.jsonl
-and pdfs/ (the form of FinanceBench: the evidence is a page), or a file of your own questions, JSON Lines or CSV. The
-folders are ingested into a knowledge base of their own that is gone afterwards; your own questions are asked of --docs,
-ingested the same way, or of the knowledge base that is configured.
+A SET is a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv (BEIR format), a folder with questions.jsonl and
+pdfs/ (FinanceBench format: the evidence is a page), or a file with your own questions (JSON Lines or CSV). Folders are
+ingested into a temporary knowledge base. Your own questions run against the documents in --docs, ingested the same way,
+or against the configured knowledge base.
 
-A line of your own file has `question` and some of `document`, `clause`, `page`, `quote`, or `"unanswerable": true`.
+Each line of your own file has `question` and some of `document`, `clause`, `page`, `quote`, or `"unanswerable": true`.
 
 `knowledge eval SET` is the same as `knowledge eval run SET`. Needs the extra `eval`.
 
@@ -57,8 +57,8 @@ Exit codes: 0 success, 1 a measure fell below the baseline or something failed, 
 COMPARE_HELP = """\
 Compare two results of `knowledge eval`, question by question.
 
-Differences are tested by random signs of the questions' differences, adjusted for all measures of a set together; the
-intervals are bootstraps. A measure fell where its mean fell by more than the tolerance and chance hardly does that.
+Differences are tested with a sign-flip randomization test, adjusted for multiple measures; intervals are bootstrap
+intervals. A measure counts as fallen if its mean fell by more than the tolerance and the change is significant.
 
 \b
 Examples:
@@ -71,10 +71,10 @@ Exit codes: 0 success, 1 with --gate a measure fell, or something failed.
 """
 
 DRAFT_HELP = """\
-Propose questions from the headings, definitions and requirements of documents, with the places of their answers.
+Propose questions from the headings, definitions and requirements of documents, with the locations of their answers.
 
-They are drafts: read them, put them in your own words, throw the poor ones out, add questions that have no answer, and
-take the mark away. The same documents give the same drafts.
+They are drafts: read them, rephrase them in your own words, delete the poor ones, add questions that have no answer,
+and remove the draft mark. The same documents always give the same drafts.
 
 \b
 Examples:
@@ -109,7 +109,7 @@ def run(choices: RunChoices, options: CommandOptions) -> None:
 def compare(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Result of the earlier run.")],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="Result of the later run.")],
-    gate: Annotated[bool, typer.Option("--gate", help="Exit 1 where a measure fell significantly.")] = False,
+    gate: Annotated[bool, typer.Option("--gate", help="Exit with code 1 if a measure fell significantly.")] = False,
     tolerance: Tolerance = 0.005,
     html: Html = None,
     as_json: AsJson = False,
@@ -124,11 +124,11 @@ def compare(
 
 @app.command()
 def report(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Result that `knowledge eval --out` wrote.")],
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Result written by `knowledge eval --out`.")],
     html: Annotated[Path, typer.Argument(metavar="FILE", help="HTML file to write.")],
     verbose: Verbose = False,
 ) -> None:
-    """Write the report of a result that was kept.
+    """Write the report of a saved result.
 
     Example: knowledge eval report today.json today.html
     """

@@ -54,8 +54,8 @@ def print_results(run: Run) -> None:
                 if each.checked
             ),
             *(
-                f"no answer, by {each.signal}: area {each.area:.3f}; declines {each.declined:.0%} of the unanswerable "
-                f"where {each.answered:.0%} of the others are answered"
+                f"no answer, by {each.signal}: area {each.area:.3f}; declines {each.declined:.0%} of the "
+                f"unanswerable questions when it answers {each.answered:.0%} of the others"
                 for each in result.abstentions
             ),
             *result.notes,
@@ -138,7 +138,9 @@ def comparison_as_json(
     }
 
 
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots, one HTML file.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots as one HTML file.")
+]
 Tolerance = Annotated[float, typer.Option(min=0.0, max=1.0, help="How far a mean may fall.")]
 
 
@@ -148,26 +150,29 @@ class RunChoices:
 
     sets: Annotated[list[Path], typer.Argument(metavar="SET...", help="Folders, or files of questions.")]
     mode: Annotated[
-        list[SearchMode] | None, typer.Option(help="How to rank; may be repeated to measure several. Default: hybrid.")
+        list[SearchMode] | None, typer.Option(help="Search mode; may be repeated to measure several. Default: hybrid.")
     ] = None
     weight: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in hybrid ranking, instead of the default.")
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Weight of meaning in hybrid ranking, 0 to 1. Default: as in a search."),
     ] = None
     docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="PATH", help="Documents that your own questions are asked of.")
+        Path | None, typer.Option("--docs", metavar="PATH", help="Documents to run your own questions against.")
     ] = None
     split: Annotated[str | None, typer.Option(help="File in qrels/, without .tsv. Default: test, else dev.")] = None
     hold_back: Annotated[
         float,
         typer.Option(
-            min=0.0, max=0.9, help="Share of a BEIR set's questions whose documents are left out: they have no answer."
+            min=0.0,
+            max=0.9,
+            help="Share of a BEIR set's questions whose documents are not ingested, so that they have no answer.",
         ),
     ] = 0.0
     keep: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep what was ingested here, for the next run.")
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the ingested documents in this folder for the next run.")
     ] = None
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the run. Default: its sets and the build's commit.")
+        str | None, typer.Option("--name", help="Name of the run. Default: the names of the sets and the commit.")
     ] = None
     to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON.")] = None
     html: Html = None
@@ -176,7 +181,10 @@ class RunChoices:
         typer.Option(metavar="FOLDER", help="Write a small baseline for each set, named by set and commit."),
     ] = None
     gate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Baseline; exit 1 where a measure fell significantly.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Baseline to compare with; exit with code 1 if a measure fell significantly."
+        ),
     ] = None
     tolerance: Tolerance = 0.005
     max_cost: Annotated[
@@ -189,14 +197,17 @@ class DraftChoices:
     """The command line of `knowledge eval draft`."""
 
     docs: Annotated[
-        Path | None, typer.Argument(metavar="[DOCS]", help="Documents. Default: those of the knowledge base.")
+        Path | None,
+        typer.Argument(metavar="[DOCS]", help="Folder or file with documents. Default: the configured knowledge base."),
     ] = None
     document: Annotated[list[str] | None, typer.Option(help="Only this document's id; may be repeated.")] = None
     per_kind: Annotated[
         int,
         typer.Option("--per-kind", min=1, max=1000, help="Maximum number of questions of each kind for each document."),
     ] = 10
-    to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to stdout.")] = None
+    to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of stdout.")] = (
+        None
+    )
 
 
 def run_sets(choices: RunChoices, options: CommandOptions) -> bool:
@@ -269,8 +280,9 @@ def draft_from(choices: DraftChoices, options: TextOptions) -> None:
         drafts = evals.draft_questions(knowledge, per_kind=choices.per_kind, documents=choices.document or ())
     if not drafts:
         raise InvalidInputError(
-            "Nothing in these documents gave a question.",
-            suggestion="Drafts come from headings, definitions and requirements; write questions by hand here.",
+            "No question could be drafted from these documents.",
+            suggestion="Questions are drafted from headings, definitions and requirements. Write the questions by "
+            "hand.",
         )
     content = evals.drafts_as_jsonl(drafts)
     if choices.to is None:
@@ -281,7 +293,8 @@ def draft_from(choices: DraftChoices, options: TextOptions) -> None:
     kinds = [draft.kind for draft in drafts]
     counts = ", ".join(f"{kinds.count(kind)} from {kind}s" for kind in dict.fromkeys(kinds))
     notify(
-        f"{how_many(len(drafts), 'draft')} ({counts}). Read each before it counts, and add some that have no answer."
+        f"{how_many(len(drafts), 'draft')} ({counts}). Review each one before you use it, and add some questions "
+        "that have no answer."
     )
 
 
@@ -291,10 +304,10 @@ def draft_from(choices: DraftChoices, options: TextOptions) -> None:
 def _check_together(sets: Sequence[EvalSet], collection: str | None) -> None:
     names = [each.name for each in sets]
     if len(set(names)) < len(names):
-        raise InvalidInputError(f"Two sets have one name: {', '.join(names)}.", suggestion="Rename one of them.")
+        raise InvalidInputError(f"Two sets have the same name: {', '.join(names)}.", suggestion="Rename one of them.")
     bringing = [each.name for each in sets if _brings_documents(each)]
     if collection is not None and bringing:
-        raise InvalidInputError(f"--collection says nothing about {bringing[0]}, whose documents are ingested.")
+        raise InvalidInputError(f"--collection cannot be used with {bringing[0]}, whose own documents are ingested.")
 
 
 def _brings_documents(chosen: EvalSet) -> bool:
@@ -426,7 +439,7 @@ def _report_changes(before: Run, after: Run, comparisons: Sequence[RunComparison
         notify(f"Fell: {line}")
     of = len(before.results)
     if len(comparisons) < of:
-        notify(f"Note: {of - len(comparisons)} of the earlier run's {of} results have no counterpart.")
+        notify(f"Note: {of - len(comparisons)} of the earlier run's {of} results have no counterpart in the later run.")
     for line in evals.list_configuration_changes(before, after):
         notify(f"Note: {line}")
     return bool(lines)

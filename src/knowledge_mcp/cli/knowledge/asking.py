@@ -34,32 +34,35 @@ EditionOption = Annotated[
 @with_groups
 def search(
     options: CommandOptions,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Question, or a few words.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of results.")] = 10,
     mode: Annotated[
-        SearchMode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")
+        SearchMode, typer.Option(help="hybrid ranks by meaning and words, semantic by meaning, keyword by words.")
     ] = SearchMode.HYBRID,
     weight: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in rank fusion (default: HYBRID_FUSION).")
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Weight of meaning in rank fusion, 0 to 1 (default: see HYBRID_FUSION)."),
     ] = None,
     document: Annotated[list[str] | None, typer.Option(help="Only this document; may be repeated.")] = None,
     document_type: Annotated[str | None, typer.Option("--type", help="Only documents of this type.")] = None,
     chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
-    clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
-    normative: Annotated[bool, typer.Option("--normative", help="Only passages with mandatory statements.")] = False,
+    clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,
+    normative: Annotated[
+        bool, typer.Option("--normative", help="Only passages that contain mandatory statements.")
+    ] = False,
     edition: EditionOption = None,
     meta: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=VALUE", help="Only documents whose metadata say so, as date=2020..2023; may be repeated."
+            metavar="KEY=VALUE", help="Only documents with this metadata, e.g. date=2020..2023; may be repeated."
         ),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
     among: Annotated[
         list[str] | None,
-        typer.Option("--in", metavar="COLLECTION", help="Search this collection, * for all; may be repeated."),
+        typer.Option("--in", metavar="COLLECTION", help="Search this collection, or * for all; may be repeated."),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show whole passages.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show passages in full.")] = False,
 ) -> None:
     """Find passages.
 
@@ -114,7 +117,7 @@ def requirements(
     standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of results.")] = 10,
     edition: EditionOption = None,
-    cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the answer before.")] = 0,
+    cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the previous answer.")] = 0,
 ) -> None:
     """Find mandatory statements on a topic.
 
@@ -142,9 +145,9 @@ def stats(options: CommandOptions) -> None:
 
 
 _ANSWERABLE = {
-    "likely": "One of these probably answers the question.",
-    "uncertain": "It is uncertain whether one of these answers the question.",
-    "unlikely": "Probably none of these answers the question.",
+    "likely": "One of these results probably answers the question.",
+    "uncertain": "These results may or may not answer the question.",
+    "unlikely": "Probably none of these results answers the question.",
 }
 
 
@@ -155,7 +158,7 @@ def _print_notes(answer: Any) -> None:
     if "answerability" in answer.model_fields_set:
         say(_ANSWERABLE[answer.answerability])
     if variants := getattr(answer, "also_asked", []):
-        say(f"Also asked for: {'; '.join(variants)}.")
+        say(f"Also searched for: {'; '.join(variants)}.")
     for line in getattr(answer, "suggestions", []):
         say(f"  - {in_commands(line)}")
 
@@ -177,7 +180,7 @@ def _print_search(answer: StandardsSearchResponse, *, full: bool) -> None:
         place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it
         say(place)
     if answer.results:
-        say("Read on with `knowledge read --chunk PASSAGE --after 2`.")
+        say("To read on: `knowledge read --chunk PASSAGE --after 2`.")
     _print_notes(answer)
 
 
@@ -195,12 +198,12 @@ def _print_requirements(answer: RequirementsResponse) -> None:
     rows: list[tuple[str, ...]] = []
     for each in answer.results:
         source = "\n".join([each.source.citation, *_also_in(each)])
-        words = f"{each.requirement_text} (weak: no word obliges)" if each.weak else each.requirement_text
+        words = f'{each.requirement_text} (weak: no word such as "shall")' if each.weak else each.requirement_text
         rows.append((each.requirement_id, words, source, f"{each.score:.2f}"))
     if rows:
         print_table(("Clause", "Requirement", "Source", "Score"), rows, numbers={"Score"}, show_lines=True)
     if answer.next_cursor:
-        say(f"There are others: go on with --cursor {answer.next_cursor}, or narrow the topic.")
+        say(f"There are more results: pass --cursor {answer.next_cursor}, or narrow the topic.")
     _print_notes(answer)
 
 

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 BACKUP_HELP = """\
-Write the SQLite store and what belongs to it into one file, while servers and ingests keep running.
+Back up the SQLite store and the data that belongs to it into one file, while servers and ingests keep running.
 
-The file holds one state of the store: every document whole, with its passages, vectors and texts; and the list of
-repositories and of sources, counts, waiting jobs, and what people decided of links and rows from DATA_PATH. It is
-written whole or not at all, is checked when it is complete, and only its owner can read it. Keys, passwords, settings,
-models, caches and clones are not in it.
+The file contains one consistent state of the store, with all documents, passages, vectors and texts. It also contains
+these parts of DATA_PATH: the lists of repositories and sources, counters, waiting jobs, and people's decisions on links
+and rows. The file is written completely or not at all, checked when it is complete, and readable by its owner only. It
+contains no keys, passwords, settings, models, caches or clones.
 
 \b
 Examples:
@@ -49,10 +49,10 @@ Exit codes: 0 written, 1 failed, 3 configuration or connection, 130 interrupted.
 """
 
 RESTORE_HELP = """\
-Replace the SQLite store and what belongs to it by a backup.
+Replace the SQLite store and the data that belongs to it with a backup.
 
-The backup is checked first; then each file is replaced in one step. Running servers use the new store from the next
-question on. Let no ingest run meanwhile: what it writes is lost with the old store.
+The backup is checked first; then each file is replaced in one step. Running servers use the restored store from the
+next request on. Do not run an ingest at the same time: what it writes is lost with the old store.
 
 \b
 Examples:
@@ -81,7 +81,7 @@ def backup(
 @with_groups
 def restore(
     options: StoreOptions,
-    file: Annotated[Path, typer.Argument(help="File that `knowledge backup` wrote.")],
+    file: Annotated[Path, typer.Argument(help="File written by `knowledge backup`.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the existing store.")] = False,
 ) -> None:
     """Replace the store by a backup."""
@@ -133,7 +133,9 @@ def back_up(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
     if not settings.store_file.exists():
         raise NotFoundError(f"There is no store at '{settings.store_file}'.", suggestion="Check DATA_PATH.")
     if file.exists() and not force:
-        raise InvalidInputError(f"'{file}' is there already.", suggestion="Choose another name, or pass --force.")
+        raise InvalidInputError(
+            f"'{file}' already exists.", suggestion="Choose another name, or pass --force to replace it."
+        )
     from knowledge_mcp.stores.sqlite.backup import check_copy, copy_store
 
     with _disk_errors(file), _working_folder(file.parent) as folder:
@@ -161,11 +163,11 @@ def restore_from(settings: Settings, file: Path, *, force: bool) -> dict[str, in
     """
     _check_backend(settings)
     if not file.is_file():
-        raise NotFoundError(f"There is no file '{file}'.", suggestion="Give the file that `knowledge backup` wrote.")
+        raise NotFoundError(f"There is no file '{file}'.", suggestion="Name a file written by `knowledge backup`.")
     target = settings.data_folder
     if settings.store_file.exists() and not force:
         raise InvalidInputError(
-            f"There is a store at '{settings.store_file}'.",
+            f"A store already exists at '{settings.store_file}'.",
             suggestion="Pass --force to replace it, or set DATA_PATH to another folder.",
         )
     from knowledge_mcp.stores.sqlite.backup import check_copy, put_in_place
@@ -189,7 +191,7 @@ def _check_backend(settings: Settings) -> None:
     backend = choose_store(settings).backend
     if backend in _INSTEAD:
         raise ConfigError(
-            f"The configured store is {backend}; only the SQLite store is backed up into a file.",
+            f"The configured store is {backend}; `knowledge backup` works only with the SQLite store.",
             suggestion=_INSTEAD[backend],
         )
 
@@ -242,7 +244,9 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
             for entry in archive:
                 content = archive.extractfile(entry) if entry.isreg() else None
                 if content is None or not _is_known(entry.name) or entry.name in found:
-                    raise InvalidInputError(f"'{packed.name}' holds '{entry.name}', which no backup has.")
+                    raise InvalidInputError(
+                        f"'{packed.name}' contains '{entry.name}', which does not belong in a backup."
+                    )
                 if entry.name == _LIST:
                     listed = json.loads(content.read())
                     continue
@@ -250,7 +254,7 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
     except (tarfile.TarError, EOFError, ValueError) as exc:
         raise _no_backup(packed, f"{type(exc).__name__}: {exc}") from exc
     if listed.get("form") != _FORM or _STORE not in found:
-        raise _no_backup(packed, "it does not say that it is one, or holds no store")
+        raise _no_backup(packed, "it is not marked as a backup, or contains no store")
     wrong = sorted(
         name for name in found.keys() | listed["files"].keys() if found.get(name) != listed["files"].get(name)
     )
@@ -288,9 +292,9 @@ def _read(content: Any, path: Path | None) -> str:
 
 def _no_backup(packed: Path, details: str) -> InvalidInputError:
     return InvalidInputError(
-        f"'{packed.name}' is not a whole backup; nothing was changed.",
+        f"'{packed.name}' is not a complete backup; nothing was changed.",
         details=details,
-        suggestion="Take another backup.",
+        suggestion="Use another backup file.",
     )
 
 
@@ -308,5 +312,5 @@ def _disk_errors(path: Path) -> Generator[None]:
     except OSError as exc:
         raise ConnectionFailedError(
             f"'{path}' cannot be written: {exc.strerror or exc}.",
-            suggestion="Check the folder, its permissions and the room on the disk, then try again.",
+            suggestion="Check the folder, its permissions and the free disk space, then try again.",
         ) from exc

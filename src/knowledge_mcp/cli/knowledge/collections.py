@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = command_group("List, show, rename and drop collections.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name, as `knowledge collections list` shows it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name, as shown by `knowledge collections list`.")]
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def list_collections(options: StoreOptions) -> None:
             write_json(asdict(store.identity) | {"collections": content})
             return
         if not found:
-            say("There are no collections yet. `knowledge-ingest FOLDER` makes one.")
+            say("There are no collections yet. `knowledge-ingest FOLDER` creates one.")
             return
         numbers = ("Documents", "Chunks", "Tokens", "Vectors")
         rows = [
@@ -69,13 +69,13 @@ def list_collections(options: StoreOptions) -> None:
         ]
         print_table(("Name", "Embedding", *numbers, "Created"), rows, numbers=numbers)
         total = _size(found[0][1].storage_bytes)
-        say(f"{store.identity.backend}: {store.identity.location}, {total} in all")
+        say(f"{store.identity.backend}: {store.identity.location}, {total} in total")
 
 
-@app.command(short_help="Show a collection, and check it against itself.")
+@app.command(short_help="Show a collection and check its consistency.")
 @with_groups
 def show(options: StoreOptions, name: Name) -> None:
-    """Show a collection: its embedding space in full, what it holds, and whether it is whole.
+    """Show a collection: its embedding space, its contents, and whether it is consistent.
 
     Example: knowledge collections show se_knowledge_base
     """
@@ -95,7 +95,10 @@ def show(options: StoreOptions, name: Name) -> None:
             ("Documents", f"{counted.documents:,}"),
             ("Chunks", f"{counted.chunks:,} ({counted.tokens:,} tokens)"),
             ("Vectors", _size(_vector_bytes(info, counted))),
-            ("In use", "yes" if info.name == settings.collection else "no: QDRANT_COLLECTION names another one"),
+            (
+                "In use",
+                "yes" if info.name == settings.collection else "no: QDRANT_COLLECTION is set to another collection",
+            ),
             ("Check", "sound" if not findings else how_many(len(findings), "finding")),
         ]
         print_facts(rows, title=info.name)
@@ -103,14 +106,14 @@ def show(options: StoreOptions, name: Name) -> None:
             say(f"- {each.message} {each.suggestion}".rstrip())
 
 
-@app.command(short_help="Give a collection another name.")
+@app.command(short_help="Rename a collection.")
 @with_groups
 def rename(
     options: StoreOptions,
     name: Name,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Name that no collection has.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New name; no collection may have it yet.")],
 ) -> None:
-    """Give a collection another name; servers and ingests that use the old name no longer find it.
+    """Rename a collection. Servers and ingests that use the old name no longer find it.
 
     Example: knowledge collections rename se_knowledge_base standards-2026
     """
@@ -120,7 +123,7 @@ def rename(
         options.tell({"collection": new, "was": name}, f"'{name}' is now '{new}'.")
 
 
-@app.command(short_help="Remove a collection with all that is in it.")
+@app.command(short_help="Remove a collection with all its contents.")
 @with_groups
 def drop(options: StoreOptions, name: Name, yes: Yes = False) -> None:
     """Remove a collection with all its documents, chunks and vectors; this cannot be undone.

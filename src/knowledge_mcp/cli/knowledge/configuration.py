@@ -165,13 +165,13 @@ def _read(form: Form, text: str) -> dict[str, Any]:
         kind = "TOML" if form.toml else "JSON: comments and trailing commas would be lost"
         raise InvalidInputError(f"The file is not plain {kind} ({exc}).") from exc
     if not isinstance(content, dict):
-        raise InvalidInputError("The file holds no object of settings.")
+        raise InvalidInputError("The file does not contain an object of settings.")
     return content  # pyright: ignore[reportUnknownVariableType]
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key stands twice in one object, and one of them would be lost")
+        raise ValueError("an object has the same key twice, and one of them would be lost")
     return dict(pairs)
 
 
@@ -223,7 +223,7 @@ def _cut(form: Form, text: str, name: str) -> str:
         if not in_entry:
             lines.append(line)
         elif line.lstrip().startswith("#"):
-            raise InvalidInputError("Comments stand in the entry that is there, and would be lost.")
+            raise InvalidInputError("The existing entry contains comments, which would be lost.")
     return "".join(lines).rstrip("\n") + "\n" if lines else ""
 
 
@@ -234,7 +234,7 @@ def _check(text: str, expected: dict[str, Any]) -> str:
     except ValueError:
         right = False
     if not right:
-        raise InvalidInputError("The tables of the file stand in a form that cannot be changed without a loss.")
+        raise InvalidInputError("The tables of the file have a form that cannot be changed without loss.")
     return text
 
 
@@ -262,7 +262,7 @@ def client(
 ) -> None:
     """Print the entry that makes an assistant start this server.
 
-    The settings in force here (but no secret) go with it, because the assistant starts the server somewhere else.
+    The current settings (except secrets) are included, because the assistant starts the server somewhere else.
 
     Example: knowledge config client --client claude-code > .mcp.json
     """
@@ -280,14 +280,17 @@ def install(
     ] = None,
     name: ServerName = "knowledge",
     surface: Surface = "standards",
-    remove: Annotated[bool, typer.Option("--remove", help="Take the entry out again.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the entry again.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done without writing anything.")
+    ] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
     """Add this server to the assistants on this machine.
 
-    A file that is changed is copied first. One that would lose comments is left alone: the entry is printed instead.
+    Each file is backed up before it is changed. A file that would lose comments is not changed: the entry is printed
+    instead.
 
     Example: knowledge install --client cursor --client codex --dry-run
     """
@@ -310,7 +313,7 @@ def _choose(clients: list[Client] | None) -> list[Form]:
     if clients:
         if Client.GENERIC in clients:
             raise InvalidInputError(
-                "Where a generic client keeps its configuration is not known.",
+                "The location of a generic client's configuration is unknown.",
                 suggestion="Print the entry with `knowledge config client --client generic`.",
             )
         return [form_of(each) for each in dict.fromkeys(clients)]
@@ -319,7 +322,7 @@ def _choose(clients: list[Client] | None) -> list[Form]:
         titles = ", ".join(form_of(each).title for each in Client if each is not Client.GENERIC)
         raise NotFoundError(
             f"None of these assistants was found: {titles}.",
-            suggestion="Name yours with --client, or print an entry with `knowledge config client --client generic`.",
+            suggestion="Choose yours with --client, or print an entry with `knowledge config client --client generic`.",
         )
     return forms
 
@@ -371,15 +374,13 @@ def _describe(outcome: _Outcome, *, dry_run: bool) -> str:
         "by hand": "left alone:",
     }[outcome.action]
     lines = [f"{outcome.client}: {action} {outcome.file}"]
-    lines += [f"  Copy of the file before: {outcome.backup}"] if outcome.backup else []
+    lines += [f"  Backup of the previous file: {outcome.backup}"] if outcome.backup else []
     if outcome.action == "by hand":
-        lines.append(
-            f"  {outcome.reason} " + ("Put this in yourself:" if outcome.entry else "Take the entry out yourself.")
-        )
+        lines.append(f"  {outcome.reason} " + ("Add this yourself:" if outcome.entry else "Remove the entry yourself."))
     if outcome.entry and (dry_run or outcome.action == "by hand"):
         lines += [f"    {line}" for line in outcome.entry.splitlines()]
     elif outcome.action == "written":
-        lines.append("  Start the assistant again to use it.")
+        lines.append("  Restart the assistant to use it.")
     return "\n".join(lines) + "\n"
 
 
@@ -400,11 +401,13 @@ def list_notes(reading: Reading) -> list[str]:
     notes = [f"Problem: {problem}" for problem in reading.problems]
     secrets = [each.variable.name for each in reading.values if each.variable.secret and each.origin != "default"]
     if secrets:
-        notes.append(f"Secrets are left out; add them to its environment yourself: {', '.join(secrets)}.")
+        notes.append(f"Secrets are not included; add them to its environment yourself: {', '.join(secrets)}.")
     settings = reading.settings
     if settings.vector_store in {None, "sqlite"} and not settings.store_file.exists():
         folder = settings.data_folder.absolute()
-        notes.append(f"There is no knowledge base in {folder} yet: ingest into it, or set DATA_PATH to yours.")
+        notes.append(
+            f"There is no knowledge base in {folder} yet: ingest documents into it, or set DATA_PATH to another folder."
+        )
     return notes
 
 
@@ -429,9 +432,9 @@ app = command_group("Show the settings, or the configuration for an assistant.")
 app.command()(client)
 
 
-@app.command(short_help="Show every setting, its value and where it comes from.")
+@app.command(short_help="Show every setting with its value and where the value comes from.")
 def show(as_json: AsJson = False, config: ConfigFile = None) -> None:
-    """Show every setting, its value and where it comes from; secrets are masked.
+    """Show every setting with its value and where the value comes from; secrets are masked.
 
     Example: knowledge config show
     """

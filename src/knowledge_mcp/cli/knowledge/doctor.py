@@ -53,7 +53,7 @@ def doctor(
     options: StoreOptions,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired safely.")] = False,
 ) -> None:
-    """Check settings, folders, store, model and disk; exit code 1 when something is broken.
+    """Check settings, folders, store, model and disk. The exit code is 1 if something is broken.
 
     Example: knowledge doctor --repair
     """
@@ -124,7 +124,9 @@ def _settings(reading: Reading) -> Iterator[CheckOutcome]:
     for problem in reading.problems:
         yield CheckOutcome("settings", "fail", problem, "`knowledge config show` shows where each value comes from.")
     if not reading.problems:
-        source = f"{reading.env_file} and the environment" if reading.env_file else "the environment, no .env found"
+        source = (
+            f"{reading.env_file} and the environment" if reading.env_file else "the environment; no .env file was found"
+        )
         yield CheckOutcome("settings", "ok", f"read from {source}")
 
 
@@ -139,18 +141,20 @@ def _folder(settings: Settings) -> CheckOutcome:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as exc:
-        hint = "Set DATA_PATH to a folder that you may write to, or change the folder's permissions."
+        hint = "Set DATA_PATH to a folder that you can write to, or change the folder's permissions."
         return CheckOutcome("data folder", "fail", f"{there} cannot be written: {exc.strerror or exc}", hint)
-    return CheckOutcome("data folder", "ok", str(folder) if folder.exists() else f"{folder} (made by the first ingest)")
+    return CheckOutcome(
+        "data folder", "ok", str(folder) if folder.exists() else f"{folder} (created by the first ingest)"
+    )
 
 
 def _disk(settings: Settings) -> CheckOutcome:
     free = shutil.disk_usage(_nearest(settings.data_folder)).free
     message = f"{free / 1e9:.1f} GB free"
     if free < TOO_LITTLE_DISK:
-        return CheckOutcome("disk", "fail", message, "Make room: the store cannot be written safely.")
+        return CheckOutcome("disk", "fail", message, "Free some disk space: the store cannot be written safely.")
     if free < LITTLE_DISK:
-        return CheckOutcome("disk", "warn", message, "Make room before a larger ingest.")
+        return CheckOutcome("disk", "warn", message, "Free some disk space before a larger ingest.")
     return CheckOutcome("disk", "ok", message)
 
 
@@ -171,15 +175,16 @@ def _sources(settings: Settings) -> Iterator[CheckOutcome]:
         elif each.is_stale():
             yield CheckOutcome(f"source {name}", "warn", f"stale: {synced}", f"`knowledge sync {name}`")
         else:
-            advice = f"`knowledge sync {name}` names what was not taken." if state.skipped else ""
+            advice = f"`knowledge sync {name}` lists what was not ingested." if state.skipped else ""
             found = f"{how_many(state.documents, 'document')}{not_taken(state.skipped)}, {synced}"
             yield CheckOutcome(f"source {name}", "ok", found, advice)
 
 
 _LIMITS = {
-    "linux": "Limits of time, memory and output hold.",
-    "darwin": "Limits of time and output hold; memory is looked at four times a second.",
-    "win32": "A job limits its memory and lets it start no program; its time is limited, what it writes is not.",
+    "linux": "Limits on time, memory and output apply.",
+    "darwin": "Limits on time and output apply; memory is checked four times a second.",
+    "win32": "A job object limits its memory and keeps it from starting programs; its time is limited, its output "
+    "is not.",
 }
 """What still bounds a reader, by system; docs/platforms.md has it in full."""
 
@@ -194,14 +199,14 @@ def _sandbox() -> CheckOutcome:
         return CheckOutcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
     lacking = [f"{what}: {why}" for what, why in protections.items() if why]
     if not protections:
-        lacking.append("files and connections: only Linux confines them")
+        lacking.append("files and connections (they are restricted only on Linux)")
     if lacking:
-        message = f"does not hold here: {'; '.join(lacking)}. {_LIMITS.get(sys.platform, _LIMITS['linux'])}"
+        message = f"incomplete on this machine: {'; '.join(lacking)}. {_LIMITS.get(sys.platform, _LIMITS['linux'])}"
         return CheckOutcome(
-            "sandbox", "warn", message, "Ingest files from strangers on Linux 5.13 or later, best on 6.12 or later."
+            "sandbox", "warn", message, "Ingest untrusted files on Linux 5.13 or later, preferably 6.12 or later."
         )
     return CheckOutcome(
-        "sandbox", "ok", "holds: a hostile file's reader opens nothing else, connects and starts nothing"
+        "sandbox", "ok", "works: the process that reads a file cannot open other files, connect, or start programs"
     )
 
 
@@ -219,17 +224,17 @@ def _model(settings: Settings) -> CheckOutcome:
         checks = model_files.verify(name, path=settings.embedding_model_path, cache=settings.models_folder)
     except NotFoundError as exc:
         return CheckOutcome(
-            "embedding model", "warn", exc.message, "`knowledge models fetch` gets it; so does the first ingest."
+            "embedding model", "warn", exc.message, "`knowledge models fetch` downloads it; so does the first ingest."
         )
     except KnowledgeError as exc:
         return _failure("embedding model", exc)
     wrong = [each.path.name for each in checks if not each.ok]
     if wrong:
         message = f"{name}: {', '.join(wrong)} missing or damaged"
-        return CheckOutcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
-    message = f"{name}: {how_many(len(checks), 'file')} as they should be"
+        return CheckOutcome("embedding model", "fail", message, "`knowledge models fetch` downloads the correct files.")
+    message = f"{name}: {how_many(len(checks), 'file')} correct"
     if settings.embedding_variant == "int8" and not are_exact():
-        message += "; int8 takes as long as fp32 here, as this processor has no instructions for it"
+        message += "; int8 is as slow as fp32 here, because this processor has no instructions for it"
     return CheckOutcome("embedding model", "ok", message)
 
 
@@ -253,14 +258,14 @@ def _embedding(base: Base) -> CheckOutcome:
     norm = math.sqrt(sum(part * part for part in parts))
     space = base.embedder.space
     if len(parts) != space.dimensions or abs(norm - 1) > 1e-3:
-        message = f"a vector of {len(parts)} components and norm {norm:.3f} came back from {space.label}"
+        message = f"{space.label} returned a vector of {len(parts)} components with norm {norm:.3f}"
         return CheckOutcome("embedding", "fail", message, "`knowledge models verify` checks the model's files.")
     return CheckOutcome("embedding", "ok", f"{space.label} embeds (first call {milliseconds:.0f} ms)")
 
 
 def _collection(base: Base) -> CheckOutcome:
     base.check_space()
-    return CheckOutcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
+    return CheckOutcome("collection", "ok", f"'{base.collection}' uses the configured embedding space")
 
 
 def _languages(base: Base) -> Iterator[CheckOutcome]:
@@ -286,29 +291,31 @@ def _languages(base: Base) -> Iterator[CheckOutcome]:
         names = " and ".join(LANGUAGE_NAMES[code] for code, _ in other.most_common())
         yield CheckOutcome(
             "languages", "warn",
-            f"{other.total()} of {len(codes)} documents looked at are in {names}, which {known.name} does not know: "
-            "they are found by their words, hardly by their meaning",
+            f"{other.total()} of {len(codes)} documents checked are in {names}, which {known.name} does not "
+            "support: searches find them by words, but hardly by meaning",
             f"Set EMBEDDING_MODEL={MULTILINGUAL_E5.name} and run `knowledge reembed`.",
         )  # fmt: skip
     elif codes:
-        yield CheckOutcome("languages", "ok", f"{known.name} knows the language of the documents")
+        yield CheckOutcome("languages", "ok", f"{known.name} supports the language of the documents")
 
 
 def _reranker(reranker: Reranker, settings: Settings) -> CheckOutcome:
     started = time.perf_counter()
     reranker.warm_up()
     if settings.reranker == "api":
-        return CheckOutcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
+        return CheckOutcome(
+            "reranker", "ok", f"{settings.reranker_url} is called at each search; it was not tested now"
+        )
     milliseconds = (time.perf_counter() - started) * 1000
-    return CheckOutcome("reranker", "ok", f"{settings.reranker_folder.name} is loaded after {milliseconds:.0f} ms")
+    return CheckOutcome("reranker", "ok", f"{settings.reranker_folder.name} loaded in {milliseconds:.0f} ms")
 
 
 def _synonyms(synonyms: Synonyms, settings: Settings) -> CheckOutcome:
     message = f"{how_many(synonyms.size, 'entry', 'entries')} of {', '.join(settings.synonym_lists)}"
     if synonyms.unsearched:
-        message += f", in which no question can say: {', '.join(synonyms.unsearched)}"
+        message += f", of which some can never match: {', '.join(synonyms.unsearched)}"
         return CheckOutcome(
-            "synonyms", "warn", message, "These consist of words that are not searched; write them out."
+            "synonyms", "warn", message, "These entries consist only of words that are not searched. Use other words."
         )
     return CheckOutcome("synonyms", "ok", message)
 
@@ -325,7 +332,7 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
                 "contents",
                 "ok" if others else "warn",
                 f"'{base.collection}' is empty{f'; other collections ({others}) were not verified' if others else ''}",
-                "`knowledge-ingest FOLDER` fills it.",
+                "Run `knowledge-ingest FOLDER`.",
             )
             return
         findings = verify(base, repair=repair)
@@ -347,13 +354,15 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
             )
     if unchecked:
         number = how_many(unchecked, "document was", "documents were")
-        message = f"{number} stored before there were check sums; only the passages there are checked"
+        message = f"{number} stored before checksums existed; only their passages are checked"
         yield CheckOutcome(
-            "check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums."
+            "check sums", "warn", message, "Run `knowledge-ingest --force` on their files to store checksums."
         )
     if recorded != counted.chunks and not findings:
-        message = f"the documents' records name {how_many(recorded, 'chunk')}, the store holds {counted.chunks:,}"
-        yield CheckOutcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
+        message = f"the documents' records list {how_many(recorded, 'chunk')}, the store contains {counted.chunks:,}"
+        yield CheckOutcome(
+            "records", "fail", message, "Run `knowledge-ingest --force` on the files of these documents."
+        )
     elif not findings:
         yield CheckOutcome(
             "contents",

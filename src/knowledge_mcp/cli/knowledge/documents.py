@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NARROW = 110
 """Columns of a terminal below which the titles of a list stand under the ids: beside them they had a few letters."""
 
-app = command_group("List, show and remove documents, and tell their editions.")
+app = command_group("List, show and remove documents, and manage their editions.")
 
 
 @app.command("list")
@@ -42,7 +42,7 @@ def list_documents(options: CommandOptions) -> None:
             write_json({"documents": [_plain(record) for record in records], "total": len(records)})
             return
         if not records:
-            say("The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.")
+            say("The knowledge base contains no documents. Add some with `knowledge-ingest FOLDER`.")
             return
         columns = ("Id", "Title", "Type", "Pages", "Chunks", "Ingested", "Status")
         rows = [
@@ -71,9 +71,9 @@ def list_documents(options: CommandOptions) -> None:
 def show(
     options: CommandOptions,
     document_id: DocumentId,
-    text: Annotated[bool, typer.Option("--text", help="Write the document's whole text instead.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print the document's full text instead.")] = False,
 ) -> None:
-    """Show a document's record and its sections, or its text.
+    """Show a document's properties and sections, or its text.
 
     Example: knowledge documents show iso-15288
     """
@@ -95,14 +95,14 @@ def show(
         console.print(_tree(record, chunks))
 
 
-@app.command(short_help="Remove a document and all its passages.")
+@app.command(short_help="Remove a document and all its chunks.")
 @with_groups
 def remove(
     options: CommandOptions,
     document_id: DocumentId,
     yes: Yes = False,
 ) -> None:
-    """Remove a document and all its passages from the knowledge base; the file itself stays.
+    """Remove a document and all its chunks from the knowledge base; the file itself is kept.
 
     Example: knowledge documents remove iso-15288 --yes
     """
@@ -115,24 +115,27 @@ def remove(
         options.tell(removed, f"Removed {record.id}: {how_many(chunks, 'chunk')}.")
 
 
-@app.command(short_help="Show or set which editions a document belongs to.")
+@app.command(short_help="Show or change which documents are editions of each other.")
 @with_groups
 def family(
     options: CommandOptions,
     document_id: Annotated[
-        str | None, typer.Argument(metavar="DOCUMENT_ID", help="Id; without one, all families are listed.")
+        str | None, typer.Argument(metavar="DOCUMENT_ID", help="Id of a document. Default: list all families.")
     ] = None,
-    split: Annotated[bool, typer.Option("--split", help="It is not an edition of the others.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="This document is not an edition of the others.")] = False,
     join: Annotated[
-        str | None, typer.Option("--join", metavar="OTHER", help="It is an edition of what this document is one of.")
+        str | None,
+        typer.Option(
+            "--join", metavar="OTHER", help="This document belongs to the same family as the document with this id."
+        ),
     ] = None,
-    edition: Annotated[str | None, typer.Option(help="Its edition, such as 2018 or v1.2.")] = None,
-    status: Annotated[str | None, typer.Option(help="draft, current, superseded or withdrawn.")] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget what was set by hand.")] = False,
+    edition: Annotated[str | None, typer.Option(help="Edition, such as 2018 or v1.2.")] = None,
+    status: Annotated[str | None, typer.Option(help="Status: draft, current, superseded or withdrawn.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Undo the changes made with this command.")] = False,
 ) -> None:
-    """Show which documents are editions of one, or correct it; later ingests keep what is set here.
+    """Show which documents are editions of each other, or correct it. Later ingests keep your corrections.
 
-    The current edition of a family answers; others are found when their edition is asked for.
+    Searches use the current edition of a family. Use --edition to search other editions.
 
     Example: knowledge documents family
 
@@ -146,7 +149,7 @@ def family(
         labels |= {"family": ALONE} if split else {}
         labels |= {name: value for name, value in (("edition", edition), ("edition_status", status)) if value}
         if (labels or join) and document_id is None:
-            raise InvalidInputError("No document was named.", suggestion="Give the id of the document to change.")
+            raise InvalidInputError("No document id was given.", suggestion="Pass the id of the document to change.")
         if document_id is not None:
             knowledge.document(document_id)
             if join is not None:
@@ -161,7 +164,11 @@ def family(
         for each in found:
             say(each.note)
         if not found:
-            say(f"{document_id} is the only edition of its document." if document_id else "No document has editions.")
+            say(
+                f"There is no other edition of {document_id}."
+                if document_id
+                else "No document has more than one edition."
+            )
 
 
 def _family_of_other(knowledge: Knowledge, other: str) -> str:

@@ -48,22 +48,22 @@ _LOST = "bold red"
 @with_groups
 def inspect(
     options: StoreOptions,
-    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="File of any kind that is read.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="File in any supported format.")],
     ignore_outline: Annotated[
-        bool, typer.Option("--ignore-outline", help="Leave a PDF's own bookmarks and heading tags aside.")
+        bool, typer.Option("--ignore-outline", help="Ignore a PDF's own bookmarks and heading tags.")
     ] = False,
-    text: Annotated[bool, typer.Option("--text", help="Write the whole text instead, as it would be stored.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print the full text instead, as it would be stored.")] = False,
 ) -> None:
-    """Show what is read in a file: its outline, what was found, and how much of each page; nothing is stored.
+    """Show what would be read from a file: outline, contents, and coverage of each page. Nothing is stored.
 
-    No model is needed: tokens are counted as pieces of words. The exit code is 1 where pages were not read, 2 where the
-    file cannot be read at all.
+    No model is needed: tokens are estimated from word pieces. The exit code is 1 if some pages were not read, and 2 if
+    the file cannot be read at all.
 
     Example: knowledge inspect standard.pdf
     """
     with options.guard():
         if text and options.as_json:
-            raise InvalidInputError("--text and --json exclude one another.", suggestion="Give one of them.")
+            raise InvalidInputError("--text and --json cannot be used together.", suggestion="Pass only one of them.")
         settings = options.settings()
 
         try:
@@ -105,7 +105,7 @@ def _facts(inspected: Inspected) -> list[tuple[str, str]]:
         ("Read by", inspected.reader),
         ("Pages", str(len(document.pages)) if document.pages else "-"),
         ("Text", f"{len(document.text):,} characters"),
-        ("Passages", f"{len(inspected.chunks)} (about {tokens:,} pieces of words; no tokenizer was loaded)"),
+        ("Passages", f"{len(inspected.chunks)} (about {tokens:,} word pieces; no tokenizer was loaded)"),
         ("Sections", str(len(document.sections))),
         ("Tables", str(len(inspected.blocks_of(BlockKind.TABLE)))),
         ("Captions", str(len(inspected.blocks_of(BlockKind.CAPTION)))),
@@ -320,7 +320,7 @@ class Inspected:
 def _count_requirements(requirements: Sequence[Sequence[Statement]]) -> str:
     """Count requirements, and those among them that no word marks."""
     weak = sum(all(each.weak for each in group) for group in requirements)
-    return f"{len(requirements)}, {weak} of them weak (no word obliges)" if weak else str(len(requirements))
+    return f"{len(requirements)}, {weak} of them weak (no word such as 'shall')" if weak else str(len(requirements))
 
 
 def _strongest(group: Sequence[Statement]) -> Modality:
@@ -422,7 +422,7 @@ def _reader_of(
         if media_type != "text/plain":
             return media_type, CodeReader
     raise UnreadableDocumentError(
-        f"Files of this kind are not read: {path.name}",
+        f"Unsupported file type: {path.name}",
         reason=UnreadableReason.UNSUPPORTED,
         source=str(path),
         suggestion=advice_on_kind(path.name, MEDIA_TYPES),
@@ -443,8 +443,8 @@ def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
     except FileNotFoundError as exc:
         raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
     except NotRegularError as exc:
-        what = "a folder" if path.is_dir() else "no regular file"
-        raise InvalidInputError(f"{path} is {what}.", suggestion="Give one file.") from exc
+        what = "a folder" if path.is_dir() else "not a regular file"
+        raise InvalidInputError(f"{path} is {what}.", suggestion="Name one file.") from exc
     except OSError as exc:
         raise UnreadableDocumentError(
             f"{path.name}: The file cannot be opened.",

@@ -18,9 +18,9 @@ from knowledge_mcp.cli.shared.session import StoreOptions, command_group
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
-app = command_group("Fetch, verify and list models.")
+app = command_group("Download, verify and list models.")
 
-ModelName = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Model; the configured one if left out.")]
+ModelName = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Model name. Default: the configured model.")]
 Variant = Literal["int8", "fp32"]
 
 
@@ -40,18 +40,18 @@ def model_name(settings: Settings) -> str:
     return choice.model if choice.provider == "local" else LOCAL_MODEL
 
 
-@app.command(short_help="Download a model, and check its hashes.")
+@app.command(short_help="Download a model and check its hashes.")
 @with_groups
 def fetch(
     options: StoreOptions,
     model: ModelName = None,
-    variant: Annotated[Variants | None, typer.Option(help="Weights; EMBEDDING_VARIANT's if left out.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Use only what is on this machine.")] = False,
+    variant: Annotated[Variants | None, typer.Option(help="Weights. Default: EMBEDDING_VARIANT.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use only files on this machine.")] = False,
 ) -> None:
     """Download a model, check its hashes and build what is needed to run it.
 
-    With `multilingual-e5-small` it fetches the model for about a hundred languages that EMBEDDING_MODEL names, with
-    `ms-marco-MiniLM-L12-v2` the reranker that RERANKER=local uses.
+    `multilingual-e5-small` is the embedding model for about a hundred languages (set EMBEDDING_MODEL to its name);
+    `ms-marco-MiniLM-L12-v2` is the reranker that RERANKER=local uses.
 
     Example: knowledge models fetch multilingual-e5-small
     """
@@ -82,16 +82,16 @@ def fetch(
                 }
             )
             return
-        origin = f"from {report.source}" if report.source else "was here already"
+        origin = f"from {report.source}" if report.source else "was already on this machine"
         say(f"{report.files.name} {origin}; ready after {report.seconds:.1f} s:")
         for name, path in built.items():
             say(f"  {name}: {path}")
 
 
-@app.command(short_help="Hash a model's files again and compare.")
+@app.command(short_help="Check a model's files against their known hashes.")
 @with_groups
 def verify(options: StoreOptions, model: ModelName = None) -> None:
-    """Hash a model's files again and compare; exit code 1 when one is not what it should be.
+    """Check a model's files against their known hashes. The exit code is 1 if a file differs.
 
     Example: knowledge models verify
     """
@@ -112,7 +112,7 @@ def verify(options: StoreOptions, model: ModelName = None) -> None:
                 state = "ok     " if each.ok else "missing" if not each.actual else "WRONG  "
                 say(f"{state} {each.path}")
         if not all(each.ok for each in checks):
-            sys.stderr.write("Next: `knowledge models fetch` puts the right files there.\n")
+            sys.stderr.write("Next: `knowledge models fetch` downloads the correct files.\n")
             raise typer.Exit(ExitCode.FAILURE)
 
 
@@ -133,7 +133,7 @@ def list_models(options: StoreOptions) -> None:
             write_json({"folder": str(settings.models_folder), "models": models})
             return
         if not found:
-            say(f"No models in {settings.models_folder}; `knowledge models fetch` gets one.")
+            say(f"No models in {settings.models_folder}; `knowledge models fetch` downloads one.")
             return
         rows = [
             (

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 MIGRATE_HELP = """\
-Copy collections from one store into another, as they are: nothing is re-embedded, and the source is only read.
+Copy collections from one store to another without re-embedding them. The source is not changed.
 
-Whatever stops it, the same command goes on from there. At the end both are compared: counts, a hash over everything,
-and the answers to sampled queries.
+If it is interrupted, run the same command again to continue. At the end both stores are compared: counts, a hash of
+all contents, and the answers to sampled queries.
 
 \b
 Examples:
@@ -42,15 +42,15 @@ Examples:
   knowledge migrate --from sqlite --to sqlite --to-path /backup/knowledge
 
 \b
-Exit codes: 0 both hold the same, 1 they do not, 2 nothing was done, 3 configuration or connection, 130 interrupted.
+Exit codes: 0 same contents, 1 different contents, 2 nothing was done, 3 configuration or connection, 130 interrupted.
 """
 
 REEMBED_HELP = """\
-Re-embed a collection in the configured embedding space, and replace the old one in one step.
+Re-embed a collection with the configured embedding model, and replace the old collection in one step.
 
-The collection answers as before until then. Chunks stay as they are; documents with chunks that are too long for the
-new model are named and must be ingested again. Whatever stops it, the same command goes on and pays nothing twice.
-Afterwards set the same embedding model for the server and for ingests.
+Until then the old collection stays in use. Chunks are not changed; documents with chunks that are too long for the
+new model are listed and must be ingested again. If it is interrupted, run the same command again: it continues, and
+nothing is charged twice. Afterwards, set the same embedding model for the server and for ingests.
 
 \b
 Examples:
@@ -59,7 +59,7 @@ Examples:
   knowledge reembed --variant fp32 --drop-old --yes
 
 \b
-Exit codes: 0 done, 1 documents not carried over, 2 nothing was done, 3 configuration or connection, 130 interrupted.
+Exit codes: 0 done, 1 documents not re-embedded, 2 nothing was done, 3 configuration or connection, 130 interrupted.
 """
 
 
@@ -67,19 +67,25 @@ Exit codes: 0 done, 1 documents not carried over, 2 nothing was done, 3 configur
 class MigrateChoices:
     """The command line of `knowledge migrate`."""
 
-    source: Annotated[StoreName, typer.Option("--from", help="Store to copy from, as the settings describe it.")]
-    target: Annotated[StoreName, typer.Option("--to", help="Store to copy to, as the settings describe it.")]
+    source: Annotated[StoreName, typer.Option("--from", help="Store to copy from, configured by the settings.")]
+    target: Annotated[StoreName, typer.Option("--to", help="Store to copy to, configured by the settings.")]
     collection: Annotated[
         list[str] | None,
-        typer.Option("--collection", help="Collection to copy, may be given again. QDRANT_COLLECTION's if left out."),
+        typer.Option("--collection", help="Collection to copy; may be repeated. Default: QDRANT_COLLECTION."),
     ] = None
     everything: Annotated[bool, typer.Option("--all", help="Copy every collection.")] = False
-    to_collection: Annotated[str | None, typer.Option(help="Name at the target; the same if left out.")] = None
-    from_path: Annotated[Path | None, typer.Option(help="Folder of an embedded source, not the settings'.")] = None
-    to_path: Annotated[Path | None, typer.Option(help="Folder of an embedded target, not the settings'.")] = None
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that only the target has.")] = False
-    samples: Annotated[int, typer.Option(min=0, max=10000, help="Queries asked of both at the end.")] = 50
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be copied; write nothing.")] = False
+    to_collection: Annotated[str | None, typer.Option(help="Name in the target store. Default: the same name.")] = None
+    from_path: Annotated[
+        Path | None, typer.Option(help="Folder of an embedded source. Default: as in the settings.")
+    ] = None
+    to_path: Annotated[Path | None, typer.Option(help="Folder of an embedded target. Default: as in the settings.")] = (
+        None
+    )
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that exist only in the target.")] = False
+    samples: Annotated[int, typer.Option(min=0, max=10000, help="Number of queries to compare at the end.")] = 50
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be copied without writing anything.")] = (
+        False
+    )
     yes: Yes = False
 
 
@@ -96,18 +102,22 @@ def migrate(choices: MigrateChoices, options: StoreOptions) -> None:
 class ReembedChoices:
     """The command line of `knowledge reembed`."""
 
-    provider: Annotated[ProviderName | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None
-    model: Annotated[str | None, typer.Option(help="Instead of EMBEDDING_MODEL's.")] = None
-    dimensions: Annotated[int | None, typer.Option(min=256, max=3072, help="Instead of EMBEDDING_DIMENSIONS'.")] = None
-    variant: Annotated[Literal["int8", "fp32"] | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Swap even though some documents cannot be carried over.")
-    ] = False
-    drop_old: Annotated[bool, typer.Option("--drop-old", help="Drop the old collection after the swap.")] = False
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this.")
+    provider: Annotated[ProviderName | None, typer.Option(help="Provider. Default: EMBEDDING_PROVIDER.")] = None
+    model: Annotated[str | None, typer.Option(help="Model. Default: EMBEDDING_MODEL.")] = None
+    dimensions: Annotated[
+        int | None, typer.Option(min=256, max=3072, help="Dimensions. Default: EMBEDDING_DIMENSIONS.")
     ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count chunks, tokens and cost; embed nothing.")] = False
+    variant: Annotated[LocalWeights | None, typer.Option(help="Weights. Default: EMBEDDING_VARIANT.")] = None
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Replace the collection even if some documents cannot be re-embedded.")
+    ] = False
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Drop the old collection afterwards.")] = False
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Stop before the embeddings cost more than this.")
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show chunks, tokens and cost without embedding anything.")
+    ] = False
     yes: Yes = False
 
 
@@ -196,9 +206,7 @@ class _Watch:
             with self._bar:
                 yield
         except (KnowledgeError, KeyboardInterrupt):
-            notify(
-                f"Stopped. Documents done in this run: {self.stored}. Run the same command again to go on from here."
-            )
+            notify(f"Stopped. Documents completed in this run: {self.stored}. Run the same command again to continue.")
             raise
 
 
@@ -248,13 +256,13 @@ def _migrate(
 def _names(settings: Settings, choices: MigrateChoices, source: Store) -> Sequence[str]:
     """List the collections to copy."""
     if choices.everything and choices.collection:
-        raise InvalidInputError("--all and --collection cannot be given together.")
+        raise InvalidInputError("--all and --collection cannot be used together.")
     if choices.everything:
         names: Sequence[str] = [each.name for each in source.collections()]
     else:
         names = tuple(dict.fromkeys(choices.collection or ())) or (settings.collection,)
     if choices.to_collection is not None and len(names) > 1:
-        raise InvalidInputError(f"--to-collection names one collection, but {len(names)} are to be copied.")
+        raise InvalidInputError(f"--to-collection can rename one collection only, but {len(names)} would be copied.")
     return names
 
 
@@ -275,7 +283,7 @@ def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
     if not replaced and not removed:
         return True
     return confirm(
-        f"Replace {replaced} and remove {how_many(removed, 'document')} at the target?", "Nothing was copied"
+        f"Replace {replaced} and remove {how_many(removed, 'document')} in the target?", "Nothing was copied"
     )
 
 
@@ -329,6 +337,6 @@ def _may_embed(plan: ReembedPlan, price: float | None) -> bool:
     cost = cost_of(plan.space.provider, plan.tokens, price)
     return confirm(
         f"Embed {how_many(plan.chunks, 'chunk')} ({plan.tokens:,} tokens, {cost}) of '{plan.live.name}' with "
-        f"{plan.space.label}, and put them in the place of {plan.live.space.label}?",
+        f"{plan.space.label}, and replace {plan.live.space.label}?",
         "Nothing was embedded",
     )

@@ -22,12 +22,12 @@ def print_move_plan(plan: MovePlan, title: str, *, prune: bool) -> None:
     rows = [
         ("Documents to copy", str(len(plan.new))),
         ("Documents to replace", str(len(plan.replaced))),
-        ("Documents already there", str(len(plan.present))),
-        ("Only at the target", f"{len(plan.others)} {'to remove' if prune else 'left'}" if plan.others else "0"),
+        ("Documents already in the target", str(len(plan.present))),
+        ("Only in the target", f"{len(plan.others)} {'to remove' if prune else 'kept'}" if plan.others else "0"),
         ("Chunks to copy", f"{plan.chunks:,}"),
         ("Embedding", plan.info.space.label),
     ]
-    print_facts(rows, title=f"Dry run, nothing was written: {title}", numbers=True)
+    print_facts(rows, title=f"Dry run: nothing was written: {title}", numbers=True)
 
 
 def print_move(report: MoveReport, title: str) -> None:
@@ -36,10 +36,10 @@ def print_move(report: MoveReport, title: str) -> None:
     rows = [
         ("Documents copied", str(report.copied)),
         ("  of them replaced", str(len(report.plan.replaced))),
-        ("Documents already there", str(len(report.plan.present))),
+        ("Documents already in the target", str(len(report.plan.present))),
         ("Documents failed", str(len(report.failed))),
         ("Documents removed", str(len(report.removed))),
-        ("Only at the target", str(len(report.plan.others) - len(report.removed))),
+        ("Only in the target", str(len(report.plan.others) - len(report.removed))),
         ("Chunks copied", f"{report.chunks:,}"),
         ("Time to copy", duration(report.seconds) + rate),
         ("Time to compare", duration(report.comparing_seconds)),
@@ -49,11 +49,12 @@ def print_move(report: MoveReport, title: str) -> None:
     _print_troubles("Failed:", report.failed)
     failed = {each.document_id for each in report.failed}
     others = [each for each in report.comparison.differing if each.document_id not in failed]
-    _print_troubles("Not the same:", others)
+    _print_troubles("Differences:", others)
     say(
-        "Source and target hold the same."
+        "Source and target have the same contents."
         if report.good
-        else "Source and target do NOT hold the same. See above, then run the same command again."
+        else "Source and target do NOT have the same contents. See the differences above, then run the same command "
+        "again."
     )
 
 
@@ -68,7 +69,7 @@ def _print_comparison(comparison: Comparison) -> None:
         say(f"Content hash (SHA-256) of the {end}: {sha256}")
     overlap = comparison.overlap
     if overlap.queries:
-        judged = "" if overlap.judged else "; not judged, because the target holds other documents too"
+        judged = "" if overlap.judged else "; not judged, because the target contains other documents too"
         shares = ", ".join(
             f"{name} {share:.1%}"
             for name, share in (("by meaning", overlap.dense), ("by words", overlap.lexical))
@@ -90,20 +91,20 @@ def print_reembed_plan(plan: ReembedPlan, price: float | None) -> None:
         ("Embedding then", plan.space.label),
         ("Documents to embed", str(len(plan.todo) - len(plan.unfit))),
         ("Documents embedded by an earlier run", str(len(plan.done))),
-        ("Documents that do not fit", str(len(plan.unfit))),
+        ("Documents with chunks that are too long", str(len(plan.unfit))),
         ("Chunks to embed", f"{plan.chunks:,}"),
         ("Tokens", f"{plan.tokens:,}"),
         ("Cost", cost_of(plan.space.provider, plan.tokens, price)),
     ]
     print_facts(rows, title="Dry run: nothing was embedded or stored", numbers=True)
-    _print_troubles("Do not fit:", plan.unfit)
+    _print_troubles("Chunks too long for the new model:", plan.unfit)
 
 
 def print_reembed(report: ReembedReport) -> None:
     """Print what was embedded, and which collection has which name now."""
     plan = report.plan
     if not plan.needed:
-        say(f"'{plan.live.name}' is in {plan.space.label} already.")
+        say(f"'{plan.live.name}' already uses {plan.space.label}.")
         return
     rows = [
         ("Documents embedded", str(report.documents)),
@@ -117,18 +118,19 @@ def print_reembed(report: ReembedReport) -> None:
         rows.append(("Cost", cost_of(plan.space.provider, report.billed_tokens, report.price)))
     title = f"{plan.live.name}: {plan.live.space.label} to {plan.space.label}"
     print_facts(rows, title=title, numbers=True)
-    _print_troubles("Not carried over:", report.failed)
+    _print_troubles("Not re-embedded:", report.failed)
     if report.swapped:
         old = (
             f"the old collection is '{report.old_collection}'"
             if report.old_collection
-            else "the old collection is gone"
+            else "the old collection was dropped"
         )
-        say(f"'{plan.live.name}' is now in {plan.space.label}; {old}.")
+        say(f"'{plan.live.name}' now uses {plan.space.label}; {old}.")
     else:
         say(
-            f"'{plan.live.name}' is as it was, in {plan.live.space.label}. Ingest the documents above again with "
-            f"`knowledge-ingest --collection {plan.building}` and run this again, or pass --leave-out."
+            f"'{plan.live.name}' was not changed and still uses {plan.live.space.label}. Ingest the documents above "
+            f"again with `knowledge-ingest --collection {plan.building}`, then run this command again, or pass "
+            "--leave-out."
         )
 
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     )
 
 DocumentId = Annotated[
-    str | None, typer.Argument(metavar="DOC", help="Id, as `knowledge documents list` shows it; not with --chunk.")
+    str | None, typer.Argument(metavar="DOC", help="Id, as shown by `knowledge documents list`; not with --chunk.")
 ]
-Clause = Annotated[str | None, typer.Option(help="A clause with all below it, by number or title.")]
-ChunkId = Annotated[str | None, typer.Option("--chunk", metavar="ID", help="A passage: the id of a search result.")]
+Clause = Annotated[str | None, typer.Option(help="Clause with its subclauses, by number or title.")]
+ChunkId = Annotated[str | None, typer.Option("--chunk", metavar="ID", help="Passage, by the id from a search result.")]
 _TRUE = frozenset({"exact", "normalised"})
 _METHODS = {"none": "red", "ocr": "yellow", "blank": "dim"}
 
@@ -45,13 +45,15 @@ def read(
     clause: Clause = None,
     pages: Annotated[str | None, typer.Option(metavar="A[-B]", help="Pages, counted from 1.")] = None,
     chunk: ChunkId = None,
-    before: Annotated[int, typer.Option(min=0, max=20, help="Passages before --chunk.")] = 0,
-    after: Annotated[int, typer.Option(min=0, max=20, help="Passages after --chunk.")] = 0,
-    parents: Annotated[bool, typer.Option("--parents", help="First what opens the sections around it.")] = False,
+    before: Annotated[int, typer.Option(min=0, max=20, help="Number of passages to show before --chunk.")] = 0,
+    after: Annotated[int, typer.Option(min=0, max=20, help="Number of passages to show after --chunk.")] = 0,
+    parents: Annotated[
+        bool, typer.Option("--parents", help="Start with the introductory text of the enclosing sections.")
+    ] = False,
     max_tokens: Annotated[int, typer.Option(min=50, max=20_000, help="Maximum tokens of text in one answer.")] = 2_000,
-    cursor: Annotated[int | None, typer.Option(min=0, help="Where the answer before said that it goes on.")] = None,
+    cursor: Annotated[int | None, typer.Option(min=0, help="next_cursor of the previous answer.")] = None,
 ) -> None:
-    """Read a clause, pages, a passage with its neighbours, or a whole document, word for word.
+    """Read a clause, pages, a passage with its context, or a whole document, word for word.
 
     Example: knowledge read iso-15288 --clause 6.4.2
     """
@@ -78,11 +80,11 @@ def read(
 @with_groups
 def outline(
     options: CommandOptions,
-    document_id: Annotated[str, typer.Argument(metavar="DOC", help="Id, as `knowledge documents list` shows it.")],
-    clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
+    document_id: Annotated[str, typer.Argument(metavar="DOC", help="Id, as shown by `knowledge documents list`.")],
+    clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,
     depth: Annotated[int, typer.Option(min=1, max=20, help="Levels of headings to show.")] = 20,
     coverage: Annotated[
-        bool, typer.Option("--coverage", help="Show the pages instead: how each was read, what is missing.")
+        bool, typer.Option("--coverage", help="Show the pages instead: how each was read, and what is missing.")
     ] = False,
 ) -> None:
     """Show a document's headings with their pages or lines, or what was read from each page.
@@ -123,7 +125,7 @@ def references(
     clause: Clause = None,
     chunk: ChunkId = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of references each way.")
+        int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of references in each direction.")
     ] = 20,
 ) -> None:
     """Show what a clause, a passage or a document refers to, and what refers to it.
@@ -142,10 +144,15 @@ def references(
 @with_groups
 def verify_quote(
     options: CommandOptions,
-    quote: Annotated[str, typer.Argument(metavar="QUOTE", help="The words as quoted; - reads them from stdin.")],
-    document: Annotated[str | None, typer.Option(help="Where it is said to stand; left out, all are searched.")] = None,
+    quote: Annotated[str, typer.Argument(metavar="QUOTE", help="The quoted text, or - to read it from stdin.")],
+    document: Annotated[
+        str | None, typer.Option(help="Document that is quoted. Default: search all documents.")
+    ] = None,
 ) -> None:
-    """Check that words are printed exactly so; the exit code is 0 where they are, but for blanks and marks, else 1.
+    """Check a quote against the documents, word for word.
+
+    The exit code is 0 if the documents contain these words (spacing, dashes, quotation marks and case may differ),
+    otherwise 1.
 
     Example: knowledge verify-quote "The supplier shall keep records." --document iso-15288
     """
@@ -183,7 +190,7 @@ def _print_read(answer: ReadResponse) -> None:
     for each in answer.passages:
         print_panel(each.citation, render(each.text), _place(each.locator))
     if answer.next_cursor:
-        say(f"There is more: go on with --cursor {answer.next_cursor}.")
+        say(f"There is more: pass --cursor {answer.next_cursor}.")
 
 
 def _print_outline(parts: Sequence[OutlineResponse]) -> None:
@@ -228,11 +235,11 @@ def _print_notes(answer: OutlineResponse) -> None:
 
 
 def _print_references(answer: ReferencesResponse) -> None:
-    for title, links, incoming in (("Refers to", answer.outgoing, False), ("Is referred to by", answer.incoming, True)):
+    for title, links, incoming in (("Refers to", answer.outgoing, False), ("Referred to by", answer.incoming, True)):
         if links:
             _print_links(title, links, incoming=incoming)
     if answer.more:
-        say(f"{answer.more} more are left out.")
+        say(f"{answer.more} more are not shown.")
     say_all(answer.message, *answer.degraded)
 
 
@@ -249,7 +256,7 @@ def _print_verdict(answer: VerifyQuoteResponse) -> None:
     style = "bold green" if answer.verdict in _TRUE else "bold red"
     open_console().print(render(answer.verdict.value, style), render(answer.message))
     for page in answer.uncertain:
-        say(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}.")
+        say(f"Check page {page.label or page.page} of {page.document_id}: {page.reason}.")
     for place in answer.places:
         print_panel(place.citation, _quote(place), _place(place.locator))
     say_all(*answer.degraded)

@@ -55,8 +55,8 @@ class _FindByDefault(GroupWithDefault):
 app = command_group(
     """Find requirements, or export all of them.
 
-    A topic finds mandatory statements about it; an identifier (SRS-4.2.1, [REQ-12]), the beginning of one, or a clause
-    number finds what bears it. `find` may be left out.
+    Search by topic, by identifier (SRS-4.2.1, [REQ-12]) or the beginning of one, or by clause number. `find` may be
+    omitted.
 
     Example: knowledge requirements verification --standard 29148
     """,
@@ -75,10 +75,12 @@ def export(
     ] = None,
     modality: Annotated[
         list[Modality] | None,
-        typer.Option(help="Only statements of this force, instead of all mandatory and all numbered ones; repeatable."),
+        typer.Option(
+            help="Only statements of this force. Default: all mandatory and all numbered ones; may be repeated."
+        ),
     ] = None,
     kinds: Annotated[
-        bool, typer.Option("--kinds", help="Say of each whether it is functional, a quality, or both (English).")
+        bool, typer.Option("--kinds", help="Classify each as functional, quality, or both (English only).")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of stdout.")
@@ -86,10 +88,10 @@ def export(
 ) -> None:
     """Write all requirements with identifier, text, force, clause, page and citation.
 
-    A document that was read from a requirement file is written as ReqIF with all that its file says, where it alone is
-    named and nothing is chosen of it: a ReqIF file byte for byte, of others all items, attributes and links.
+    With --format reqif, --document naming one document, and no other filter, a document ingested from a requirements
+    file is exported in full: a ReqIF file byte for byte, other formats with all items, attributes and links.
 
-    Items below a heading of requirements that no word marks (no "shall") are marked weak.
+    Items below a requirements heading that contain no word such as "shall" are marked weak.
 
     Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
     """
@@ -142,7 +144,8 @@ def _export_declared(knowledge: Knowledge, found: _Found, declared: Sequence[Doc
     if len(found) > 1 and declared:
         names = ", ".join(record.id for record in declared)
         notify(
-            f"Only text, force and place of the items are written: --document writes one of {names} with all it says."
+            f"Only text, force and location of the items were written. To export one of {names} in full, pass it as "
+            "--document."
         )
     if len(found) > 1 or not declared:
         return 0, b""

@@ -57,17 +57,18 @@ def show(
     options: CommandOptions,
     document_id: DocumentId,
     page: Annotated[
-        int | None, typer.Option("--page", "-p", min=1, help="Page, counted from 1; left out: the passage's first.")
+        int | None,
+        typer.Option("--page", "-p", min=1, help="Page, counted from 1. Default: the first page of the passage."),
     ] = None,
-    chunk: Annotated[str | None, typer.Option("--chunk", help="Mark this passage, named by its id.")] = None,
+    chunk: Annotated[str | None, typer.Option("--chunk", help="Mark this passage, by its id.")] = None,
     clause: Annotated[str | None, typer.Option("--clause", help="Mark this clause, by number or title.")] = None,
     quote: Annotated[str | None, typer.Option("--quote", help="Mark these words.")] = None,
     to: Annotated[Path | None, typer.Option("--out", "-o", help="PNG file to write.", dir_okay=False)] = None,
     dpi: Annotated[int, typer.Option("--dpi", min=36, max=600, help="Dots per inch.")] = 150,
 ) -> None:
-    """Draw a page of a PDF as it was ingested, with a passage marked, and say where the picture is.
+    """Draw a page of an ingested PDF with a passage marked, and print where the image was saved.
 
-    The file must still be where it was ingested from, unchanged.
+    The file must still be in the same place and unchanged since it was ingested.
 
     Example: knowledge show iso-15288 --page 12 --clause 5.3.1
     """
@@ -75,7 +76,7 @@ def show(
 
     with options.open_knowledge() as knowledge:
         if page is None and chunk is None and clause is None and quote is None:
-            raise InvalidInputError("Which page?", suggestion="Give --page, --chunk, --clause or --quote.")
+            raise InvalidInputError("Which page?", suggestion="Pass --page, --chunk, --clause or --quote.")
         record = knowledge.document(document_id)
         item = _source(record)
         passage = _passage(knowledge, record, chunk=chunk, clause=clause, quote=quote)
@@ -94,7 +95,7 @@ def show(
             write_json({"file": str(place), "document_id": record.id, "page": number, "boxes": marked, **size})
             return
         others = [str(each) for each in passage.pages if each != number]
-        also = f" (it goes on: pages {', '.join(others)})" if others else ""
+        also = f" (continues on: pages {', '.join(others)})" if others else ""
         what = f", {passage.name} marked{also}" if passage.name else ""
         say(f"Wrote {place}: page {number} of {record.id}{what}.")
 
@@ -114,13 +115,13 @@ def _source(record: DocumentRecord) -> SourceItem:
 
     if record.media_type != _PDF and not record.source_path.lower().endswith(".pdf"):
         raise InvalidInputError(
-            f"'{record.id}' was made of {record.media_type or 'a file'} and has no pages that can be drawn.",
-            suggestion="Only pages of PDF files are drawn; `knowledge documents show` prints its text.",
+            f"'{record.id}' was read from {record.media_type or 'a file'}, which has no pages that can be drawn.",
+            suggestion="Only PDF pages can be drawn. Use `knowledge documents show --text` to print its text.",
         )
     if "://" in record.source_path and not record.source_path.startswith("file:"):
         raise InvalidInputError(
             f"The file of '{record.id}' is not on this machine: {record.source_path}",
-            suggestion="Download it and ingest the file; then its pages can be drawn.",
+            suggestion="Download the file and ingest it; then its pages can be drawn.",
         )
     path = Path(path_of(record.source_path))
     again = f"Ingest it again: knowledge-ingest '{path}'"
@@ -128,12 +129,13 @@ def _source(record: DocumentRecord) -> SourceItem:
         item = file_item(path, _PDF)
     except NotFoundError as exc:
         raise NotFoundError(
-            f"The file of '{record.id}' is gone: {path}", suggestion="Put it back, or ingest it from where it is now."
+            f"The file of '{record.id}' is gone: {path}",
+            suggestion="Put the file back, or ingest it from its new location.",
         ) from exc
     if item.sha256 != record.sha256:
         raise InvalidInputError(
             f"The file of '{record.id}' has changed since it was ingested: {path}",
-            details=f"SHA-256 then {record.sha256}, now {item.sha256}",
+            details=f"SHA-256 at ingest {record.sha256}, now {item.sha256}",
             suggestion=again,
         )
     return item
@@ -146,7 +148,9 @@ def _passage(
     knowledge: Knowledge, record: DocumentRecord, *, chunk: str | None, clause: str | None, quote: str | None
 ) -> _Passage:
     if sum(each is not None for each in (chunk, clause, quote)) > 1:
-        raise InvalidInputError("--chunk, --clause and --quote exclude one another.", suggestion="Give one of them.")
+        raise InvalidInputError(
+            "--chunk, --clause and --quote cannot be used together.", suggestion="Pass only one of them."
+        )
     if chunk is not None:
         found, _ = knowledge.chunk(chunk)
         if found.document_id != record.id:
@@ -163,8 +167,9 @@ def _passage(
         return _Passage()
     if not passage.boxes:
         raise NotFoundError(
-            f"Where on its page {passage.name} stands is not known.",
-            suggestion=f"It was ingested before places were kept: knowledge-ingest '{record.source_path}'",
+            f"The position of {passage.name} on its page is unknown.",
+            suggestion="It was ingested before positions were stored. Ingest it again: knowledge-ingest "
+            f"'{record.source_path}'",
         )
     return passage
 
@@ -191,13 +196,15 @@ def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage
     if answer.verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ELSEWHERE} or not inside:
         elsewhere = [place.passage.citation for place in answer.places if answer.verdict is QuoteVerdict.ELSEWHERE]
         raise NotFoundError(
-            f"These words do not stand in '{record.id}'.",
+            f"These words were not found in '{record.id}'.",
             details="\n".join(answer.degraded),
-            suggestion=f"They stand in {elsewhere[0]}." if elsewhere else "knowledge verify-quote shows what is near.",
+            suggestion=f"They were found in {elsewhere[0]}."
+            if elsewhere
+            else "Use `knowledge verify-quote` to see similar text.",
         )
     boxes = tuple(dict.fromkeys(box for place in inside for box in place.passage.locator.boxes))
     exact = answer.verdict in {QuoteVerdict.EXACT, QuoteVerdict.NORMALISED}
-    remark = "" if exact else f"The quote is not exact ({answer.verdict.value}); what is printed is marked."
+    remark = "" if exact else f"The quote is not exact ({answer.verdict.value}); the printed words are marked."
     words = "\n".join(place.passage.text for place in inside)
     return _Passage(boxes, words, "the quote", remark)
 
@@ -207,16 +214,14 @@ def _page(record: DocumentRecord, requested: int | None, passage: _Passage, labe
     number = requested if requested is not None else passage.pages[0]
     if record.pages and number > record.pages:
         raise InvalidInputError(
-            f"'{record.id}' has {how_many(record.pages, 'page')}.", suggestion=f"Give 1 to {record.pages}."
+            f"'{record.id}' has {how_many(record.pages, 'page')}.", suggestion=f"Pass a page from 1 to {record.pages}."
         )
     if passage.name and number not in passage.pages:
         pages = ", ".join(
             f"{each} (printed: {labels[each]})" if labels.get(each, str(each)) != str(each) else str(each)
             for each in passage.pages
         )
-        raise InvalidInputError(
-            f"On page {number} there is nothing of {passage.name}.", suggestion=f"It stands on page {pages}."
-        )
+        raise InvalidInputError(f"Page {number} does not contain {passage.name}.", suggestion=f"It is on page {pages}.")
     return number
 
 

@@ -87,7 +87,7 @@ def look_into(place: Path, *, recursive: bool = True) -> FolderFiles:
     if folder.is_file():
         if folder.suffix.lower() not in EXTENSIONS:
             raise InvalidInputError(
-                f"{folder.name} cannot be filed.", suggestion=advice_on_kind(folder.name, EXTENSIONS)
+                f"{folder.name} cannot be ingested.", suggestion=advice_on_kind(folder.name, EXTENSIONS)
             )
         return FolderFiles([folder])
     if not folder.is_dir():
@@ -239,11 +239,11 @@ def pages_to_show(outcome: FileOutcome) -> dict[int, str]:
 def _reason(run: Mapping[str, Any]) -> str:
     confidence = run.get("confidence")
     if run["method"] == "skipped":
-        return f"skipped: pictures cover {float(run.get('image_ratio', 0.0)):.0%} of the page"
+        return f"skipped: images cover {float(run.get('image_ratio', 0.0)):.0%} of the page"
     if run["method"] == "none":
         return str(run.get("reason") or "not read")
     if run["method"] == "ocr" and confidence is not None and confidence < LOW_CONFIDENCE:
-        return f"read with doubt: confidence {confidence:.0f} %"
+        return f"read with low confidence: {confidence:.0f} %"
     return ""
 
 
@@ -330,6 +330,6 @@ def _figure(number: int, reason: str, picture: bytes | None) -> str:
     image = (
         f'<img alt="page {number}" src="data:image/jpeg;base64,{base64.b64encode(picture).decode()}">'
         if picture
-        else "<em>no picture could be drawn</em>"
+        else "<em>no image could be drawn</em>"
     )
     return f"<figure>{image}<figcaption>page {number}: {html.escape(reason)}</figcaption></figure>"

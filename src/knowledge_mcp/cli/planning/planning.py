@@ -52,24 +52,27 @@ class FolderChoices:
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", readable=False, help="Folder of documents, or one file.")]
     ref: Ref
     document_type: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Type of all documents, instead of telling it by each.")
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="Type of all documents. Default: detected for each document."),
     ] = None
-    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Include subfolders.")] = True
     force_ocr: Annotated[
-        bool, typer.Option("--force-ocr", help="Read every page by text recognition, and image-based documents too.")
+        bool, typer.Option("--force-ocr", help="Read every page by OCR, and read image-based documents too.")
     ] = False
     ocr_language: Annotated[
         str | None, typer.Option("--ocr-language", metavar="LANG", help="Languages of scans, e.g. eng or eng+cym.")
     ] = None
-    watch: Annotated[bool, typer.Option("--watch", help="Go on and ingest what is added or changed, until Ctrl-C.")] = (
-        False
-    )
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone from the folder.")] = (
-        False
-    )
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Keep running and ingest new and changed files, until Ctrl-C.")
+    ] = False
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents whose files were deleted from the folder.")
+    ] = False
     report: Annotated[
         Path | None,
-        typer.Option("--report", metavar="FILE", help="Write an HTML report, with pictures of the pages not read."),
+        typer.Option(
+            "--report", metavar="FILE", help="Write an HTML report, with images of the pages that were not read."
+        ),
     ] = None
 
 
@@ -127,7 +130,7 @@ class FolderRun:
         if not due and not choices.watch:
             notify(f"No document was found in {path_text(choices.folder)}.")
             if not self._watch.found.closed:
-                notify(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
+                notify(f"Next: Name a folder that contains files of these types: {', '.join(sorted(EXTENSIONS))}.")
             if self._find_gone():
                 self._finish()
             return ExitCode.NOTHING_DONE
@@ -142,9 +145,9 @@ class FolderRun:
         """Name what is left out, each once."""
         found, place = self._watch.found, self._choices.folder
         for paths, said in (
-            (found.closed, "These folders cannot be read, and what is in them is left out"),
-            (found.links, "Left out, as links to folders elsewhere; give these folders by themselves"),
-            (found.others, "Left out, as files of no supported kind"),
+            (found.closed, "Skipped folders that cannot be read"),
+            (found.links, "Skipped links to folders elsewhere; ingest these folders separately"),
+            (found.others, "Skipped files of unsupported types"),
         ):
             fresh = [path for path in paths if path not in self._left_out]
             self._left_out += fresh
@@ -155,7 +158,7 @@ class FolderRun:
                     notify("Next: Check their permissions.")
 
     def _go_on(self) -> None:
-        notify(f"Watching {path_text(self._choices.folder)}; Ctrl-C ends it.")
+        notify(f"Watching {path_text(self._choices.folder)}. Press Ctrl-C to stop.")
         try:
             while self._pause():
                 due = self._watch.due()
@@ -166,7 +169,7 @@ class FolderRun:
                     if (self._watch.is_settled and self._find_gone()) or due:
                         self._finish()
                 except ConnectionFailedError as error:
-                    notify(f"{error.message} The watch goes on, and tries again.")
+                    notify(f"{error.message} Still watching; will try again.")
                     self._watch.try_again(due)
         except KeyboardInterrupt:
             notify("Stopped watching.")
@@ -195,16 +198,16 @@ class FolderRun:
                 continue
             if removes:
                 self._service.remove(record.id)
-            became = "was removed" if removes else "still answers"
+            became = "was removed" if removes else "can still be found"
             answer = {"status": status, "document_id": record.id, "document_type": record.document_type}
-            message = f"The file is gone from the folder; its document {became}."
+            message = f"The file was deleted from the folder; its document {became}."
             self._outcomes[path] = FileOutcome(path, {**answer, "message": message}, 0.0)
             notify(f"{name_below(self._place, path)}: {message}")
             news = True
         if news and not self._choices.prune:
-            notify("Next: --prune removes documents whose files are gone.")
+            notify("Next: Pass --prune to remove documents whose files were deleted.")
         elif news and not is_sure:
-            notify("Nothing was removed: the folder holds no document at all, or not all of it can be read.")
+            notify("Nothing was removed: the folder contains no documents, or parts of it cannot be read.")
         return news
 
     def _file(self, paths: Sequence[Path]) -> None:
@@ -304,7 +307,7 @@ OptionalRef = Annotated[str | None, typer.Option("--ref", metavar="REF", help="O
 Types = Annotated[
     list[str] | None, typer.Option("--type", metavar="TYPE", help="Only documents of this type; may be repeated.")
 ]
-DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge planning list` shows it.")]
+DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as shown by `knowledge planning list`.")]
 
 
 @contextmanager
@@ -440,7 +443,7 @@ def search(
 @app.command()
 @with_groups
 def text(options: StoreOptions, document_id: DocumentId) -> None:
-    """Write a document's whole text to standard output.
+    """Print a document's full text.
 
     Example: knowledge planning text 25_01178_REM_a1b2c3
     """
@@ -458,7 +461,7 @@ def text(options: StoreOptions, document_id: DocumentId) -> None:
 @app.command()
 @with_groups
 def delete(options: StoreOptions, document_id: DocumentId, yes: Yes = False) -> None:
-    """Remove a document with its passages; the file stays.
+    """Remove a document and its chunks; the file itself is kept.
 
     Example: knowledge planning delete 25_01178_REM_a1b2c3 --yes
     """

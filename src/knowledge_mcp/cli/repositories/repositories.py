@@ -55,10 +55,10 @@ def print_results(answer: dict[str, Any]) -> None:
     freshness = about.get("freshness", [])
     part = [each["repository"] for each in freshness if each["status"] == "error"]
     if part:
-        say(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow")
+        say(f"Indexed only in part: {', '.join(part)} (run `pk-mcp refresh`)", "yellow")
     stale = [each["repository"] for each in freshness if each.get("stale") and each["repository"] not in part]
     if stale:
-        say(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow")
+        say(f"Out of date: {', '.join(stale)} (run `pk-mcp refresh`)", "yellow")
     names = ", ".join(about["repositories_searched"]) or "nothing"
     below = f", {about['below_threshold']} below {about['threshold']:g}" if about["below_threshold"] else ""
     say(f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms", "dim")
@@ -186,7 +186,7 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
         ("Files indexed", f"{result.files_processed:,}"),
         ("Files unchanged", f"{result.files_unchanged:,}"),
         ("Files removed", f"{result.files_removed:,}"),
-        ("Files left out", f"{result.files_skipped:,}"),
+        ("Files skipped", f"{result.files_skipped:,}"),
         ("Chunks", f"{result.chunks_created:,}"),
         ("  embedded", f"{result.chunks_embedded:,}"),
         ("  reused", f"{result.chunks_reused:,}"),
@@ -201,7 +201,7 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
             if len(lines) > 20:
                 say(f"  … and {len(lines) - 20} more (--json lists them)")
     if result.left_out:
-        say("Not looked at:")
+        say("Not searched:")
         for each in result.left_out:
             say(f"  {each.what}: {each.count:,}, e.g. {each.examples[0]}")
 
@@ -211,10 +211,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="`knowledge-mcp --surface repositories` serves what is indexed to assistants.",
+    epilog="`knowledge-mcp --surface repositories` serves the index to assistants.",
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mcp status` shows it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as shown by `pk-mcp status`.")]
 
 
 @contextmanager
@@ -236,34 +236,36 @@ def _open_service(options: StoreOptions) -> Generator[RepositoryService]:
             engine.setLevel(before)
 
 
-@app.callback(help="Index code repositories, and search them by what the code does.")
+@app.callback(help="Index code repositories and search them by what the code does.")
 def _common(version: Version = False) -> None:
     del version
 
 
-@app.command(short_help="Index a repository, or bring it up to date.")
+@app.command(short_help="Index a repository, or update its index.")
 @with_groups
 def index(
     options: StoreOptions,
     source: Annotated[
-        str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder of this machine.")
+        str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder on this machine.")
     ],
-    name: Annotated[str, typer.Option("--name", help="Name of the repository, instead of its last part.")] = "",
-    branch: Annotated[
-        str, typer.Option("--branch", help="Branch or tag to clone, instead of the default branch.")
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the repository. Default: the last part of the address.")
     ] = "",
+    branch: Annotated[str, typer.Option("--branch", help="Branch or tag to clone. Default: the default branch.")] = "",
     shallow: Annotated[
-        bool, typer.Option("--shallow/--full-history", help="Clone the newest commit only, or all of them.")
+        bool, typer.Option("--shallow/--full-history", help="Clone only the latest commit, or the full history.")
     ] = True,
     include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="EXT", help="Extension to index, e.g. .py; repeatable.")
+        list[str] | None,
+        typer.Option("--include", metavar="EXT", help="Extension to index, e.g. .py; may be repeated."),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Pattern to leave out; repeatable.")
+        list[str] | None,
+        typer.Option("--exclude", metavar="PATTERN", help="Pattern of files to exclude; may be repeated."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Clone and embed everything again.")] = False,
 ) -> None:
-    """Index a repository; one that is indexed already is brought up to date.
+    """Index a repository. If it is already indexed, update its index.
 
     Examples: pk-mcp index https://github.com/user/my-api.git --branch main
 
@@ -291,15 +293,15 @@ def index(
     raise typer.Exit(code)
 
 
-@app.command(short_help="Bring repositories up to date.")
+@app.command(short_help="Update the index of repositories.")
 @with_groups
 def refresh(
     options: StoreOptions,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]…", help="Repositories; all where none is named.")
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="Names of repositories. Default: all.")
     ] = None,
 ) -> None:
-    """Bring repositories up to date: only what changed is read and embedded.
+    """Update the index of repositories: only changes are read and embedded.
 
     Example: pk-mcp refresh my-api
     """
@@ -309,7 +311,7 @@ def refresh(
 @app.command(short_help="Read and embed a whole repository again.")
 @with_groups
 def reindex(options: StoreOptions, name: Name) -> None:
-    """Re-index a repository, everything of it; what is there answers until the new index takes its place.
+    """Re-index a whole repository. The old index is used until the new one replaces it.
 
     Example: pk-mcp reindex my-api
     """
@@ -333,7 +335,7 @@ def _update(options: StoreOptions, names: list[str], *, fresh: bool) -> None:
             except KnowledgeError as error:
                 if len(names) == 1 or isinstance(error, CancelledError):
                     raise
-                notify(f"{name} was not brought up to date.")
+                notify(f"{name} was not updated.")
                 print_failure(error, verbose=options.verbose)
                 code = max(code, exit_code_of(error))
                 done = IndexResult(name, "failed", 0, 0, 0, errors=(error.message,), method="")
@@ -360,8 +362,12 @@ def search(
         str | None, typer.Option("--repo", "-r", metavar="NAME", help="Only this repository.")
     ] = None,
     language: Annotated[str | None, typer.Option("--language", "-l", help="Only this language.")] = None,
-    path: Annotated[str | None, typer.Option("--path", "-p", metavar="GLOB", help="Only files that fit.")] = None,
-    symbol: Annotated[str | None, typer.Option("--symbol", "-s", help="Only this symbol, and what is in it.")] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", "-p", metavar="GLOB", help="Only files whose path matches this pattern.")
+    ] = None,
+    symbol: Annotated[
+        str | None, typer.Option("--symbol", "-s", help="Only this symbol and the code inside it.")
+    ] = None,
     mode: Annotated[str | None, typer.Option("--mode", "-m", help="hybrid (default), dense or keyword.")] = None,
 ) -> None:
     """Search the indexed repositories.
@@ -390,14 +396,14 @@ def search(
             print_results(answer)
 
 
-@app.command(short_help="Show what is indexed, and how fresh it is.")
+@app.command(short_help="Show what is indexed and whether it is up to date.")
 @with_groups
 def status(
     options: StoreOptions,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this repository.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Ask each remote for its newest commit.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check each remote for its latest commit.")] = False,
 ) -> None:
-    """Tell which repositories are indexed, how many files and chunks, and how fresh they are.
+    """Show which repositories are indexed, with numbers of files and chunks, and whether they are up to date.
 
     Example: pk-mcp status --check
     """
@@ -433,7 +439,7 @@ def status(
 @app.command(short_help="Remove a repository from the index.")
 @with_groups
 def remove(options: StoreOptions, name: Name, yes: Yes = False) -> None:
-    """Remove a repository from the index, with its clone; a folder of yours stays as it is.
+    """Remove a repository from the index, with its clone. A local folder that was indexed is not changed.
 
     Example: pk-mcp remove my-api --yes
     """
@@ -449,10 +455,10 @@ def remove(options: StoreOptions, name: Name, yes: Yes = False) -> None:
         options.tell(removed, f"Removed {info.name}: {how_many(chunks, 'chunk')}.")
 
 
-@app.command(short_help="Check whether store and embedder answer.")
+@app.command(short_help="Check whether the store and the embedding service respond.")
 @with_groups
 def health(options: StoreOptions) -> None:
-    """Tell as JSON whether the store and the embedding service answer, and how fast.
+    """Show as JSON whether the store and the embedding service respond, and how fast.
 
     Exit codes: 0 healthy or degraded, 1 unhealthy, 3 configuration.
     """
@@ -468,9 +474,9 @@ def health(options: StoreOptions) -> None:
 @with_groups
 def metrics(
     options: StoreOptions,
-    prometheus: Annotated[bool, typer.Option("--prometheus", help="Write Prometheus' text format.")] = False,
+    prometheus: Annotated[bool, typer.Option("--prometheus", help="Write the Prometheus text format.")] = False,
 ) -> None:
-    """Tell how many searches, embeddings and indexed files there were, and how long they took.
+    """Show the number of searches, embeddings and indexed files, and how long they took.
 
     Example: pk-mcp metrics --prometheus
     """

@@ -51,7 +51,7 @@ examples:
   RAG_API_URL=https://rag.example.com knowledge-mcp --surface rag
 
 exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection.
-`knowledge config client` prints what to put into an assistant's configuration.
+`knowledge config client` prints the entry for an assistant's configuration.
 """
 _logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--surface",
         default="standards",
         metavar="NAME[,NAME]",
-        help=f"tool surfaces to offer, of {', '.join(sorted(SURFACES))} (default: standards)",
+        help=f"tool surfaces to offer: one or more of {', '.join(sorted(SURFACES))} (default: standards)",
     )
     parser.add_argument(
         "--host",
@@ -103,12 +103,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--allow-unauthenticated",
         action="store_true",
-        help="allow an address other than loopback without any token: everybody who reaches it can use all tools",
+        help="allow a non-loopback address without a token: everybody who can connect can use all tools",
     )
     parser.add_argument(
         "--remote",
         action="store_true",
-        help="ask the service at RAG_API_URL instead of a store of this machine (`rag` does where that is set)",
+        help="use the service at RAG_API_URL instead of a store on this machine (the surface `rag` does so "
+        "whenever it is set)",
     )
     add_config(parser)
     parser.add_argument("--version", action="version", version=f"knowledge-mcp {__version__}")
@@ -168,11 +169,11 @@ def _serve(arguments: McpArguments) -> int:
 
 def _surface_problems(surfaces: Sequence[str], available: Sequence[str] | dict[str, str]) -> list[str]:
     problems = [
-        f"--surface names '{name}', which this build does not have; it has: {', '.join(sorted(available))}."
+        f"--surface: this build has no surface '{name}'; it has: {', '.join(sorted(available))}."
         for name in surfaces
         if name not in available
     ]
-    return problems if surfaces else ["--surface names no surface."]
+    return problems if surfaces else ["--surface is empty."]
 
 
 def _is_elsewhere(surface: str, settings: Settings, remote: bool) -> bool:

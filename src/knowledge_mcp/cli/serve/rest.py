@@ -73,7 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Describe the command line; the documentation is made from this."""
     parser = ServerParser(
         prog="rag-api",
-        description="Serve the library over HTTP: take documents in, search them, list and remove them.",
+        description="Serve the knowledge base over HTTP: ingest, search, list and remove documents.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -86,7 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--allow-unauthenticated",
         action="store_true",
-        help="allow an address other than loopback without any key: everybody who reaches it can do everything",
+        help="allow a non-loopback address without a key: everybody who can connect can do everything",
     )
     parser.add_argument(
         "--with-mcp",
@@ -97,17 +97,21 @@ def build_parser() -> argparse.ArgumentParser:
         "--engine",
         metavar="NAME[,NAME]",
         default="standards",
-        help="surfaces whose engines `knowledge-mcp --remote` may use (default: standards; none for none)",
+        help="surfaces that `knowledge-mcp --remote` may use through this server (default: standards; `none` for none)",
     )
     parser.add_argument(
-        "--grace", type=_seconds, default=25.0, metavar="SECONDS", help="time for running requests to end (default: 25)"
+        "--grace",
+        type=_seconds,
+        default=25.0,
+        metavar="SECONDS",
+        help="seconds that running requests get to finish at shutdown (default: 25)",
     )
     parser.add_argument(
         "--drain",
         type=_seconds,
         metavar="SECONDS",
-        help="time between /ready turning to 503 on SIGTERM and the last request being accepted "
-        "(default: 2, on a loopback address 0)",
+        help="seconds to keep accepting requests after SIGTERM, while /ready already returns 503 (default: 2, or 0 "
+        "on a loopback address)",
     )
     add_log_level(parser)
     add_config(parser)
@@ -150,7 +154,9 @@ def _serve(arguments: RestArguments) -> int:
     problems = [*reading.problems, *([keys.problem] if keys.problem else [])]
     problems += listening_problems(host, tokens=closed, allowed=arguments.allow_unauthenticated, setting="RAG_API_KEY")
     problems += [
-        f"--engine names '{name}', which has no engine here." for name in engines if name not in registry.SURFACES
+        f"--engine: this build has no engine for a surface '{name}'."
+        for name in engines
+        if name not in registry.SURFACES
     ]
     # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003).
     start = wiring.try_start(settings, surfaces=["rag"])

@@ -49,17 +49,20 @@ def add_log_level(parser: argparse.ArgumentParser) -> None:
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add `--config`."""
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="JSON or YAML file with settings; the environment and .env take precedence",
     )
 
 
 def port_from(least: int) -> Callable[[str], int]:
-    """Make the reader of a port that is at least this: 1, or 0 for any that is free."""
+    """Make the reader of a port that is at least this: 1, or 0 for any free port."""
 
     def port(text: str) -> int:
         number = int(text) if text.isdecimal() else -1
         if not least <= number <= 65535:
-            free = "" if least else ", or 0 for any that is free"
+            free = "" if least else ", or 0 for any free port"
             raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535{free})")
         return number
 
@@ -107,16 +110,16 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
         lines = [line for each in found for line in (each.message, *each.details.splitlines()) if line]
         problems.extend(line for line in lines if line not in problems)
         raise ConfigError(
-            f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
+            f"{len(problems)} problems were found." if len(problems) > 1 else problems[0],
             details="\n".join(problems),
-            suggestion="Correct what is named above; `knowledge config show` shows where each value comes from.",
+            suggestion="Correct the problems listed above; `knowledge config show` shows where each value comes from.",
         )
     if len(found) == 1:
         raise found[0]
     if found:
         lines = [line for each in found for line in (each.message, each.details) if line]
         kind = ConfigError if any(isinstance(each, ConfigError) for each in found) else type(found[0])
-        raise kind(f"{len(found)} things keep the server from starting.", details="\n".join(lines))
+        raise kind(f"{len(found)} problems prevent the server from starting.", details="\n".join(lines))
 
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
@@ -198,11 +201,11 @@ def list_own_hosts(host: str, port: int) -> tuple[str, ...]:
 def log_access(host: str, settings: Settings, *, tokens: bool) -> None:
     """Log who can use a server that listens there, where that may surprise."""
     if not tokens and is_loopback(host):
-        _logger.info("no key is configured: only programs on this machine can connect, and need none")
+        _logger.info("no key is configured: only programs on this machine can connect, and they need no key")
     elif not tokens:
-        _logger.warning("NO AUTHENTICATION: everybody who reaches %s can read and change all that is served", host)
+        _logger.warning("NO AUTHENTICATION: everybody who can connect to %s can read and change everything", host)
     if not is_loopback(host) and not settings.allowed_hosts:
-        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests that name another host than this machine are refused")
+        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests whose Host header names another machine are refused")
 
 
 def listen(

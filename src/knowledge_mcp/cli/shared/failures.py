@@ -104,7 +104,7 @@ def _escape(found: re.Match[str]) -> str:
 def confirm(question: str, otherwise: str = "Nothing was removed") -> bool:
     """Ask on the terminal; without one, say that --yes is needed."""
     if not sys.stdin.isatty():
-        notify(f"{otherwise}: without a terminal to ask on, pass --yes. ({question})")
+        notify(f"{otherwise}: there is no terminal to ask for confirmation. Pass --yes to confirm. ({question})")
         return False
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
@@ -124,6 +124,6 @@ def ask_password(name: str, why: str) -> str | None:
     with _prompt_lock:
         notify(why)
         try:
-            return getpass.getpass(f"Password of {name} (Enter to leave the file out): ", stream=sys.stderr) or None
+            return getpass.getpass(f"Password of {name} (press Enter to skip the file): ", stream=sys.stderr) or None
         except EOFError:
             return None

@@ -40,7 +40,7 @@ def write_file(path: Path, content: str | bytes) -> None:
             write_atomically(path.resolve(), made)
     except OSError as exc:
         raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
+            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another location."
         ) from exc
 
 

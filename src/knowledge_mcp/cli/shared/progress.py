@@ -134,7 +134,7 @@ class LineProgress:
             case IngestEventKind.READING if self._verbose and event.done:
                 line = f"Reading {name}: page {event.done}/{event.total}"
             case IngestEventKind.CHUNKED if self._verbose:
-                line = f"Cut {name} into {how_many(event.total, 'chunk')}"
+                line = f"Split {name} into {how_many(event.total, 'chunk')}"
             case IngestEventKind.CHECKED if self._verbose:
                 line = f"Checked {name}" + (f": {how_many(event.total, 'page')}" if event.total else "")
             case IngestEventKind.UNCHANGED if self._verbose:

@@ -34,7 +34,7 @@ def cost_of(provider: str, tokens: int, price: float | None) -> str:
     if provider == "local":
         return "free (local)"
     if price is None:
-        return f"{tokens:,} tokens at the provider's price (EMBEDDING_PRICE tells it)"
+        return f"{tokens:,} tokens at the provider's price (set EMBEDDING_PRICE to see the cost)"
     return f"{tokens * price / 1e6:.4f} USD ({tokens:,} tokens at {price:g} USD per million)"
 
 
@@ -66,19 +66,19 @@ def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
     others = Counter(each.reason for each in files[_MAX_LISTED:])
     if others:
         counts = ", ".join(f"{count} {reason}" for reason, count in others.most_common())
-        lines.append(f"  … and {others.total()} more: {counts}. --json names them all.")
+        lines.append(f"  … and {others.total()} more: {counts}. --json lists them all.")
     return [one_line(line) for line in lines]
 
 
 def list_lines(lines: Sequence[str], *, verbose: bool) -> list[str]:
     """Keep the first of many lines, and count the others, unless all are asked for."""
     more = 0 if verbose else len(lines) - _MOST_LINES
-    return [*lines[:_MOST_LINES], f"… and {more:,} more; -v names them all."] if more > 0 else list(lines)
+    return [*lines[:_MOST_LINES], f"… and {more:,} more; -v lists them all."] if more > 0 else list(lines)
 
 
 def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
     """Write what was left alone in a folder: how many files of each kind, an example, what to do."""
-    lines = ["Not ingested, because they are not documents or were not asked for:"] if left_out else []
+    lines = ["Not ingested, because they are not documents or were excluded:"] if left_out else []
     for each in left_out:
         example = f", e.g. {each.examples[0]}" if each.examples else ""
         advice = f". {each.advice}" if each.advice else ""
@@ -88,7 +88,7 @@ def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
 
 def not_taken(skipped: int) -> str:
     """Say how many files of a source could not be taken, behind what else is said of it; empty for none."""
-    return f", {skipped} not taken" if skipped else ""
+    return f", {skipped} not ingested" if skipped else ""
 
 
 def print_summary(report: IngestReport, *, aborted: bool = False, verbose: bool = False) -> None:

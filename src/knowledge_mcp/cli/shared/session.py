@@ -106,7 +106,7 @@ def parse_labels(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
 
     pairs = parse_pairs(values)
     for name in NOT_ITS_OWN & pairs.keys():
-        raise typer.BadParameter(f"'{name}' is what the ingest itself says of a document.", param_hint="--meta")
+        raise typer.BadParameter(f"'{name}' is set by the ingest itself.", param_hint="--meta")
     return (*pairs.items(), (GIVEN, ", ".join(pairs))) if pairs else ()
 
 
@@ -114,12 +114,13 @@ R = TypeVar("R", bound="Response")
 _logger = logging.getLogger(__name__)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show technical details of errors, and INFO logs.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show INFO logs and the technical details of errors.")]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="JSON or YAML settings; the environment and .env win over it.")
+    Path | None,
+    typer.Option("--config", help="JSON or YAML file with settings; the environment and .env take precedence."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as shown by `knowledge documents list`.")]
 
 
 class GroupWithDefault(TyperGroup):
@@ -196,7 +197,7 @@ class CommandOptions:
 
     as_json: AsJson = False
     collection: Annotated[
-        str | None, typer.Option("--collection", help="Collection, instead of QDRANT_COLLECTION's.")
+        str | None, typer.Option("--collection", help="Collection to use. Default: QDRANT_COLLECTION.")
     ] = None
     config: ConfigFile = None
     verbose: Verbose = False
@@ -278,7 +279,7 @@ def load(model: type[_Model], **values: Any) -> _Model:
             f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
             for each in exc.errors(include_url=False, include_input=False, include_context=False)
         ]
-        raise InvalidInputError(f"This cannot be asked: {'; '.join(wrong)}.") from exc
+        raise InvalidInputError(f"Invalid arguments: {'; '.join(wrong)}.") from exc
 
 
 def open_store(
@@ -304,19 +305,21 @@ def open_store(
 
     if backend not in registry.STORES:
         raise ConfigError(
-            f"This build has no store '{backend}'.",
-            suggestion=f"It has: {', '.join(each for each in get_args(StoreName) if each in registry.STORES)}.",
+            f"This build does not include the store '{backend}'.",
+            suggestion=f"Available: {', '.join(each for each in get_args(StoreName) if each in registry.STORES)}.",
         )
     chosen = settings.model_copy(update={"vector_store": backend, **_at(backend, path)})
     problems = contradictions(chosen)
     if problems:
         raise ConfigError(
-            problems[0], details="\n".join(problems), suggestion="Set what is missing, then run the same command again."
+            problems[0],
+            details="\n".join(problems),
+            suggestion="Set the missing values, then run the same command again.",
         )
     file, variable = _file_of(chosen)
     if file is not None and not file.exists():
         if existing:
-            raise NotFoundError(f"There is no store at '{file}'.", suggestion=f"Set {variable}, or name its folder.")
+            raise NotFoundError(f"There is no store at '{file}'.", suggestion=f"Set {variable}, or pass its folder.")
         if untouched:
             return wiring.build_store(chosen, "memory")
     store = wiring.build_store(chosen, backend)
@@ -346,5 +349,6 @@ def _at(backend: str, path: Path | None) -> dict[str, Any]:
     if backend == "chromadb":
         return {"chromadb_path": path.absolute(), "chromadb_host": None}
     raise InvalidInputError(
-        f"A folder was given for '{backend}', which is a server.", suggestion="Set its address in the settings instead."
+        f"A folder was passed for '{backend}', which is a server.",
+        suggestion="Set its address in the settings instead.",
     )

@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def _on_one_line(reference: str) -> str:
     if _CONTROL.search(reference.strip()):
-        raise ValueError("holds a line break or another control character")
+        raise ValueError("contains a line break or another control character")
     return reference
 
 
@@ -50,16 +50,12 @@ class IngestDocumentRequest(Request):
     application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
     document_type: TypeName | None = Field(
         default=None,
-        description="Type of the document, e.g. transport_assessment; where it is not given, name and words tell it.",
+        description="Type of the document, e.g. transport_assessment. Default: detected from its name and text.",
     )
-    wait: bool = Field(
-        default=True, description="false answers at once with a job_id; ask ingest_status what became of it."
-    )
-    force_ocr: bool = Field(
-        default=False, description="Read every page by text recognition, and image-based documents too."
-    )
+    wait: bool = Field(default=True, description="false returns a job_id at once; call ingest_status for the result.")
+    force_ocr: bool = Field(default=False, description="Read every page by OCR, and read image-based documents too.")
     ocr_language: Annotated[str, Field(pattern=r"^[A-Za-z_]{3,20}(\+[A-Za-z_]{3,20}){0,4}$")] | None = Field(
-        default=None, description="Languages of scanned pages as Tesseract names them, e.g. eng or eng+cym."
+        default=None, description="Languages of scanned pages, as Tesseract codes, e.g. eng or eng+cym."
     )
 
     def ingest_request(self) -> PlanningIngestRequest:
@@ -86,7 +82,7 @@ class PlanningSearchRequest(Request):
         default=10, description="Maximum number of results to return."
     )
     mode: Literal["hybrid", "semantic", "keyword"] = Field(
-        default="hybrid", description="By meaning and words, by meaning only, or by words only."
+        default="hybrid", description="hybrid: by meaning and words; semantic: by meaning only; keyword: by words only."
     )
 
 
@@ -97,10 +93,10 @@ class DocumentTextRequest(Request):
 
     document_id: DocumentId
     offset: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE] = Field(
-        default=0, description="Begin at this character."
+        default=0, description="Start at this character."
     )
     max_chars: Annotated[int, Field(ge=1000, le=1_000_000), WHOLE] | None = Field(
-        default=None, description="Return at most this many characters; next_offset tells where to go on."
+        default=None, description="Return at most this many characters; continue at next_offset."
     )
 
 
@@ -112,11 +108,11 @@ class ListDocumentsRequest(Request):
     application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
     document_types: DocumentTypes | None = None
     name_contains: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Only documents whose file name contains this, upper and lower case alike."
+        default=None, description="Only documents whose file name contains this text, ignoring case."
     )
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(default=0, description="Skip this many documents.")
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
-        default=None, description="Maximum number of documents to return; next_offset tells where to go on."
+        default=None, description="Maximum number of documents to return; continue at next_offset."
     )
 
 
@@ -124,13 +120,13 @@ class ListApplicationsRequest(Request):
     """Arguments of `list_applications`."""
 
     ref_contains: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Only applications whose reference contains this, upper and lower case alike."
+        default=None, description="Only applications whose reference contains this text, ignoring case."
     )
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
         default=0, description="Skip this many applications."
     )
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] = Field(
-        default=200, description="Maximum number of applications to return; next_offset tells where to go on."
+        default=200, description="Maximum number of applications to return; continue at next_offset."
     )
 
 
@@ -148,7 +144,7 @@ class JobRequest(Request):
     SUBJECT = "job_id"
 
     job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
-        description="As ingest_document gave it with wait=false."
+        description="From ingest_document with wait=false."
     )
 
 
@@ -160,9 +156,10 @@ class ErrorAnswer(BaseModel):
     status: Literal["error"]
     error_type: str = Field(
         description="file_not_found, unsupported_file_type, extraction_failed, no_content, no_chunks, "
-        "document_not_found, job_not_found, path_not_allowed, cancelled, invalid_input, or what failed inside."
+        "document_not_found, job_not_found, path_not_allowed, cancelled, invalid_input, or the kind of "
+        "internal failure."
     )
-    message: str = Field(description="What went wrong, one sentence.")
+    message: str = Field(description="What went wrong, in one sentence.")
     suggestion: str = Field(default="", description="What to do next.")
     details: str = ""
 
@@ -182,10 +179,10 @@ class PageRun(Response):
     first: int
     last: int
     method: str = Field(
-        description="text_layer, ocr, blank, none where a page could not be read, skipped where the document was."
+        description="text_layer, ocr, blank, none if the page could not be read, skipped if the document was."
     )
-    image_ratio: float = Field(default=0.0, description="Share of the page that pictures cover.")
-    confidence: float = Field(default=0.0, description="Mean confidence of the text recognition, 0 to 100.")
+    image_ratio: float = Field(default=0.0, description="Share of the page covered by images.")
+    confidence: float = Field(default=0.0, description="Mean confidence of the OCR, 0 to 100.")
     drawing: bool = False
     reason: str = ""
 
@@ -201,16 +198,16 @@ class IngestDocumentResponse(Response):
     total_chars: int = 0
     total_words: int = 0
     reason: str = Field(default="", description="image_based: why it was skipped.")
-    image_ratio: float = Field(default=0.0, description="Average share of the pages that pictures cover.")
+    image_ratio: float = Field(default=0.0, description="Average share of the pages covered by images.")
     total_pages: int = 0
     message: str = ""
-    job_id: str = Field(default="", description="With wait=false: ask ingest_status for it.")
+    job_id: str = Field(default="", description="With wait=false: pass it to ingest_status.")
     document_type: str = ""
     document_type_confidence: float = 0.0
     document_type_reason: str = ""
-    pages: list[PageRun] = Field(default=[], description="What became of each page.")
-    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
-    replaced: list[str] = Field(default=[], description="Earlier versions that it took the place of.")
+    pages: list[PageRun] = Field(default=[], description="Result for each page.")
+    warnings: list[str] = Field(default=[], description="What is missing or doubtful.")
+    replaced: list[str] = Field(default=[], description="Earlier versions that it replaced.")
 
 
 class SearchResultMetadata(Response):
@@ -234,10 +231,10 @@ class PlanningSearchResult(Response):
     chunk_id: str
     text: str
     relevance_score: float = Field(
-        ge=0.0, le=1.0, description="Cosine of question and passage with mode=semantic; else by words too."
+        ge=0.0, le=1.0, description="With mode=semantic the cosine of question and passage; otherwise words count too."
     )
     metadata: SearchResultMetadata
-    cosine: float = Field(default=0.0, description="Of question and passage, where it was found by meaning.")
+    cosine: float = Field(default=0.0, description="Cosine of question and passage, if it was found by meaning.")
     cut_from: str = Field(default="", description=CUT_FROM)
 
 
@@ -248,8 +245,8 @@ class PlanningSearchResponse(Response):
     query: str
     results_count: int
     results: list[PlanningSearchResult]
-    message: str = Field(default="", description="Why there is no result, or what to know of the results.")
-    degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
+    message: str = Field(default="", description="Why there are no results, or a note on the results.")
+    degraded: list[str] = Field(default=[], description="What failed, and why.")
     truncated: Truncation = NOT_CUT
 
 
@@ -263,7 +260,7 @@ class DocumentTextResponse(Response):
     chunk_count: int
     text: str = Field(description="Each passage once, in order.")
     total_chars: int = 0
-    next_offset: int = Field(default=0, description="Where to go on, where the text was cut.")
+    next_offset: int = Field(default=0, description="Offset of the next part, if the text was cut.")
 
 
 class ApplicationDocument(Response):
@@ -277,7 +274,7 @@ class ApplicationDocument(Response):
     extraction_method: Method
     contains_drawings: bool
     pages: int = 0
-    status: str = Field(default="ready", description="partial where text is known to be lost.")
+    status: str = Field(default="ready", description="partial if text is known to be missing.")
     warnings: list[str] = Field(default=[])
 
 
@@ -293,9 +290,9 @@ class ListApplicationsResponse(Response):
     """Answer of `list_applications`."""
 
     status: Literal["success"]
-    application_count: int = Field(description="Applications that fit, on this page of the list and on others.")
+    application_count: int = Field(description="Number of matching applications, including those not on this page.")
     applications: list[ListedApplication]
-    next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
+    next_offset: int = Field(default=0, description="Offset of the next part, if the list was cut.")
     truncated: Truncation = NOT_CUT
 
 
@@ -304,10 +301,10 @@ class ListDocumentsResponse(Response):
 
     status: Literal["success"]
     application_ref: str
-    document_count: int = Field(description="Documents that fit, on this page of the list and on others.")
+    document_count: int = Field(description="Number of matching documents, including those not on this page.")
     documents: list[ApplicationDocument]
-    message: str = Field(default="", description="Why there is no document.")
-    next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
+    message: str = Field(default="", description="Why there are no documents.")
+    next_offset: int = Field(default=0, description="Offset of the next part, if the list was cut.")
     truncated: Truncation = NOT_CUT
 
 
@@ -331,5 +328,5 @@ class JobResponse(Response):
     created_at: str
     updated_at: str
     result: IngestDocumentResponse | ErrorAnswer | None = Field(
-        default=None, description="What ingest_document would have answered, once it is done or failed."
+        default=None, description="The answer of ingest_document, once the ingest is done or has failed."
     )

@@ -43,14 +43,14 @@ def ingest_document(
         return shapes.IngestDocumentResponse(
             status="accepted",
             job_id=running.job.id,
-            message="The document is being ingested; ask ingest_status what became of it.",
+            message="The document is being ingested. Call ingest_status for the result.",
         )
     _follow(running, call)
     if isinstance(running.error, KnowledgeError):
         raise running.error
     if running.error is not None or running.job.result is None:
         raise InternalError(
-            f"The ingest failed ({type(running.error).__name__}).", suggestion="The server's log has the reason."
+            f"The ingest failed ({type(running.error).__name__}).", suggestion="See the server's log for the cause."
         ) from running.error
     return shapes.IngestDocumentResponse.model_validate(running.job.result)
 
@@ -171,8 +171,8 @@ def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shap
 def _check_offset(offset: int, total: int, what: str) -> None:
     if offset >= total > 0:
         raise InvalidInputError(
-            f"The offset {offset} is behind the last of {how_many(total, what)}.",
-            suggestion="Use the `next_offset` of the answer before, with the same question.",
+            f"The offset {offset} is beyond the last of {how_many(total, what)}.",
+            suggestion="Pass the `next_offset` of the previous answer, with the same question.",
         )
 
 
@@ -181,7 +181,7 @@ def _check_offset(offset: int, total: int, what: str) -> None:
 
 def _require_service(knowledge: Knowledge) -> PlanningService:
     if not isinstance(knowledge, PlanningService):
-        raise ConfigError("This knowledge base cannot file planning documents.", details=type(knowledge).__name__)
+        raise ConfigError("This knowledge base cannot ingest planning documents.", details=type(knowledge).__name__)
     return knowledge
 
 
@@ -238,7 +238,7 @@ def _nothing(knowledge: Knowledge, reference: str, own: Sequence[DocumentRecord]
     if own:
         there = {record.document_type for record in own}
         if types is None or there.intersection(types):
-            return f"Application {reference} has no document of that name; it has {how_many(len(own), 'document')}."
+            return f"Application {reference} has no document with that name; it has {how_many(len(own), 'document')}."
         return f"Application {reference} has no document of these types; it has: {', '.join(sorted(there))}."
     others = _require_service(knowledge).applications()
     alike = sorted(other for other in others if _letters(other) == _letters(reference))
@@ -348,48 +348,48 @@ TOOLS = (
     Tool(
         "ingest_document",
         "Ingest a document",
-        "Take a file (PDF, PNG, JPEG, TIFF, BMP) in for a planning application: it is read, scanned pages by text "
-        "recognition, classified, and made searchable. The same file for the same application is ingested once; a "
-        "changed file under the same path replaces its earlier version. Image-based documents are skipped unless "
-        "force_ocr is set. Long documents take minutes: pass wait=false for a job_id.",
+        "Ingest a file (PDF, PNG, JPEG, TIFF, BMP) for a planning application: it is read (scanned pages by OCR), "
+        "classified, and made searchable. The same file for the same application is ingested once; a changed file "
+        "under the same path replaces its earlier version. Image-based documents are skipped unless force_ocr is "
+        "set. Long documents take minutes: pass wait=false for a job_id.",
         ingest_document,
         writes=True,
     ),
     Tool(
         "search_application_docs",
         "Search application documents",
-        "Find passages by meaning and words in the ingested documents, in one application or in all, optionally of "
-        "some document types only. Each result names its file and pages.",
+        "Find passages by meaning and words in the ingested documents, in one application or in all, optionally "
+        "only in some document types. Each result names its file and pages.",
         search_application_docs,
         items="results",
     ),
     Tool(
         "get_document_text",
         "Read a document",
-        "Get the whole text of an ingested document, each passage once and in order. For a long document pass "
-        "max_chars and go on at next_offset.",
+        "Get the full text of an ingested document, each passage once and in order. For a long document, pass "
+        "max_chars and continue at next_offset.",
         get_document_text,
     ),
     Tool(
         "list_ingested_documents",
         "List an application's documents",
-        "List the documents that were ingested for an application, with their types and how they were read; "
-        "optionally of some types or names only. An application without any gives an empty list.",
+        "List the documents ingested for an application, with their types and how they were read; optionally only "
+        "some types or names. The list is empty for an application without documents.",
         list_ingested_documents,
         items="documents",
     ),
     Tool(
         "delete_document",
         "Delete a document",
-        "Remove an ingested document with all its passages; the file itself stays.",
+        "Remove an ingested document with all its passages; the file itself is kept.",
         delete_document,
         writes=True,
         destroys=True,
     ),
     Tool(
         "ingest_status",
-        "Ask for an ingest",
-        "Tell how far an ingest that was started with wait=false is, and what came of it once it is done.",
+        "Get the status of an ingest",
+        "Get the progress of an ingest that was started with wait=false, and its result once it is done.",
         ingest_status,
     ),
     Tool(
@@ -402,7 +402,8 @@ TOOLS = (
     Tool(
         "list_applications",
         "List applications",
-        "List the applications that have ingested documents, with how many and when the last one came.",
+        "List the applications that have ingested documents, with the number of documents and the time of the last "
+        "ingest.",
         list_applications,
         items="applications",
     ),
@@ -412,12 +413,12 @@ TOOLS = (
 SURFACE = Surface(
     name="planning",
     instructions=(
-        "The documents of planning applications: reports, statements, plans, scans. Use ingest_document to take a file "
-        "in for an application, search_application_docs to find passages in one application or in all, "
-        "list_applications and list_ingested_documents to see what there is, get_document_text to read a document "
-        "whole. Cite source_file and page_numbers. A document that is `skipped` as image_based holds pictures and no "
-        "text worth reading; its `pages` say so page by page, and force_ocr reads it all the same. `warnings` name "
-        "pages whose text is lost or doubtful."
+        "The documents of planning applications: reports, statements, plans, scans. Use ingest_document to ingest a "
+        "file for an application, search_application_docs to find passages in one application or in all, "
+        "list_applications and list_ingested_documents to see what is available, get_document_text to read a whole "
+        "document. Cite source_file and page_numbers. A document that is `skipped` as image_based contains images "
+        "and hardly any readable text; its `pages` give the details, and force_ocr reads it anyway. `warnings` list "
+        "pages whose text is missing or doubtful."
     ),
     tools=TOOLS,
     error_model=shapes.ErrorAnswer,

@@ -17,14 +17,14 @@ Collection = Annotated[
     str,
     Field(
         pattern=f"^{COLLECTION_NAME}$",
-        description="Name of the collection; list_collections tells which there are.",
+        description="Name of the collection; list_collections lists all.",
     ),
 ]
 DocumentId = Annotated[Text, Field(min_length=1, max_length=200)]
 DocumentIds = Annotated[
     list[DocumentId],
     one_or_list("ids"),
-    Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
+    Field(min_length=1, max_length=50, description="Only documents with these ids; a single id is accepted too."),
 ]
 Value = Annotated[str, Field(max_length=2000)] | bool | int | float
 
@@ -41,10 +41,10 @@ class RagSearchRequest(Request):
         default=5, description="Maximum number of results to return."
     )
     mode: Literal["hybrid", "semantic", "keyword"] = Field(
-        default="hybrid", description="By meaning and words, by meaning only, or by words only."
+        default="hybrid", description="hybrid: by meaning and words; semantic: by meaning only; keyword: by words only."
     )
     min_score: Annotated[float, Field(ge=0.0, le=1.0, strict=False)] = Field(
-        default=0.0, description="Leave out results below this score."
+        default=0.0, description="Omit results below this score."
     )
     doc_id: DocumentIds | None = None
     document_type: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
@@ -53,9 +53,9 @@ class RagSearchRequest(Request):
     chunk_type: Annotated[ChunkType | None, Field(strict=False)] = Field(
         default=None, description="Only passages of this kind, e.g. table or definition."
     )
-    normative_only: bool = Field(default=False, description="Only passages that hold mandatory statements.")
+    normative_only: bool = Field(default=False, description="Only passages that contain mandatory statements.")
     clause_number: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Only this numbered section and what lies below it: 5.3 finds 5.3.1, not 5.30."
+        default=None, description="Only this numbered section and its subsections: 5.3 includes 5.3.1, not 5.30."
     )
 
     def search(self) -> SearchQuery:
@@ -80,11 +80,11 @@ class IngestUrlArguments(Request):
     )
     collection: Collection = DEFAULT_COLLECTION
     metadata: Annotated[dict[Annotated[Text, Field(max_length=100)], Value], Field(max_length=50)] | None = Field(
-        default=None, description="Facts to keep with the document: names and plain values; title names it."
+        default=None, description="Metadata to store with the document: names and plain values; `title` sets its title."
     )
-    force: bool = Field(default=False, description="Read and embed again even where nothing changed.")
+    force: bool = Field(default=False, description="Read and embed again even if nothing changed.")
     wait: bool = Field(
-        default=True, description="false answers at once with a job_id; ask ingest_url_status what became of it."
+        default=True, description="false returns a job_id at once; call ingest_url_status for the result."
     )
 
     def deposit(self) -> Deposit:
@@ -98,9 +98,7 @@ class UrlJobRequest(Request):
 
     SUBJECT = "job_id"
 
-    job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
-        description="As ingest_url gave it with wait=false."
-    )
+    job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(description="From ingest_url with wait=false.")
 
 
 class ListCollectionsRequest(Request):
@@ -112,15 +110,15 @@ class DocumentRequest(Request):
 
     SUBJECT = "doc_id"
 
-    doc_id: DocumentId = Field(description="Document id, as search and ingest_url give it.")
+    doc_id: DocumentId = Field(description="Document id, from search or ingest_url.")
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
-        default=0, description="Skip this many chunks; next_offset tells where to go on."
+        default=0, description="Skip this many chunks; continue at next_offset."
     )
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
-        default=None, description="Maximum number of chunks to return; without it, as many as an answer can hold."
+        default=None, description="Maximum number of chunks to return. Default: as many as fit into an answer."
     )
     include_text: bool = Field(
-        default=False, description="Also return the running text of these chunks, every passage once and in order."
+        default=False, description="Also return the continuous text of these chunks, each passage once and in order."
     )
 
 
@@ -128,7 +126,7 @@ class RagPassageMetadata(Response):
     """Where a passage comes from."""
 
     source: str = Field(description="Address, path or name of the document.")
-    page: int | None = Field(description="First page that it stands on, null where the format has none.")
+    page: int | None = Field(description="First page of the passage; null if the format has no pages.")
     filename: str = ""
     collection: str
     doc_id: str
@@ -136,12 +134,12 @@ class RagPassageMetadata(Response):
     chunk_index: int
     title: str
     section: str = ""
-    pages: list[int] = Field(default=[], description="All pages, where there is more than one.")
+    pages: list[int] = Field(default=[], description="All pages, if there is more than one.")
     clause_number: str = ""
     lines: list[int] = Field(default=[], description="First and last line in the source.")
     chunk_type: str = ""
     normative: bool = False
-    citation: str = Field(default="", description="To be pasted: title, section, page.")
+    citation: str = Field(default="", description="Ready to paste: title, section, page.")
 
 
 class RagSearchResult(Response):
@@ -160,14 +158,14 @@ class RagSearchResponse(Response):
     results: list[RagSearchResult]
     query: str
     collection: str
-    mode: Literal["hybrid", "semantic", "keyword"] = Field(description="How it was really searched.")
+    mode: Literal["hybrid", "semantic", "keyword"] = Field(description="The search mode that was actually used.")
     total: int = Field(description="Number of results returned.")
-    below_min_score: int = Field(default=0, description="Results that min_score left out.")
+    below_min_score: int = Field(default=0, description="Number of results omitted because of min_score.")
     answerability: Answerability = Field(default="uncertain", description=ABOUT)
     also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
-    message: str = Field(default="", description="Why there is no result.")
+    message: str = Field(default="", description="Why there are no results.")
     suggestions: list[str] = Field(default=[])
-    degraded: list[str] = Field(default=[], description="What failed on the way.")
+    degraded: list[str] = Field(default=[], description="What failed.")
     truncated: Truncation = NOT_CUT
 
 
@@ -176,15 +174,15 @@ class IngestUrlResponse(Response):
 
     status: Literal["ingested", "accepted"]
     doc_id: str = ""
-    chunks: int = Field(default=0, description="Passages that can be found.")
+    chunks: int = Field(default=0, description="Number of passages that can be found.")
     collection: str = ""
     title: str = ""
     source: str = ""
     pages: int = 0
-    unchanged: bool = Field(default=False, description="The very same document was there already.")
-    replaced: bool = Field(default=False, description="An earlier version was there, and is gone.")
-    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
-    job_id: str = Field(default="", description="With wait=false: ask ingest_url_status for it.")
+    unchanged: bool = Field(default=False, description="The same document had already been ingested.")
+    replaced: bool = Field(default=False, description="An earlier version was replaced.")
+    warnings: list[str] = Field(default=[], description="What is missing or doubtful.")
+    job_id: str = Field(default="", description="With wait=false: pass it to ingest_url_status.")
     message: str = ""
 
 
@@ -206,7 +204,7 @@ class UrlJobResponse(Response):
     source: str = ""
     created_at: str
     updated_at: str
-    result: IngestUrlResponse | None = Field(default=None, description="What ingest_url would have answered.")
+    result: IngestUrlResponse | None = Field(default=None, description="The answer of ingest_url.")
     failure: JobError | None = Field(default=None, description="Why it failed.")
 
 
@@ -246,11 +244,11 @@ class DocumentResponse(Response):
     metadata: dict[str, str]
     chunk_count: int = Field(description="Chunks of the whole document.")
     pages: int = 0
-    status: str = Field(default="ready", description="partial where text is known to be lost.")
+    status: str = Field(default="ready", description="partial if text is known to be missing.")
     warnings: list[str] = Field(default=[])
     created_at: str = ""
     updated_at: str = ""
     chunks: list[DocumentChunk]
-    next_offset: int = Field(default=0, description="Where to go on, where the answer could not hold all chunks.")
-    text: str = Field(default="", description="The running text, where it was asked for.")
+    next_offset: int = Field(default=0, description="Offset of the next part, if not all chunks fit into the answer.")
+    text: str = Field(default="", description="The continuous text, if it was requested.")
     truncated: Truncation = NOT_CUT

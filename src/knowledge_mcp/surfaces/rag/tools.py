@@ -12,7 +12,6 @@ from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
-from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, round_score, size_of
 from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
@@ -134,7 +133,7 @@ def ingest_url(
             status="accepted",
             job_id=job.id,
             collection=request.collection,
-            message="The document is being ingested; ask ingest_url_status what became of it.",
+            message="The document is being ingested. Call ingest_url_status for the result.",
         )
     done = follow(
         lambda report, cancelled: library.deposit(deposit, on_progress=report, cancelled=cancelled),
@@ -183,26 +182,24 @@ def _library(knowledge: Any) -> Library:
     """Make sure that what the tools run over is a library."""
     methods = ("search_in", "deposit", "submit", "find", "collections")
     if not all(callable(getattr(knowledge, name, None)) for name in methods):
-        raise ConfigError("This knowledge base keeps no collections of documents.", details=type(knowledge).__name__)
+        raise ConfigError("This knowledge base has no collections of documents.", details=type(knowledge).__name__)
     library: Library = knowledge
     return library
 
 
 def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
     if below:
-        return f"All that was found ({how_many(below, 'result')}) is below min_score={request.min_score}.", [
-            "Use a smaller min_score."
-        ]
+        return f"All results ({below}) are below min_score={request.min_score}.", ["Use a smaller min_score."]
     if not documents:
         return (
-            f"The collection '{request.collection}' holds no documents.",
-            ["Use list_collections to see where there are some, or ingest_url to bring one."],
+            f"The collection '{request.collection}' contains no documents.",
+            ["Use list_collections to find one with documents, or ingest_url to add a document."],
         )
     if filters := request.filters():
         listed = ", ".join(f"{name}={value}" for name, value in filters.items())
         return f"No passage was found with these filters ({listed[:500]}).", ["Remove filters."]
     if request.mode == "keyword":
-        return "No passage holds these words.", ["Try fewer words, or mode=hybrid to search by meaning too."]
+        return "No passage contains these words.", ["Try fewer words, or mode=hybrid to search by meaning too."]
     return "No passage was found.", ["Try broader terms, or another collection."]
 
 
@@ -229,45 +226,46 @@ TOOLS = (
         "search",
         "Search a collection",
         "Find the passages of a collection that answer a question, ranked by meaning and by words. Each result has "
-        "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
-        "Nothing found gives an empty list.",
+        "its text, a score from 0 to 1, and its location: source, page, section, and a citation to paste. The list "
+        "is empty if nothing was found.",
         search,
         items="results",
     ),
     Tool(
         "ingest_url",
         "Ingest a web document",
-        "Fetch what an https address names (a page, PDF, Office file, CSV …), and make it searchable in a "
-        "collection, which is created where it is new. The same document again changes nothing; a changed one "
-        "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id.",
+        "Fetch the document at an https address (a page, PDF, Office file, CSV …) and make it searchable in a "
+        "collection, which is created if it does not exist. Ingesting an unchanged document again changes nothing; "
+        "a changed document replaces its earlier version. Long documents take minutes: pass wait=false for a "
+        "job_id.",
         ingest_url,
         writes=True,
     ),
     Tool(
         "list_collections",
         "List the collections",
-        "List all collections with how many documents each holds.",
+        "List all collections with the number of documents in each.",
         list_collections,
         items="collections",
     ),
     Tool(
         "get_document",
         "Read a document",
-        "Get a document by its id: all its chunks in order with their places, its metadata and its source. What is "
-        "too long for one answer goes on at next_offset.",
+        "Get a document by its id: all its chunks in order with their locations, its metadata and its source. If "
+        "it is too long for one answer, continue at next_offset.",
         get_document,
         items="chunks",
     ),
     Tool(
         "ingest_url_status",
-        "Ask for an ingestion",
-        "Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
+        "Get the status of an ingestion",
+        "Get the progress of an ingestion that ingest_url started with wait=false, and its result once it is done.",
         ingest_url_status,
     ),
     Tool(
         "cancel_ingest_url",
         "Cancel an ingestion",
-        "Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
+        "Stop an ingestion that ingest_url started with wait=false; nothing of it is kept.",
         cancel_ingest_url,
         writes=True,
     ),
@@ -278,10 +276,10 @@ SURFACE = Surface(
     name="rag",
     instructions=(
         "Documents in named collections (projects, teams, domains), found by meaning and by words. Use "
-        "list_collections to see which there are, search to find passages in one of them, get_document to read a "
-        "document whole, ingest_url to take in what an https address names. Cite `metadata.citation` (source and page) "
-        "of each passage you rely on. Empty `results` mean that nothing was found; `message` says why, `degraded` what "
-        "failed on the way."
+        "list_collections to list them, search to find passages in one of them, get_document to read a whole "
+        "document, ingest_url to ingest the document at an https address. Cite `metadata.citation` (source and "
+        "page) of each passage you rely on. Empty `results` mean that nothing was found; `message` says why, "
+        "`degraded` what failed."
     ),
     tools=TOOLS,
 )

@@ -38,7 +38,7 @@ class CodeSearchRequest(Request):
         default=None, description="Only files of this language, e.g. python, typescript, go, markdown."
     )
     path: Annotated[Text, Field(min_length=1, max_length=500)] | None = Field(
-        default=None, description="Only files whose path fits this glob, e.g. src/**/*.py, tests/, *.md."
+        default=None, description="Only files whose path matches this glob, e.g. src/**/*.py, tests/, *.md."
     )
     symbol: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(
         default=None, description="Only code that defines this class, function or method, or lies inside it."
@@ -55,15 +55,15 @@ class ListRepositoriesRequest(Request):
 class ReadLinesRequest(Request):
     """Arguments of `read_file_lines`."""
 
-    repository: RepositoryName = Field(description="Repository name, as list_indexed_repositories gives it.")
+    repository: RepositoryName = Field(description="Repository name, from list_indexed_repositories.")
     file_path: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
-        description="Path within the repository, as semantic_search gives it."
+        description="Path within the repository, from semantic_search."
     )
     start_line: Annotated[int, Field(ge=1, le=10_000_000), WHOLE] = Field(
         default=1, description="First line to return, counted from 1."
     )
     end_line: Annotated[int, Field(ge=1, le=10_000_000), WHOLE] | None = Field(
-        default=None, description="Last line to return; without it, 200 lines from start_line on."
+        default=None, description="Last line to return. Default: 200 lines from start_line on."
     )
 
     def subject(self) -> str:
@@ -76,13 +76,13 @@ class RefreshRequest(Request):
 
     SUBJECT = "repository"
 
-    repository: RepositoryName = Field(description="Repository name, as list_indexed_repositories gives it.")
+    repository: RepositoryName = Field(description="Repository name, from list_indexed_repositories.")
     check_only: bool = Field(
         default=False, description="Only report whether the repository has changed since it was indexed."
     )
 
 
-_CUT = Field(default=NOT_CUT, description="Set when the answer was cut to fit.")
+_CUT = Field(default=NOT_CUT, description="Present if the answer was cut to fit.")
 
 
 class FileMetadata(Response):
@@ -109,12 +109,12 @@ class CodeSearchResult(Response):
     id: str = Field(description="repository:path:index.")
     start_line: int = Field(description="First line of the whole chunk, from 1.")
     end_line: int = Field(description="Last line of the whole chunk.")
-    snippet_end_line: int = Field(description="Last line that the snippet shows, wholly or in part.")
-    symbol: str = Field(default="", description="What is defined here, with what it stands in.")
-    permalink: str = Field(default="", description="Page that shows these lines at the indexed commit.")
-    commit: str = Field(default="", description="Commit that the lines are of.")
-    uncommitted: bool = Field(default=False, description="The file had changes that were not committed.")
-    exact_symbol: bool = Field(default=False, description="It defines the symbol asked for.")
+    snippet_end_line: int = Field(description="Last line that the snippet shows, in full or in part.")
+    symbol: str = Field(default="", description="The symbol defined here, with its enclosing scope.")
+    permalink: str = Field(default="", description="Web page that shows these lines at the indexed commit.")
+    commit: str = Field(default="", description="Commit that the lines belong to.")
+    uncommitted: bool = Field(default=False, description="The file had uncommitted changes.")
+    exact_symbol: bool = Field(default=False, description="This chunk defines the requested symbol.")
 
 
 class RepositoryFreshness(Response):
@@ -136,9 +136,9 @@ class SearchMetadata(Response):
     repositories_searched: list[str]
     mode: Literal["hybrid", "dense", "keyword"]
     threshold: float
-    below_threshold: int = Field(description="Candidates that the threshold left out.")
+    below_threshold: int = Field(description="Candidates below the threshold.")
     freshness: list[RepositoryFreshness] = Field(default=[])
-    degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
+    degraded: list[str] = Field(default=[], description="What failed, and why; results may be incomplete.")
 
 
 class CodeSearchResponse(Response):
@@ -163,18 +163,18 @@ class RepositoryEntry(Response):
     index_duration_ms: int = 0
     error_message: str = ""
     branch: str = ""
-    local_path: str = Field(default="", description="Of a folder of this machine.")
+    local_path: str = Field(default="", description="For a folder on this machine.")
     indexed_commit: str = ""
-    head_commit: str = Field(default="", description="Where the repository stands, as last known.")
+    head_commit: str = Field(default="", description="Latest known commit of the repository.")
     head_checked_at: str = ""
     stale: bool = Field(
-        default=False, description="It has changed since it was indexed; refresh_repository repairs it."
+        default=False, description="The repository has changed since it was indexed; call refresh_repository."
     )
     dirty_files: int = 0
     files_done: int = 0
     files_total: int = 0
     problems: list[str] = Field(
-        default=[], description="Files that could not be indexed, and why the repository cannot be looked at."
+        default=[], description="Files that could not be indexed, or why the repository cannot be checked."
     )
 
 
@@ -207,8 +207,8 @@ class ReadLinesResponse(Response):
     commit: str = ""
     permalink: str = ""
     uncommitted: bool = False
-    line_cut: bool = Field(default=False, description="The line is too long to be shown whole; its end is left out.")
-    more: bool = Field(default=False, description="Lines follow; go on at end_line + 1.")
+    line_cut: bool = Field(default=False, description="The line is too long; its end is cut.")
+    more: bool = Field(default=False, description="There are more lines; continue at end_line + 1.")
 
 
 class RefreshResponse(Response):
@@ -216,17 +216,17 @@ class RefreshResponse(Response):
 
     repository: str
     status: Literal["success", "partial", "failed", "unchanged", "stale", "unknown"] = Field(
-        description="unknown: only a refresh can tell, for the folder has no commit to compare."
+        description="unknown: the folder has no commit to compare, so only a refresh can tell."
     )
     indexed_commit: str = ""
     previous_commit: str = ""
     head_commit: str = ""
-    stale: bool = Field(default=False, description="Left out where it is not known.")
+    stale: bool = Field(default=False, description="Absent if unknown.")
     method: str = Field(default="", description="commit_diff, content_hash, full or unchanged.")
     files_processed: int = 0
     files_unchanged: int = 0
     files_removed: int = 0
-    files_skipped: int = Field(default=0, description="Files passed over: binary, generated, too large …")
+    files_skipped: int = Field(default=0, description="Files skipped: binary, generated, too large …")
     chunks_created: int = 0
     chunks_embedded: int = 0
     duration_ms: int = 0

@@ -126,7 +126,7 @@ def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> sha
         raise InvalidInputError(
             "Invalid value for limit.",
             details=f"limit: must not be more than {limits.max_limit}, as this server is configured",
-            suggestion="Ask for fewer results.",
+            suggestion="Request fewer results.",
         )
     threshold = request.threshold if "threshold" in request.model_fields_set else limits.threshold
     answer = service.search_code(
@@ -183,9 +183,9 @@ def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shap
     last = min(request.end_line if request.end_line is not None else first + _LINES - 1, len(lines))
     if first > len(lines) or (request.end_line is not None and request.end_line < first):
         raise InvalidInputError(
-            "These lines are not there.",
+            "These lines do not exist.",
             details=f"{request.file_path[:300]} has {len(lines)} lines.",
-            suggestion="Ask for lines from 1 to that, start_line not after end_line.",
+            suggestion="Request lines within this range, with start_line not after end_line.",
         )
     chosen = lines[first - 1 : last]
     while len(chosen) > 1 and sum(len(line) + 1 for line in chosen) > _MOST_CHARACTERS:
@@ -250,7 +250,7 @@ def _strictly_rising(call: Call) -> Progress:
 
 def _require_service(knowledge: object) -> RepositoryService:
     if not isinstance(knowledge, RepositoryService):
-        raise ConfigError("This knowledge base holds no repositories.", details=type(knowledge).__name__)
+        raise ConfigError("This knowledge base contains no repositories.", details=type(knowledge).__name__)
     return knowledge
 
 
@@ -263,18 +263,18 @@ def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshol
         return "No repository is indexed yet.", ["Index one with `pk-mcp index URL`."]
     if not any(info.file_count for info in answer.searched):
         names = ", ".join(info.name for info in answer.searched)
-        return f"No file of {names} is indexed.", ["`pk-mcp index` tells which files were left out, and why."]
+        return f"No file of {names} is indexed.", ["`pk-mcp index` lists the files that were skipped, and why."]
     if answer.notes:
-        return " ".join(answer.notes), ["Leave out the filter, or correct it."]
+        return " ".join(answer.notes), ["Remove the filter, or correct it."]
     if answer.below_threshold:
         count = answer.below_threshold
         return (
-            f"No result reached the threshold {threshold:g}; {count} lay below it.",
+            f"No result reached the threshold {threshold:g}; {count} were below it.",
             ["Lower the threshold.", "Describe what the code does, or name a symbol in it."],
         )
     if request.filters():
         listed = ", ".join(f"{name}={value}" for name, value in request.filters().items())
-        return f"No code matched with these filters ({listed[:300]}).", ["Leave out a filter."]
+        return f"No code matched with these filters ({listed[:300]}).", ["Remove a filter."]
     return "No code matched the query.", ["Try other words.", "Use list_indexed_repositories to see what is indexed."]
 
 
@@ -298,15 +298,16 @@ TOOLS = (
     Tool(
         "read_file_lines",
         "Read lines of a file",
-        "Read lines of an indexed file as it was indexed, e.g. around a result of semantic_search. Only indexed "
+        "Read lines of an indexed file in its indexed state, e.g. around a result of semantic_search. Only indexed "
         "files can be read.",
         read_file_lines,
     ),
     Tool(
         "refresh_repository",
         "Refresh a repository",
-        "Bring the index of a repository to its present commit (or, for a folder, its present files); only what "
-        "changed is read and embedded. Use it when `stale` is true. With check_only it tells whether that is so.",
+        "Update the index of a repository to its current commit (or, for a folder, its current files); only "
+        "changes are read and embedded. Use it when `stale` is true. With check_only, only report whether the "
+        "index is stale.",
         refresh_repository,
         writes=True,
     ),
@@ -316,10 +317,11 @@ TOOLS = (
 SURFACE = Surface(
     name="repositories",
     instructions=(
-        "Search over the code of indexed repositories. Use semantic_search to find code by what it does, by a symbol's "
-        "name or by an error message; read_file_lines for more of a file around a result; list_indexed_repositories "
-        "for what is indexed and how fresh it is; refresh_repository where `stale` is true. Cite file_path with "
-        "start_line and end_line, or the permalink. An empty answer says why in `message`."
+        "Search over the code of indexed repositories. Use semantic_search to find code by what it does, by a "
+        "symbol's name or by an error message; read_file_lines for more of a file around a result; "
+        "list_indexed_repositories for what is indexed and whether it is up to date; refresh_repository if `stale` "
+        "is true. Cite file_path with start_line and end_line, or the permalink. An empty answer says why in "
+        "`message`."
     ),
     tools=TOOLS,
 )

@@ -35,11 +35,11 @@ class _PairRequest(StandardsRequest):
     SUBJECT = "document"
 
     document: Text = Field(description="Id, designation or title.")
-    old: Name | None = Field(default=None, alias="from", description="Older; default: the one before.")
-    new: Name | None = Field(default=None, alias="to", description="Newer; default: current.")
+    old: Name | None = Field(default=None, alias="from", description="Older edition; default: previous.")
+    new: Name | None = Field(default=None, alias="to", description="Newer edition; default: current.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
     cursor: Annotated[int, Field(ge=0, le=100_000), UNSAID, WHOLE] = Field(
-        default=0, description="next_cursor of the answer before."
+        default=0, description="next_cursor of the previous answer."
     )
 
 
@@ -88,7 +88,7 @@ class ClauseChanged(Response):
     old: str = Field(default="", description="Citation in the older edition.")
     new: str = Field(default="", description="Citation in the newer edition.")
     changes: list[ChangeInside] = Field(default=[])
-    more: int = Field(default=0, description="Changes of this clause that were left out.")
+    more: int = Field(default=0, description="Number of changes in this clause that are not listed.")
 
 
 class ChangesResponse(Response):
@@ -96,8 +96,8 @@ class ChangesResponse(Response):
 
     old: EditionLabel
     new: EditionLabel
-    summary: dict[str, int] = Field(description="Clauses by what became of them, changes by kind.")
-    changes: list[ClauseChanged] = Field(description="The weightiest first.")
+    summary: dict[str, int] = Field(description="Number of clauses by outcome, and of changes by kind.")
+    changes: list[ClauseChanged] = Field(description="Most important first.")
     total: int
     message: str = ""
     next_cursor: int = 0
@@ -112,9 +112,9 @@ class PlaceTouched(Response):
     text: str
     citation: str
     reference: str
-    dated: str = Field(default="", description="Edition that it names; left out where it follows the current one.")
-    clause: str = Field(default="", description="Clause that it names; left out where it names the document.")
-    change: ClauseChanged | None = Field(default=None, description="What became of that clause.")
+    dated: str = Field(default="", description="Edition that it names; absent if it follows the current one.")
+    clause: str = Field(default="", description="Clause that it names; absent if it names the document as a whole.")
+    change: ClauseChanged | None = Field(default=None, description="What happened to that clause.")
 
 
 class ImpactResponse(Response):
@@ -137,7 +137,7 @@ def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     pair, found = _compare(knowledge, request)
     if request.clause is not None and not any(_is_numbered(each, request.clause) for each in found):
         raise NotFoundError(
-            f"There is no clause '{request.clause}' in either edition.",
+            f"Neither edition has a clause '{request.clause}'.",
             suggestion="knowledge_outline lists the clauses of a document with their numbers.",
         )
     selected = [each for each in select(found, kinds) if request.clause is None or _is_numbered(each, request.clause)]
@@ -224,14 +224,14 @@ def _explain_nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> 
     if not select(found):
         return f"Nothing changed: {how_many(len(found), 'clause is', 'clauses are')} the same."
     is_narrowed = request.clause is not None or request.kinds is not None
-    return "Nothing changed in this clause or of these kinds." if is_narrowed else "Nothing changed."
+    return "There are no changes in this clause or of these kinds." if is_narrowed else "Nothing changed."
 
 
 CHANGE_TOOLS = (
     Tool(
         "knowledge_changes",
         "Show what changed between editions",
-        "List what changed between two editions of a document, the weightiest first: force (should to shall), "
+        "List what changed between two editions of a document, most important first: force (should to shall), "
         "limits, definitions, requirements, references, whole clauses; with both citations.",
         changes,
         items="changes",
@@ -239,8 +239,8 @@ CHANGE_TOOLS = (
     ),
     Tool(
         "knowledge_impact",
-        "Show what a new edition touches",
-        "List places of other documents, and lines of indexed code, that refer to what changed in a new edition, "
+        "Show what a new edition affects",
+        "List passages of other documents, and lines of indexed code, that refer to what a new edition changed, "
         "with the change and citations.",
         impact,
         items="touched",

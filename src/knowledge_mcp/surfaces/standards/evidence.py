@@ -47,7 +47,7 @@ def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.Outl
         labels = {page.number: page.label for page in structure.pages}
         text = knowledge.document_text(record.id) if any(not each.title for each, _ in entries) else ""
         total = len(entries)
-        message = "" if entries else "No headings were found in this document: read it by pages, or whole."
+        message = "" if entries else "No headings were found in this document: read it by pages, or as a whole."
         parts, next_cursor = page_of(
             entries,
             lambda each: _section(*each, labels, text),
@@ -127,7 +127,7 @@ def _printed(label: str, number: int | None) -> str:
 def _no_pages(record: DocumentRecord) -> str:
     if not record.pages:
         return "This document's format has no pages."
-    return "What was read from each page is not known: the document was ingested before that was kept. Ingest it again."
+    return "The coverage of each page is unknown: the document was ingested before it was recorded. Ingest it again."
 
 
 def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
@@ -179,12 +179,13 @@ _LEAST_TOKENS = 50
 """Tokens below which an answer is not cut further: a sentence or two is always read."""
 
 _VERDICTS = {
-    QuoteVerdict.EXACT: "The quote stands there word for word.",
-    QuoteVerdict.NORMALISED: "The words are right; only blanks, hyphenation, quotation marks, dashes or case differ.",
-    QuoteVerdict.STITCHED: "Each part is printed, but not in one place or not in this order: quote the parts apart.",
-    QuoteVerdict.ALTERED: "This is not what is printed; `differences` tells where. Quote the printed `text` instead.",
-    QuoteVerdict.ELSEWHERE: "The named document does not say this; another one does: correct the citation.",
-    QuoteVerdict.NOT_FOUND: "Nothing like it is printed in the documents: do not present it as a quote.",
+    QuoteVerdict.EXACT: "The quote matches word for word.",
+    QuoteVerdict.NORMALISED: "The words are correct; only spaces, hyphenation, quotation marks, dashes or case differ.",
+    QuoteVerdict.STITCHED: "Each part is printed, but not in one place or not in this order: quote the parts "
+    "separately.",
+    QuoteVerdict.ALTERED: "This is not what is printed; see `differences`. Quote the printed `text` instead.",
+    QuoteVerdict.ELSEWHERE: "The named document does not contain this, but another one does: correct the citation.",
+    QuoteVerdict.NOT_FOUND: "The documents contain nothing like it: do not present it as a quote.",
 }
 
 
@@ -205,7 +206,7 @@ def drawn(knowledge: object, request: shapes.ReadRequest, answer: shapes.ReadRes
         return None
     if not isinstance(knowledge, MarkedPages):
         raise InvalidInputError(
-            "Pages are not drawn here: the documents are kept elsewhere.", suggestion="Call again without picture."
+            "Pages cannot be drawn here: the documents are stored elsewhere.", suggestion="Call again without picture."
         )
     places = [each.locator for each in answer.passages]
     boxes = [Box(*map(int, box)) for place in places for box in place.boxes]
@@ -237,7 +238,7 @@ def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> sh
     answer = knowledge.verify_quote(request.query())
     message = _VERDICTS[answer.verdict]
     if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
-        message = f"{message} The nearest passage is given."
+        message = f"{message} The closest passage is shown."
     if answer.uncertain:
         message = _in_doubt(answer.verdict, answer.uncertain[0])
     return shapes.VerifyQuoteResponse.of(
@@ -254,12 +255,12 @@ def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> sh
 def _in_doubt(verdict: QuoteVerdict, page: UncertainPage) -> str:
     """Say that a quote is not found, altered or elsewhere, as the page was read, and which page to look at."""
     finding = {
-        QuoteVerdict.NOT_FOUND: "Not found as read",
-        QuoteVerdict.ELSEWHERE: "As read, another document says this and the named one does not",
-    }.get(verdict, "Not printed so as read")
+        QuoteVerdict.NOT_FOUND: "Not found in the text that was read",
+        QuoteVerdict.ELSEWHERE: "In the text that was read, another document contains this and the named one does not",
+    }.get(verdict, "Not printed like this in the text that was read")
     return (
-        f"{finding}; page {page.label} of {page.document_id} holds its words, but {page.reason}. "
-        "Look at that page before you call the quote wrong."
+        f"{finding}; page {page.label} of {page.document_id} contains its words, but {page.reason}. Check that page "
+        "before you call the quote wrong."
     )
 
 
@@ -308,7 +309,7 @@ EVIDENCE_TOOLS = (
     Tool(
         "knowledge_read",
         "Read a place",
-        "Read word for word: a clause with all below it, pages, or a search result with what stands around it.",
+        "Read word for word: a clause with its subclauses, pages, or a search result with its context.",
         read,
         items="passages",
         draw=drawn,
@@ -324,15 +325,15 @@ EVIDENCE_TOOLS = (
     Tool(
         "knowledge_references",
         "Follow cross-references",
-        "List what a clause, passage or document refers to, where that leads, and what refers to it.",
+        "List what a clause, passage or document refers to, with targets, and what refers to it.",
         references,
         items="outgoing",
     ),
     Tool(
         "knowledge_verify_quote",
         "Verify a quote",
-        "Check before you quote that words are printed so: exact, normalised (but for blanks, marks, case), "
-        "altered, stitched (of several places), elsewhere (another document), not_found.",
+        "Check a quote before you use it: exact, normalised (except spaces, marks, case), altered, stitched (from "
+        "several places), elsewhere (another document), not_found.",
         verify_quote,
         items="places",
     ),

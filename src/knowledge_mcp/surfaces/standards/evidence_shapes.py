@@ -35,9 +35,9 @@ class PlaceRequest(StandardsRequest):
 
     FILTERS = frozenset({"document_id"})
 
-    document_id: Name | None = Field(default=None, description="The document; not with chunk_id.")
+    document_id: Name | None = Field(default=None, description="Document; not with chunk_id.")
     clause: Clause | None = Field(default=None, description="Number or title: 5.3, Annex B.")
-    chunk_id: Name | None = Field(default=None, description="id of a search result, alone.")
+    chunk_id: Name | None = Field(default=None, description="A search result's id, alone.")
 
     def subject(self) -> str:
         """Return what in it is asked for."""
@@ -53,10 +53,10 @@ class ReadRequest(PlaceRequest):
     last_page: Page | None = Field(default=None, description="To here.")
     before: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages before chunk_id.")
     after: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages after chunk_id.")
-    parents: bool = Field(default=False, description="With what opens its sections.")
-    picture: bool = Field(default=False, description="With the page's picture, marked.")
-    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(default=2_000, description="Of the text.")
-    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
+    parents: bool = Field(default=False, description="Add section introductions.")
+    picture: bool = Field(default=False, description="Add the marked page image.")
+    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(default=2_000, description="Limit of the text.")
+    cursor: Cursor | None = Field(default=None, description="next_cursor of the previous answer.")
 
     def query(self, max_tokens: int) -> ReadQuery:
         """Build the engine's query.
@@ -65,7 +65,7 @@ class ReadRequest(PlaceRequest):
             InvalidInputError: a last page without a first one.
         """
         if self.last_page is not None and self.first_page is None:
-            raise InvalidInputError("last_page needs first_page.", suggestion="Give both, or first_page alone.")
+            raise InvalidInputError("last_page needs first_page.", suggestion="Pass both, or first_page alone.")
         pages = None if self.first_page is None else (self.first_page, self.last_page or self.first_page)
         place = (self.document_id, self.clause, pages, self.chunk_id)
         return ReadQuery(*place, self.before, self.after, self.parents, max_tokens, self.cursor)
@@ -77,11 +77,11 @@ class OutlineRequest(StandardsRequest):
     FILTERS = frozenset({"document_id"})
 
     document_id: Name = Field(description="The document.")
-    clause: Clause | None = Field(default=None, description="Only this and below.")
+    clause: Clause | None = Field(default=None, description="This clause and those below.")
     depth: Annotated[int, Field(ge=1, le=20), WHOLE] = Field(default=3, description="Levels of headings.")
     coverage: bool = Field(default=False, description="Pages instead.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries.")
-    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
+    cursor: Cursor | None = Field(default=None, description="next_cursor of the previous answer.")
 
     def subject(self) -> str:
         """Return the clause, else the document."""
@@ -93,7 +93,7 @@ class ReferencesRequest(PlaceRequest):
 
     ELSEWHERE = frozenset(PlaceRequest.model_fields)
 
-    limit: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=20, description="Most each way.")
+    limit: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=20, description="Maximum per direction.")
 
     def query(self) -> ReferenceQuery:
         """Build the engine's query."""
@@ -107,9 +107,9 @@ class VerifyQuoteRequest(StandardsRequest):
     FILTERS = frozenset({"document_id"})
 
     quote: Annotated[Text, Field(min_length=1, max_length=10_000)] = Field(
-        description="As quoted; ... or [...] for what was left out."
+        description="As quoted; ... or [...] for omissions."
     )
-    document_id: Name | None = Field(default=None, description="Where it is said to stand.")
+    document_id: Name | None = Field(default=None, description="Document quoted.")
 
     def query(self) -> QuoteQuery:
         """Build the engine's query."""
@@ -146,10 +146,10 @@ class ReadResponse(Response):
 
     document_id: str
     document_title: str
-    passages: list[ReadPassage] = Field(description="In reading order; parents first where they were asked for.")
+    passages: list[ReadPassage] = Field(description="In reading order; parents first if requested.")
     tokens: int = Field(description="Tokens of all texts together.")
-    span: list[int] = Field(description="Start and end of what was asked for, in characters of the document's text.")
-    next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
+    span: list[int] = Field(description="Start and end of the requested part, in characters of the document's text.")
+    next_cursor: int = Field(default=0, description="There is more: call again with this cursor.")
     truncated: Truncation = NOT_CUT
 
 
@@ -163,9 +163,11 @@ class OutlineSection(Response):
     page: int = Field(default=0, description="Physical page of the heading, from 1.")
     page_label: str = Field(default="", description="Its printed label, where it differs.")
     line: int = Field(default=0, description="Line of the heading in the file, from 1.")
-    start: int = Field(description="Character at which it begins; as cursor of knowledge_read it reads on from there.")
+    start: int = Field(
+        description="Character at which it begins; pass it as cursor to knowledge_read to read from there."
+    )
     informative: bool = Field(default=False, description="Marked as informative, not normative.")
-    below: int = Field(default=0, description="Headings below it that are not listed; ask for its clause.")
+    below: int = Field(default=0, description="Number of headings below it that are not listed; request its clause.")
 
 
 class PageResult(Response):
@@ -173,8 +175,8 @@ class PageResult(Response):
 
     page: int = Field(description="Physical page, from 1.")
     label: str = Field(default="", description="Printed label, where it differs.")
-    method: str = Field(description="text_layer, ocr, blank, or none where nothing could be read.")
-    characters: int = Field(description="Characters of its text, blanks not counted.")
+    method: str = Field(description="text_layer, ocr, blank, or none if nothing could be read.")
+    characters: int = Field(description="Characters of its text, not counting spaces.")
     tables: int = 0
     figures: int = 0
     note: str = Field(default="", description="Why it is empty or partial.")
@@ -186,16 +188,16 @@ class OutlineResponse(Response):
     document_id: str
     document_title: str
     document_type: str
-    status: str = Field(description="partial where text is known to be lost.")
-    pages: int = Field(default=0, description="Physical pages, where the format has any.")
+    status: str = Field(description="partial if text is known to be missing.")
+    pages: int = Field(default=0, description="Physical pages, if the format has pages.")
     sections: list[OutlineSection] = Field(default=[])
     coverage: list[PageResult] = Field(default=[])
     hidden: dict[str, int] = Field(
         default={},
-        description="With coverage: characters left out since no reader sees them, by reason.",
+        description="With coverage: characters omitted because they are invisible to readers, by reason.",
     )
-    total: int = Field(description="Entries that fit the question, in all answers together.")
-    next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
+    total: int = Field(description="Number of matching entries in all answers together.")
+    next_cursor: int = Field(default=0, description="There is more: call again with this cursor.")
     message: str = ""
     warnings: list[str] = Field(default=[], description="What was lost when the document was read.")
     truncated: Truncation = NOT_CUT
@@ -220,9 +222,9 @@ class ReferenceResult(Response):
     source: ReferencePlace
     destination: ReferencePlace = Field(
         default=ReferencePlace(document_id="", citation="", text="", span=[]),
-        description="Where it leads, if that is in the knowledge base.",
+        description="Target of the reference, if it is in the knowledge base.",
     )
-    reason: str = Field(default="", description="Why there is no destination.")
+    reason: str = Field(default="", description="Why there is no target.")
 
 
 class ReferencesResponse(Response):
@@ -230,9 +232,9 @@ class ReferencesResponse(Response):
 
     outgoing: list[ReferenceResult] = Field(description="What the place refers to.")
     incoming: list[ReferenceResult] = Field(description="What refers to the place.")
-    more: int = Field(default=0, description="References left out; raise limit, or ask for a smaller place.")
+    more: int = Field(default=0, description="Number of references omitted; raise limit, or request a smaller part.")
     message: str = ""
-    degraded: list[str] = Field(default=[], description="What was not looked through, and why.")
+    degraded: list[str] = Field(default=[], description="What was not searched, and why.")
     truncated: Truncation = NOT_CUT
 
 
@@ -246,7 +248,7 @@ class DifferenceResult(Response):
 class QuotePlaceResult(Response):
     """Where the quote, or a part of it, stands."""
 
-    quoted: str = Field(default="", description="The part of the quote, where it is not all of it.")
+    quoted: str = Field(default="", description="Part of the quote, if not the whole quote.")
     text: str = Field(description="The printed words.")
     citation: str = Field(description=_CITATION)
     locator: EvidenceLocator
@@ -271,7 +273,7 @@ class VerifyQuoteResponse(Response):
     places: list[QuotePlaceResult]
     searched_documents: int
     uncertain: list[UncertainPageResult] = Field(
-        default=[], description="Pages that hold its words and were not read with confidence: look there first."
+        default=[], description="Pages that contain its words but were not read reliably: check them first."
     )
-    degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
+    degraded: list[str] = Field(default=[], description="What failed, and why.")
     truncated: Truncation = NOT_CUT

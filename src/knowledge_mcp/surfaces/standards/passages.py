@@ -165,7 +165,7 @@ _INGEST = "Ingest documents with `knowledge-ingest PATH`."
 def _beside_nothing(knowledge: Knowledge) -> list[str]:
     """Say how an empty collection is filled, and which others there are."""
     names = knowledge.stats().collections
-    others = f"There are the collections {list_first(names, _MOST_MISSING)}; knowledge_search takes `collections`."
+    others = f"These collections exist: {list_first(names, _MOST_MISSING)}; pass `collections` to knowledge_search."
     return [_INGEST, others] if len(names) > 1 else [_INGEST]
 
 
@@ -176,7 +176,7 @@ def explain_no_result(
     if answer.searched_documents == 0:
         return f"{_NO_RESULT}. {EMPTY_BASE}", _beside_nothing(knowledge)
     if answer.note:
-        apart = " Leave out the quotation marks to find the words apart." if phrases_in(query.text) else ""
+        apart = " Remove the quotation marks to find the words separately." if phrases_in(query.text) else ""
         return _NO_RESULT, [f"{answer.note}{apart}"]
     filters = request.filters()
     if filters:
@@ -189,7 +189,7 @@ def explain_no_result(
             "Check the spelling, or try fewer words: this search finds exact words only.",
             "Use knowledge_search to search by meaning.",
         ]
-    return _NO_RESULT, ["Try broader terms", "Use knowledge_stats to see which documents there are."]
+    return _NO_RESULT, ["Try broader terms", "Use knowledge_stats to list the documents."]
 
 
 def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, ...]) -> tuple[str, list[str]]:
@@ -204,13 +204,13 @@ def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, .
 
 def doubt_about_topic(topic: str, answer: RequirementAnswer) -> tuple[str, list[str]]:
     """Say that what was found is perhaps not about the topic; nothing where there is no doubt."""
-    ways = ["Check that a result really is about it.", "Use knowledge_search for guidance that is not mandatory."]
+    ways = ["Check that a result is really about it.", "Use knowledge_search for guidance that is not mandatory."]
     if not answer.said:
-        return f"No requirement says a word of '{topic}'; these are the nearest in meaning.", ways
+        return f"No requirement contains a word of '{topic}'; these are the closest in meaning.", ways
     if answer.notes:
         return " ".join(answer.notes), ways
     if answer.answerability is not None and in_words(answer.answerability) == "unlikely":
-        return f"Perhaps no requirement is about '{topic}'; these are the nearest.", ways
+        return f"Perhaps no requirement is about '{topic}'; these are the closest.", ways
     return "", []
 
 
@@ -229,9 +229,9 @@ def explain_no_requirement(
         hints = [f"Did you mean '{names[near]}'?"] if near else []
         return (
             f"{_NO_REQUIREMENT}: no document's id or title contains '{request.standard}'.",
-            [*hints, "Use knowledge_stats to see which documents there are.", "Leave out `standard`."],
+            [*hints, "Use knowledge_stats to list the documents.", "Remove `standard`."],
         )
-    return _NO_REQUIREMENT, ["Try broader terms", "Leave out `standard` to search all documents."]
+    return _NO_REQUIREMENT, ["Try broader terms", "Remove `standard` to search all documents."]
 
 
 def missing_documents(knowledge: Knowledge, document_ids: Sequence[str]) -> list[str]:
@@ -244,14 +244,14 @@ def missing_documents(knowledge: Knowledge, document_ids: Sequence[str]) -> list
             hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
             missing.append(f"There is no document '{name[:100]}'.{hint}")
     more = len(missing) - _MOST_MISSING
-    return [*missing[:_MOST_MISSING], *([f"{more} more are not there."] if more > 0 else [])]
+    return [*missing[:_MOST_MISSING], *([f"{more} more were not found."] if more > 0 else [])]
 
 
 def _excluded_by_filters(knowledge: Knowledge, filters: dict[str, Any]) -> tuple[str, list[str]]:
     listed = ", ".join(f"{name}={value}" for name, value in filters.items())
     suggestions = ["Remove filters", *missing_documents(knowledge, filters.get("document_id", ()))]
     if "clause_number" in filters:
-        suggestions.append("knowledge_outline lists the clauses of a document with their numbers.")
+        suggestions.append("Use knowledge_outline to list the clauses of a document with their numbers.")
     return (
         f"{_NO_RESULT} with these filters ({listed[:500]}); without them there are matches.",
         suggestions,

@@ -95,7 +95,7 @@ RESOURCES = (
         uri="knowledge://documents",
         name="documents",
         title="All documents",
-        description="Every ingested document: id, title, type, pages, passages, time of ingest, address of its text.",
+        description="All ingested documents: id, title, type, pages, passages, time of ingest, address of the text.",
         media_type="application/json",
         read=_list_documents,
     ),
@@ -103,7 +103,7 @@ RESOURCES = (
         uri="knowledge://documents/{document_id}",
         name="document",
         title="A document's text",
-        description="The whole text of one document, each passage once, in order.",
+        description="The full text of one document, each passage once, in order.",
         media_type="text/plain",
         read=_read_document,
         parameter="document_id",
@@ -121,7 +121,7 @@ RESOURCES = (
         uri="knowledge://chunks/{chunk_id}",
         name="chunk",
         title="A passage",
-        description="One passage word for word; its place and citation are in the answer's metadata.",
+        description="One passage word for word; its location and citation are in the metadata.",
         media_type="text/plain",
         read=_read_chunk,
         parameter="chunk_id",
@@ -141,8 +141,8 @@ COMPLETERS: dict[str, Completer] = {
 """What completes an argument, by the argument's name."""
 
 _CITE = (
-    "Support every statement with the citation of the passage it comes from, quote word for word where the wording "
-    "matters and check each quote with knowledge_verify_quote, and say plainly what the documents do not answer."
+    "Cite the passage behind every statement. Where the wording matters, quote word for word and check each quote "
+    "with knowledge_verify_quote. Say plainly what the documents do not answer."
 )
 
 
@@ -151,19 +151,19 @@ def _find_requirements(arguments: Mapping[str, str]) -> str:
     scope = f" in the documents that match standard={standard!r}" if standard else ""
     call = f"topic={arguments['topic']!r}" + (f", standard={standard!r}" if standard else "")
     return (
-        f"List the mandatory requirements on {arguments['topic']!r}{scope}.\n\n"
-        f"Call knowledge_requirements with {call}; try two or three other wordings of the topic, and merge what you "
-        "find. Give a table: clause number, the requirement word for word, citation. Keep prohibitions (shall not) as "
-        f"they are, and leave out recommendations. {_CITE}"
+        f"List the mandatory requirements on {arguments['topic']!r}{scope}.\n\nCall knowledge_requirements with "
+        f"{call}; try two or three other wordings of the topic, and merge the results. Write a table: clause "
+        "number, the requirement word for word, citation. Keep prohibitions (shall not) as they are, and omit "
+        f"recommendations. {_CITE}"
     )
 
 
 def _define_term(arguments: Mapping[str, str]) -> str:
     return (
-        f"Define the term {arguments['term']!r} as the knowledge base does.\n\n"
-        f"Call knowledge_lookup with term={arguments['term']!r}. Give each definition word for word with its citation, "
-        "and where documents differ say in what. If the term is not found, look up the similar terms that the answer "
-        f"names, then knowledge_search with chunk_type='definition'. {_CITE}"
+        f"Define the term {arguments['term']!r} as the documents in the knowledge base do.\n\nCall knowledge_lookup "
+        f"with term={arguments['term']!r}. Give each definition word for word with its citation, and say how the "
+        "documents differ. If the term is not found, look up the similar terms in the answer, then call "
+        f"knowledge_search with chunk_type='definition'. {_CITE}"
     )
 
 
@@ -172,11 +172,10 @@ def _compare_standards(arguments: Mapping[str, str]) -> str:
     subject = f" on {topic!r}" if topic else ""
     topics = f"{topic!r}" if topic else "each main topic that both cover"
     return (
-        f"Compare {first!r} with {second!r}{subject}.\n\n"
-        "Call knowledge_stats to find the ids of both documents. Then, for "
-        f"{topics}, call knowledge_search once with document_id set to the first and once to the second, and "
-        "knowledge_requirements with standard set to each in turn. Give a table: topic, what the first says, what the "
-        f"second says, the difference. Set mandatory statements apart from advice. {_CITE}"
+        f"Compare {first!r} with {second!r}{subject}.\n\nCall knowledge_stats to find the ids of both documents. "
+        f"Then, for {topics}, call knowledge_search once with document_id set to the first and once to the second, "
+        "and knowledge_requirements with standard set to each in turn. Write a table: topic, what the first says, "
+        f"what the second says, the difference. Separate mandatory statements from advice. {_CITE}"
     )
 
 
@@ -185,10 +184,10 @@ def _answer_with_citations(arguments: Mapping[str, str]) -> str:
         f", {name}={arguments[name]!r}" for name in ("document_type", "chunk_type") if arguments.get(name)
     )
     return (
-        f"Answer from the knowledge base: {arguments['question']}\n\n"
-        f"Call knowledge_search with the question as query{filters}; where it names an identifier or an exact phrase, "
-        "call knowledge_keyword_search too. Where a passage alone is not enough, call knowledge_read with its id as "
-        f"chunk_id, before=1, after=1 and parents=true, or with the clause it stands in. {_CITE}"
+        f"Answer from the knowledge base: {arguments['question']}\n\nCall knowledge_search with the question as "
+        f"query{filters}; if the question names an identifier or an exact phrase, also call "
+        "knowledge_keyword_search. If a passage alone is not enough, call knowledge_read with its id as chunk_id, "
+        f"before=1, after=1 and parents=true, or with its clause. {_CITE}"
     )
 
 
@@ -199,35 +198,39 @@ def _name_editions(arguments: Mapping[str, str]) -> str:
 
 def _edition_review(arguments: Mapping[str, str]) -> str:
     return (
-        f"Review what changed in {arguments['document']!r} from one edition to the next.\n\n"
-        f"Call knowledge_changes with {_name_editions(arguments)}, and again with cursor set to next_cursor until all "
-        "changes are seen. Begin with what binds: force (should to shall), limits and units, definitions, requirements "
-        "added or withdrawn; then references, then words. A clause that only moved or was renumbered is listed apart. "
-        "Give a table: clause in both editions, before and after word for word, both citations, and whom it "
-        "concerns as far as the documents say so; mark your own judgement as such. Name every page that could not be "
-        f"read: a change there is not seen. {_CITE}"
+        f"Review what changed in {arguments['document']!r} from one edition to the next.\n\nCall knowledge_changes "
+        f"with {_name_editions(arguments)}, and again with cursor set to next_cursor until you have all changes. "
+        "Begin with what is binding: force (should to shall), limits and units, definitions, requirements added or "
+        "withdrawn; then references, then words. List clauses that only moved or were renumbered separately. Write "
+        "a table: clause in both editions, before and after word for word, both citations, and whom it concerns as "
+        "far as the documents say so; mark your own judgement as such. List every page that could not be read: "
+        f"changes on it are not detected. {_CITE}"
     )
 
 
 def _what_changed_for_us(arguments: Mapping[str, str]) -> str:
     about = arguments.get("about")
-    ours = f" We are concerned with {about!r}: leave out what does not touch it, and say how much." if about else ""
+    ours = (
+        (f" We are interested in {about!r}: omit what does not concern it, and say how much you omitted.")
+        if about
+        else ""
+    )
     call = _name_editions(arguments)
     return (
-        f"Say what the new edition of {arguments['document']!r} changes for our own documents and code.{ours}\n\n"
-        f"Call knowledge_impact with {call}, and again with cursor set to next_cursor until all places are seen; then "
-        f"knowledge_changes with {call} for the clauses that they name. Group by document of ours: the place that "
-        "refers word for word, the clause it refers to, what became of it, both citations, and what has to be looked "
-        "at. A dated reference still means the older edition: set these apart from undated ones, which follow the "
-        "current edition. What knowledge_changes lists and no document of ours refers to comes last, by force and "
-        "limits first. Nothing that refers by other words than the designation is found: say so, and try "
-        f"knowledge_search for the changed subjects. {_CITE}"
+        f"Say what the new edition of {arguments['document']!r} changes for our own documents and "
+        f"code.{ours}\n\nCall knowledge_impact with {call}, and again with cursor set to next_cursor until you have "
+        f"all references; then call knowledge_changes with {call} for the clauses that they name. Group by our "
+        "documents: the referring text word for word, the clause it refers to, what happened to that clause, both "
+        "citations, and what must be checked. A dated reference still means the older edition: separate these from "
+        "undated references, which follow the current edition. End with the changes that none of our documents "
+        "refers to, force and limits first. References that do not use the designation are not found: say so, and "
+        f"try knowledge_search for the changed subjects. {_CITE}"
     )
 
 
-_DOCUMENT = PromptArgument("document", "Id, designation or title; any edition of it.", max_length=500)
+_DOCUMENT = PromptArgument("document", "Id, designation or title of any edition.", max_length=500)
 _EDITIONS = (
-    PromptArgument("from", "Older edition or its id; default: the one before.", required=False, max_length=100),
+    PromptArgument("from", "Older edition or its id; default: the previous one.", required=False, max_length=100),
     PromptArgument("to", "Newer edition or its id; default: the current one.", required=False, max_length=100),
 )
 
@@ -245,14 +248,14 @@ PROMPTS = (
     Prompt(
         name="define_term",
         title="Define a term",
-        description="Give a term's definitions as the documents have them.",
+        description="Give the definitions of a term from the documents.",
         arguments=(PromptArgument("term", "The term, abbreviation or concept.", max_length=200),),
         render=_define_term,
     ),
     Prompt(
         name="compare_standards",
         title="Compare two standards",
-        description="Set two documents side by side, on one topic or on all that both cover.",
+        description="Compare two documents side by side, on one topic or on all topics that both cover.",
         arguments=(
             PromptArgument("first", "Id or title of the first document.", max_length=500),
             PromptArgument("second", "Id or title of the second document.", max_length=500),
@@ -274,18 +277,18 @@ PROMPTS = (
     Prompt(
         name="edition_review",
         title="Review a new edition",
-        description="List what changed from one edition to the next, the weightiest first, with both citations.",
+        description="List what changed from one edition to the next, most important first, with both citations.",
         arguments=(_DOCUMENT, *_EDITIONS),
         render=_edition_review,
     ),
     Prompt(
         name="what_changed_for_us",
         title="What changed for us",
-        description="Tell which of your own documents and code a new edition touches, and how.",
+        description="Show which of your own documents and code a new edition affects, and how.",
         arguments=(
             _DOCUMENT,
             *_EDITIONS,
-            PromptArgument("about", "What you are concerned with, such as a product or a topic.", required=False),
+            PromptArgument("about", "What you are interested in, such as a product or a topic.", required=False),
         ),
         render=_what_changed_for_us,
     ),

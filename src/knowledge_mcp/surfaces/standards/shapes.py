@@ -25,7 +25,7 @@ DocumentIds = Annotated[
 
 EditionArgument = Annotated[Text | None, Field(description='"2018", "all" or "as of 2020-05"; default: current.')]
 """Bounded by the engine, which knows the editions that there are: each schema is paid for by every assistant."""
-OTHER_EDITIONS = "Documents here of which there are other editions; ask with edition to get them."
+OTHER_EDITIONS = "Documents in the results that have other editions; pass edition to search those."
 
 
 def _as_texts(value: Any) -> Any:
@@ -67,7 +67,7 @@ class ScopedRequest(StandardsRequest):
     chunk_type: Annotated[ChunkType | None, Field(strict=False)] = Field(
         default=None, description="Only passages of this kind."
     )
-    normative_only: bool = Field(default=False, description="Only with mandatory statements.")
+    normative_only: bool = Field(default=False, description="Only mandatory statements.")
     document_id: DocumentIds | None = None
     clause_number: Annotated[Text, Field(min_length=1, max_length=100), UNSAID] | None = Field(
         default=None, description="This clause and those below."
@@ -107,7 +107,7 @@ Detail = Literal["text", "brief", "full"]
 
 
 SearchCursor = Annotated[
-    int, Field(ge=0, le=MOST_OFFSET, description="next_cursor of the answer before."), UNSAID, WHOLE
+    int, Field(ge=0, le=MOST_OFFSET, description="next_cursor of the previous answer."), UNSAID, WHOLE
 ]
 
 
@@ -115,10 +115,10 @@ class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
     max_tokens: Annotated[int, Field(ge=50, le=20_000), UNSAID, WHOLE] | None = Field(
-        default=None, description="Of the answer."
+        default=None, description="Limit of the answer."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
-        default=None, description="Maximum of one document."
+        default=None, description="Maximum per document."
     )
     cursor: SearchCursor = 0
     collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
@@ -136,7 +136,7 @@ class StandardsSearchRequest(PagedRequest):
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
     use_hybrid: bool = Field(default=True, description="false: by meaning alone.")
     hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
-        default=0.7, description="Share of meaning by ranks; unset: blended."
+        default=0.7, description="Weight of meaning in ranks; unset: blended."
     )
 
 
@@ -222,7 +222,7 @@ class PassageSource(Response):
     section: str
     citation: str = Field(description="Ready to paste: title, edition, clause, page.")
     clause_number: str = ""
-    page_labels: list[str] = Field(default=[], description="Printed page labels, where they differ from page_numbers.")
+    page_labels: list[str] = Field(default=[], description="Printed page labels, if they differ from page_numbers.")
     lines: list[int] = Field(default=[], description="First and last line of the source file.")
 
 
@@ -243,25 +243,25 @@ class StandardsSearchResult(Response):
     """One passage found."""
 
     id: str
-    content: str = Field(description="The passage word for word, or a part of it where snippet is true.")
+    content: str = Field(description="The passage word for word, or a part of it if snippet is true.")
     score: float = Field(ge=0.0, le=1.0)
-    source: PassageSource = Field(description="Of it, detail=text leaves the citation.")
-    metadata: StandardsMetadata = Field(description="Left out with detail=text.")
+    source: PassageSource = Field(description="With detail=text only the citation.")
+    metadata: StandardsMetadata = Field(description="Absent with detail=text.")
     locator: EvidenceLocator = Field(
-        default_factory=lambda: _NOWHERE, description="Where it stands, for programs; with detail=full."
+        default_factory=lambda: _NOWHERE, description="Exact location, for programs; with detail=full."
     )
-    uri: str = Field(default="", description="Resource that holds the passage; with detail=full.")
+    uri: str = Field(default="", description="Resource with the passage; with detail=full.")
     dense: LegRank = Field(
-        default=LegRank(rank=0, score=0.0), description="Place by meaning, where it was found so; with detail=full."
+        default=LegRank(rank=0, score=0.0), description="Rank by meaning, if found by meaning; with detail=full."
     )
     lexical: LegRank = Field(
-        default=LegRank(rank=0, score=0.0), description="Place by words, where it was found so; with detail=full."
+        default=LegRank(rank=0, score=0.0), description="Rank by words, if found by words; with detail=full."
     )
-    snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
+    snippet: bool = Field(default=False, description="True if the passage was cut to fit max_tokens.")
     cut_from: str = Field(default="", description=CUT_FROM)
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
-    also_in_more: int = Field(default=0, description="Further ones that are not listed.")
-    collection: str = Field(default="", description="Where several were searched.")
+    also_in_more: int = Field(default=0, description="Number of others that are not listed.")
+    collection: str = Field(default="", description="Present if several were searched.")
 
 
 class StandardsSearchResponse(Response):
@@ -277,8 +277,8 @@ class StandardsSearchResponse(Response):
     message: str = ""
     suggestions: list[str] = Field(default=[])
     filters_applied: FilterValues = FilterValues()
-    degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
-    next_cursor: int = Field(default=0, description="cursor for the results that follow; left out at the end.")
+    degraded: list[str] = Field(default=[], description="What failed, and why; results may be incomplete.")
+    next_cursor: int = Field(default=0, description="Cursor for the next results; absent at the end.")
     truncated: Truncation = NOT_CUT
 
 
@@ -291,8 +291,8 @@ class DefinitionResult(Response):
     aliases: list[str] = Field(default=[])
     domain: str = ""
     notes: list[str] = Field(default=[], description="Notes and examples of the entry.")
-    origin: str = Field(default="", description="The source that the entry itself names.")
-    uri: str = Field(description="Resource that holds the passage.")
+    origin: str = Field(default="", description="Source named in the entry itself.")
+    uri: str = Field(description="Resource with the passage.")
 
 
 class LookupResponse(Response):
@@ -313,16 +313,16 @@ class RequirementResult(Response):
     """One mandatory statement."""
 
     requirement_text: str
-    requirement_id: str = Field(description="Clause number; the statement's own identifier where it has no clause.")
+    requirement_id: str = Field(description="Clause number, or the statement's own identifier if it has no clause.")
     source: BriefSource
     normative: bool
     score: float = Field(ge=0.0, le=1.0)
     identifier: str = Field(default="", description="The statement's own identifier, e.g. REQ-12.")
-    negated: bool = Field(default=False, description="It forbids: shall not, must not.")
-    weak: bool = Field(default=False, description="No word obliges; it is an item below a heading of requirements.")
-    uri: str = Field(description="Resource that holds the passage.")
+    negated: bool = Field(default=False, description="A prohibition: shall not, must not.")
+    weak: bool = Field(default=False, description="No word such as shall; an item below a requirements heading.")
+    uri: str = Field(description="Resource with the passage.")
     also_in: list[str] = Field(default=[], description="Citations of statements that say the same.")
-    also_in_more: int = Field(default=0, description="Further ones that are not listed.")
+    also_in_more: int = Field(default=0, description="Number of others that are not listed.")
 
 
 class RequirementsResponse(Response):
@@ -337,7 +337,7 @@ class RequirementsResponse(Response):
     also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = ""
     suggestions: list[str] = Field(default=[])
-    documents: list[str] = Field(default=[], description="Ids of the documents that the standard was matched with.")
+    documents: list[str] = Field(default=[], description="Ids of the documents that `standard` matched.")
     editions: list[str] = Field(default=[], description=OTHER_EDITIONS)
     degraded: list[str] = Field(default=[])
     truncated: Truncation = NOT_CUT
@@ -361,9 +361,9 @@ class DocumentSummary(Response):
     chunk_count: int
     ingested_at: str = Field(description="ISO 8601, last ingest.")
     pages: int = 0
-    status: str = Field(default="ready", description="partial where text is known to be lost.")
-    edition: str = Field(default="", description="Edition, where it is known.")
-    superseded: bool = Field(default=False, description="Another edition answers in its place.")
+    status: str = Field(default="ready", description="partial if text is known to be missing.")
+    edition: str = Field(default="", description="Edition, if known.")
+    superseded: bool = Field(default=False, description="A newer edition is searched instead.")
 
 
 class VectorStore(Response):
@@ -389,7 +389,7 @@ class SyncedPlace(Response):
     name: str
     kind: str
     documents: int
-    skipped: int = Field(default=0, description="Files of it that could not be taken.")
+    skipped: int = Field(default=0, description="Number of files that could not be ingested.")
     last_synced: str = Field(default="", description="ISO 8601.")
     stale: bool = Field(description="The documents may differ from the source.")
     last_error: str = ""
@@ -403,7 +403,7 @@ class StatsResponse(Response):
     vector_store: VectorStore
     embedding: Embedding
     sources: list[SyncedPlace] = Field(default=[])
-    collections: list[str] = Field(default=[], description="Where there are several to search.")
+    collections: list[str] = Field(default=[], description="Present if there are several to search.")
     notes: list[str] = Field(default=[])
     truncated: Truncation = NOT_CUT
 

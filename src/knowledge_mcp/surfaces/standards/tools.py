@@ -182,7 +182,7 @@ def _fitting(results: list[R], found: int, about: list[Any]) -> tuple[list[R], T
     room = ROOM_FOR_RESULTS - size_of(about)
     kept = results[: max(1, fitting_count([each.sent() for each in results], room))]
     omitted = found - len(kept)
-    note = "The answer was cut to fit; next_cursor leads on."
+    note = "The answer was cut to fit; continue with next_cursor."
     return kept, Truncation(omitted=omitted, note=note) if omitted else None
 
 
@@ -190,8 +190,8 @@ def _refuse_cursor(cursor: int, *, among: object) -> None:
     """Refuse to go on behind the last of what there is."""
     if cursor and among:
         raise InvalidInputError(
-            f"The cursor {cursor} is behind the last result.",
-            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+            f"The cursor {cursor} is beyond the last result.",
+            suggestion="Pass the `next_cursor` of the previous answer, with the same question.",
         )
 
 
@@ -228,8 +228,8 @@ TOOLS = (
     Tool(
         "knowledge_search",
         "Search the knowledge base",
-        "Find passages that answer a question, by meaning and words, word for word, with citations. "
-        "Start here. Words in quotation marks must stand together.",
+        "Find passages that answer a question, by meaning and words, word for word, with citations. Start here. "
+        "Quotation marks require an exact phrase.",
         search,
         items="results",
     ),
@@ -250,8 +250,8 @@ TOOLS = (
     Tool(
         "knowledge_keyword_search",
         "Search for exact words",
-        "Find passages that hold words, names or identifiers, by BM25. Quotation marks and filters as "
-        "in knowledge_search.",
+        "Find passages that contain words, names or identifiers, by BM25. Quotation marks and filters as in "
+        "knowledge_search.",
         keyword_search,
         items="results",
     ),
@@ -277,19 +277,19 @@ TOOLS = (
 SURFACE = Surface(
     name="standards",
     instructions=(
-        "Search over ingested standards, handbooks and guides, with evidence that can be checked. "
-        "Use knowledge_search for questions, knowledge_lookup for what a term means, knowledge_requirements for what "
-        "is mandatory, knowledge_keyword_search for exact words and identifiers, knowledge_stats for which documents "
-        "there are. To go deeper: knowledge_outline for a document's headings and pages, knowledge_read for a clause, "
-        "pages or what surrounds a result, knowledge_references for what a clause refers to and what refers to it; "
-        "knowledge_verify_quote before you present words as a quote; knowledge_changes for what a new edition changed, "
-        "knowledge_impact for what that touches; knowledge_trace for which requirements of two documents belong "
-        "together, knowledge_check for what a document says of each obligation of a standard, knowledge_conflicts for "
-        "requirements that do not go together. Answers come from current editions unless `edition` says otherwise. "
-        "Cite the `citation` of each passage you rely on "
-        "and quote it word for word. Hand `next_cursor` back as `cursor` to go on. "
-        "An empty answer says why in `message`; `degraded` says what failed on the way. A "
-        "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."
+        "Search over ingested standards, handbooks and guides, with evidence that can be checked. Use "
+        "knowledge_search for questions, knowledge_lookup for what a term means, knowledge_requirements for what is "
+        "mandatory, knowledge_keyword_search for exact words and identifiers, knowledge_stats for a list of the "
+        "documents. To go deeper: knowledge_outline for a document's headings and pages, knowledge_read for a "
+        "clause, pages or the context of a result, knowledge_references for what a clause refers to and what refers "
+        "to it; knowledge_verify_quote before you present words as a quote; knowledge_changes for what a new "
+        "edition changed, knowledge_impact for what that affects; knowledge_trace to link the requirements of two "
+        "documents, knowledge_check to check a document against each obligation of a standard, knowledge_conflicts "
+        "for requirements that contradict or duplicate each other. Answers come from current editions unless "
+        "`edition` says otherwise. Cite the `citation` of each passage you rely on and quote it word for word. Pass "
+        "`next_cursor` as `cursor` to continue. An empty answer says why in `message`; `degraded` says what failed. "
+        "A passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a "
+        "resource."
     ),
     tools=TOOLS,
     prompts=PROMPTS,

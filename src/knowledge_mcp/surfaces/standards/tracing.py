@@ -82,7 +82,7 @@ def _outcome_of_job(
             alone = _waiting[job.id] == 1
         if alone:
             jobs.cancel(job.id)
-        return CancelledError("The caller gave up.")
+        return CancelledError("The caller cancelled.")
 
     with _waiting_lock:
         _waiting[job.id] += 1
@@ -125,7 +125,7 @@ class TraceRequest(StandardsRequest):
     source: Text = Field(alias="from", description="Id, designation or title.")
     target: Text = Field(alias="to", description=f"The same; {_EVERY} for all others.")
     gaps: bool = Field(default=False, description="List what has no link.")
-    cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
+    cursor: Cursor = Field(default=0, description="next_cursor of the previous answer.")
 
 
 class CheckRequest(StandardsRequest):
@@ -138,7 +138,7 @@ class CheckRequest(StandardsRequest):
     verdict: Literal["evidence found", "partial", "none found"] | None = Field(
         default=None, description="Only rows with it."
     )
-    cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
+    cursor: Cursor = Field(default=0, description="next_cursor of the previous answer.")
 
 
 class ConflictsRequest(StandardsRequest):
@@ -150,7 +150,7 @@ class ConflictsRequest(StandardsRequest):
     kind: Literal["contradiction", "limit", "force", "duplicate", "definition"] | None = Field(
         default=None, description="Only pairs of it."
     )
-    cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
+    cursor: Cursor = Field(default=0, description="next_cursor of the previous answer.")
 
 
 class LinkFound(Response):
@@ -180,8 +180,8 @@ class _Paged(Response):
     """What the answers have in common."""
 
     total: int = 0
-    message: str = Field(default="", description="What to know of it; that it is not done yet, and how far it is.")
-    running: bool = Field(default=False, description="True where it goes on: ask again with the same arguments.")
+    message: str = Field(default="", description="Notes on the result, or the progress if it is not done yet.")
+    running: bool = Field(default=False, description="True while it is running: call again with the same arguments.")
     next_cursor: int = 0
 
 
@@ -189,9 +189,9 @@ class TraceResponse(_Paged):
     """Answer of `knowledge_trace`."""
 
     summary: dict[str, int] = Field(
-        default={}, description="Links by verdict; items a side with a declared link, and with none."
+        default={}, description="Number of links by verdict; items per side with a declared link, and with none."
     )
-    links: list[LinkFound] = Field(default=[], description="In the order of `from`, the best of each first.")
+    links: list[LinkFound] = Field(default=[], description="In the order of `from`, the best link of each item first.")
     gaps: list[GapFound] = Field(default=[])
 
 
@@ -201,22 +201,24 @@ class RowChecked(Response):
     row: str
     requirement: str
     citation: str
-    kind: str = Field(default="", description="conditional, informative or not-applicable; left out for obligations.")
+    kind: str = Field(default="", description="conditional, informative or not-applicable; absent for obligations.")
     condition: str = ""
-    note: str = Field(default="", description="What a person noted.")
+    note: str = Field(default="", description="A person's note.")
     verdict: str = Field(description="evidence found, partial or none found.")
     quote: str = Field(default="", description="The best evidence, word for word.")
     quote_citation: str = ""
     more_quotes: int = 0
-    checks: list[str] = Field(default=[], description="Limits, sections, terms and editions compared.")
+    checks: list[str] = Field(default=[], description="Comparison of limits, sections, terms and editions.")
 
 
 class CheckResponse(_Paged):
     """Answer of `knowledge_check`."""
 
-    summary: dict[str, int] = Field(default={}, description="Rows by kind, obligations by verdict.")
+    summary: dict[str, int] = Field(default={}, description="Number of rows by kind, and of obligations by verdict.")
     rows: list[RowChecked] = Field(default=[])
-    editions: list[str] = Field(default=[], description="References to editions that are not current; first page.")
+    editions: list[str] = Field(
+        default=[], description="References to editions that are not current; on the first page only."
+    )
 
 
 class ConflictPair(Response):
@@ -228,7 +230,7 @@ class ConflictPair(Response):
     one_citation: str
     other: str
     other_citation: str
-    also_in: int = Field(default=0, description="More places that say the same as one of them.")
+    also_in: int = Field(default=0, description="Other places that say the same as one of the two.")
 
 
 class ConflictsResponse(_Paged):
@@ -272,7 +274,7 @@ def run_review(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> 
 
 
 def _run_tool(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    with call.watched("Nobody waits for it."):
+    with call.watched("Nobody is waiting for the result."):
         return _WORK[request["tool"]](knowledge, request, call.progress)
 
 
@@ -294,7 +296,7 @@ def _reviews(knowledge: Knowledge) -> Reviews | None:
 
 def _still_running(response: type[R], run: _UnderWay) -> R:
     state = f"{run.words}. " if run.words else ""
-    message = f"{state}Job {run.job_id} goes on; ask again with the same arguments for the result."
+    message = f"{state}Job {run.job_id} is still running; call again with the same arguments for the result."
     return response.of(running=True, message=message)
 
 
@@ -384,7 +386,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
     records = knowledge.documents()
     document, standard = (document_named(records, each) for each in (request.document, request.standard))
     if document.id == standard.id:
-        raise InvalidInputError(f"'{document.id}' would be held against itself.", suggestion="Name two documents.")
+        raise InvalidInputError(f"'{document.id}' would be compared with itself.", suggestion="Name two documents.")
     reviews = _reviews(knowledge)
     marks = reviews.decisions("check", document.id, standard.id).marks() if reviews else []
     job_request = {
@@ -451,7 +453,7 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     found = _outcome(knowledge, job_request, chosen, call or Call())
     if isinstance(found, _UnderWay):
         return _still_running(ConflictsResponse, found)
-    message = f"Advice only: what says the same, or the opposite, in other words is not found. {left_out}".strip()
+    message = f"Advice only: conflicts and duplicates in other words are not found. {left_out}".strip()
     pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
     answer = _page_answer(ConflictsResponse, "conflicts", ConflictPair, pairs, request.cursor, message=message)
     return answer.made_from(each.id for each in chosen)
@@ -507,7 +509,7 @@ TRACING_TOOLS = (
     ),
     Tool(
         "knowledge_check",
-        "Hold a document against a standard",
+        "Check a document against a standard",
         "For each obligation of a standard, quote a document's best evidence, with a verdict and checks. A person "
         "decides.",
         check,
@@ -515,8 +517,8 @@ TRACING_TOOLS = (
     ),
     Tool(
         "knowledge_conflicts",
-        "Find requirements that do not go together",
-        "List requirements that contradict or double each other, and terms defined in two ways.",
+        "Find conflicting requirements",
+        "List requirements that contradict or duplicate each other, and terms defined in two ways.",
         conflicts_found,
         items="conflicts",
     ),

@@ -117,7 +117,7 @@ class SessionLimit:
         """Close the sessions of keys that were taken away, as long as the task lives."""
         while True:
             for ident in [ident for ident, each in self._sessions.items() if not each.valid()]:
-                logger.info("a session is closed: its key was taken away")
+                logger.info("a session is closed: its key was revoked")
                 await self._close(ident)
             await anyio.sleep(LOOK_SECONDS)
 
@@ -144,7 +144,7 @@ class SessionLimit:
         owner = _owner(scope)
         if not await self._make_room(owner):
             self._log_refusal(owner)
-            text = "Too many sessions are open, and each has a call under way. Close some, or try again later."
+            text = "Too many sessions are open, and each has a call in progress. Close some, or try again later."
             await send_error(send, 503, "too_many_sessions", text, [_WAIT])
             return
         self._opening[owner] += 1

@@ -126,7 +126,7 @@ def _to_text(line: str) -> types.JSONRPCError | None:
         value = json.loads(line)  # reads half pairs too, where the SDK's parser does not
     except (ValueError, RecursionError):
         return _answer(None, "The message is not valid JSON.", PARSE_ERROR)
-    return _to_value(value, "The message is not valid Unicode: it holds half of a surrogate pair.", PARSE_ERROR)
+    return _to_value(value, "The message is not valid Unicode: it contains an unpaired surrogate.", PARSE_ERROR)
 
 
 def _to_value(value: object, message: str, code: int) -> types.JSONRPCError | None:
@@ -142,7 +142,7 @@ def _to_value(value: object, message: str, code: int) -> types.JSONRPCError | No
 
 
 def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCError:
-    error = InvalidInputError(message, suggestion="Send one JSON-RPC 2.0 request in a line, as valid UTF-8.")
+    error = InvalidInputError(message, suggestion="Send one JSON-RPC 2.0 request per line, as valid UTF-8.")
     return types.JSONRPCError(
         jsonrpc="2.0", id=ident, error=types.ErrorData(code=code, message=message, data=render_error(error))
     )
@@ -425,7 +425,7 @@ def _unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
     error = NotFoundError(
         f"Unknown {kind}: {name[:100]}",
         details=f"Known {kind}s: {', '.join(known)}.",
-        suggestion=f"Did you mean '{near}'?" if near else f"List the {kind}s and use one of them.",
+        suggestion=f"Did you mean '{near}'?" if near else f"List the {kind}s, then use one of them.",
     )
     return _protocol_error(error)
 

@@ -76,7 +76,7 @@ class ServerCard:
             remote["headers"] = [
                 {
                     "name": "Authorization",
-                    "description": "Bearer, and a key or an access token.",
+                    "description": "Bearer followed by a key or an access token.",
                     "isRequired": True,
                     "isSecret": True,
                 }

@@ -209,7 +209,8 @@ def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
     allowed = key.may_write(target) if isinstance(target, str) and target else EVERYBODY in key.write
     if not allowed or EVERYBODY not in key.groups:
         raise AuthError(
-            f"The key '{key.name}' may not use '{tool.name}' here.", suggestion="Use another key, or ask for the right."
+            f"The key '{key.name}' may not use '{tool.name}' here.",
+            suggestion="Use another key, or request this right.",
         )
 
 

@@ -477,9 +477,9 @@ def document(found: LibraryDocument, *, limit: int | None, offset: int, text: bo
 # ---- the description
 
 DESCRIPTION = f"""\
-Take documents in, search them, and get passages with where they stand.
+Ingest documents, search them, and get passages with their locations.
 
-Every address but `/health` and `/ready` needs `Authorization: Bearer <key>`. Every failure has one form:
+Every address except `/health` and `/ready` needs `Authorization: Bearer <key>`. All failures have the same form:
 `{{"error", "detail", "status_code", "suggestion"?, "request_id"}}`; `X-Request-ID` finds each in the log.
 
 {DATA_NOT_INSTRUCTIONS}
@@ -494,22 +494,22 @@ GATED = (401, 403, 405, 421)
 _NAME = FailureAnswer.__name__
 _CONTENT = {"application/json": {"schema": {"$ref": f"#/components/schemas/{_NAME}"}}}
 _WORDS = {
-    400: "The body is no JSON, or cannot be read.",
+    400: "The body is not JSON, or cannot be read.",
     401: "No key was sent.",
     403: "The key is not valid, or lacks the right for the collection.",
-    404: "What is named does not exist.",
-    405: "The method is not allowed here; `Allow` names those that are.",
-    408: "The body did not come in time.",
-    409: "The collection belongs to another embedding space.",
+    404: "The requested item does not exist.",
+    405: "The method is not allowed here; `Allow` lists the allowed ones.",
+    408: "The body did not arrive in time.",
+    409: "The collection uses another embedding space.",
     413: "The body, or the document, is too large.",
     415: "The body, or the document, is of a type that cannot be read.",
-    421: "The Host is not one of this server's.",
-    422: "A value is missing, unknown or outside what is allowed; `detail` names it.",
-    429: "A service behind asks to slow down; `Retry-After` says how long.",
-    500: "The server failed; `request_id` finds the cause in its log.",
-    502: "A service behind, or the address to fetch, failed or refused.",
-    503: "A service behind cannot be reached now; `Retry-After` says when to try again.",
-    504: "It took too long.",
+    421: "The Host header does not name this server.",
+    422: "A value is missing, unknown or out of range; `detail` names it.",
+    429: "A backend service limits the rate; `Retry-After` says how long to wait.",
+    500: "The server failed; find the cause in its log by `request_id`.",
+    502: "A backend service, or the address to fetch, failed or refused.",
+    503: "A backend service cannot be reached now; `Retry-After` says when to try again.",
+    504: "The request took too long.",
 }
 
 

@@ -267,7 +267,7 @@ def _answer_failures(app: FastAPI, routes: Iterable[APIRoute]) -> None:
         app.add_exception_handler(kind, cast("Callable[[Request, Exception], Awaitable[Response]]", handler))
 
 
-_REPORT = "Report the request_id; the cause is in the server's log."
+_REPORT = "Report the request_id; the server's log has the cause."
 
 
 def _allowed_methods(table: Iterable[tuple[re.Pattern[str], frozenset[str]]], path: str) -> set[str]:

@@ -85,7 +85,7 @@ class BodyGate:
             if message is None:
                 whole = True
                 raise RefusedRequest(
-                    408, "The request body did not come in time.", "Send it again.", {"Connection": "close"}
+                    408, "The request body did not arrive in time.", "Send it again.", {"Connection": "close"}
                 )
             size += len(message.get("body", b""))
             whole = message["type"] != "http.request" or not message.get("more_body", False)
@@ -101,7 +101,7 @@ class BodyGate:
 
 def _too_large(limit: int) -> RefusedRequest:
     return RefusedRequest(
-        413, f"The request body has more than {limit} bytes.", "Send less at a time.", {"Connection": "close"}
+        413, f"The request body has more than {limit} bytes.", "Send a smaller body.", {"Connection": "close"}
     )
 
 
@@ -146,7 +146,7 @@ async def read_form(request: Request, *, max_files: int, max_fields: int) -> Asy
             )
             form = await reader.parse()
     except ClientDisconnect:
-        raise RefusedRequest(400, "The client left before its request was complete.") from None
+        raise RefusedRequest(400, "The client disconnected before its request was complete.") from None
     except MultiPartException as exc:
         detail = f"The form cannot be read: {exc.message.rstrip('.')}."
         raise RefusedRequest(400, detail, "Send one file and its fields.") from None
@@ -154,7 +154,9 @@ async def read_form(request: Request, *, max_files: int, max_fields: int) -> Asy
         raise RefusedRequest(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
     try:
         if not reader.is_whole:
-            raise RefusedRequest(400, "The form breaks off: its last boundary is missing.", "Send it again, whole.")
+            raise RefusedRequest(
+                400, "The form is incomplete: its last boundary is missing.", "Send the whole form again."
+            )
         yield form
     finally:
         await form.close()
@@ -178,7 +180,7 @@ class JsonRoute(APIRoute):
             given = Counter(name for name, _ in request.query_params.multi_items() if name not in lists)
             for name, count in given.items():
                 if count > 1:
-                    raise RefusedRequest(422, f"{name[:100]}: it is given {count} times", "Give each field once.")
+                    raise RefusedRequest(422, f"{name[:100]}: the field occurs {count} times", "Send each field once.")
             return await inner(_ParsedRequest(request, await _read(request)) if has_body else request)
 
         return handler
@@ -211,12 +213,12 @@ class _ParsedRequest(Request):
 async def _read(request: Request) -> object:
     media_type = media_type_of_body(request)
     if media_type != "application/json":
-        label = f"'{media_type[:100]}'" if media_type else "of no type"
+        label = f"'{media_type[:100]}'" if media_type else "of unknown type"
         raise RefusedRequest(415, f"The request body is {label}.", "Send JSON with `Content-Type: application/json`.")
     try:
         body = await request.body()
     except ClientDisconnect:
-        raise RefusedRequest(400, "The client left before its request was complete.") from None
+        raise RefusedRequest(400, "The client disconnected before its request was complete.") from None
     if len(body) > _IN_A_THREAD:
         return await anyio.to_thread.run_sync(parse_json, body)
     return parse_json(body)
@@ -279,11 +281,11 @@ def _look(value: object, depth: int, *, escaped: bool) -> None:
 
 def _look_at_text(text: str) -> None:
     if "\x00" in text:
-        raise _UnfitError("a text holds a NUL character")
+        raise _UnfitError("a string contains a NUL character")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _UnfitError("a text holds half of a surrogate pair") from None
+        raise _UnfitError("a string contains an unpaired surrogate") from None
 
 
 def _refuse_json(reason: str) -> RefusedRequest:

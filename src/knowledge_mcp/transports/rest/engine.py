@@ -242,7 +242,9 @@ def engine_router(get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[
     def admit(request: Request, surface: str, method: str) -> None:
         _need_right(key_of(request), RIGHTS.get(method, "write"), f"engine:{surface}")
         if surface not in surfaces:
-            raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
+            raise NotFoundError(
+                f"This server has no engine '{surface[:60]}'.", suggestion=f"Use {', '.join(surfaces)}."
+            )
 
     def seen_by(request: Request, surface: str) -> Callable[[], Any]:
         return lambda: restrict_engine(key_of(request), get_knowledge(surface))
@@ -294,7 +296,7 @@ def _call_method(get_knowledge: Callable[[], Any], surface: str, name: str, body
     for value in arguments.values():
         _within_limits(value)
     if name == "embed" and len(arguments["texts"]) > _MOST_TEXTS:
-        raise InvalidInputError(f"At most {_MOST_TEXTS} texts are embedded at once.")
+        raise InvalidInputError(f"At most {_MOST_TEXTS} texts can be embedded at once.")
     engine = get_knowledge()
     if not hasattr(engine, name):
         raise NotFoundError(f"The engine of '{surface}' has no method '{name}'.", suggestion="Use the surface's tools.")
@@ -318,16 +320,16 @@ def _within_limits(value: object) -> None:
         case _:
             fits = True
     if not fits:
-        raise InvalidInputError("The question is too long, or asks for too much.", details=type(value).__name__)
+        raise InvalidInputError("The request is too long or too complex.", details=type(value).__name__)
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as exc:
-        raise InvalidInputError("The body is no JSON.", details=type(exc).__name__) from exc
+        raise InvalidInputError("The body is not JSON.", details=type(exc).__name__) from exc
     if not isinstance(found, dict):
-        raise InvalidInputError("The body is no JSON object.")
+        raise InvalidInputError("The body is not a JSON object.")
     return cast("dict[str, Any]", found)
 
 
@@ -343,7 +345,7 @@ def _need_right(key: Key, right: Right, what: str) -> None:
     allowed = key.may_read(what) if right == "read" else key.may_write(what) and EVERYBODY in key.groups
     if not allowed:
         raise _ForbiddenError(
-            f"The key '{key.name}' may not {right} '{what}'.", suggestion="Use another key, or ask for the right."
+            f"The key '{key.name}' may not {right} '{what}'.", suggestion="Use another key, or request this right."
         )
 
 
@@ -404,9 +406,7 @@ def _unpack(form: FormData, folder: Path) -> _Run:
         found = tuple(_item(form, folder, place, each) for place, each in enumerate(described))
         proceed, check = fields.get("proceed") is True, fields.get("check") is True
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise InvalidInputError(
-            "The part 'request' is not understood.", details=f"{type(exc).__name__}: {exc}"
-        ) from exc
+        raise InvalidInputError("The part 'request' is invalid.", details=f"{type(exc).__name__}: {exc}") from exc
     if check:  # ends when all are checked: nothing is read, embedded or written
         options = replace(options, dry_run=True)
     return _Run(folder, options, found, proceed, check, threading.Event())
@@ -425,7 +425,7 @@ def _item(form: FormData, folder: Path, place: int, fields: Mapping[str, Any]) -
         shutil.copyfileobj(part.file, target)
     with path.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != fields["digest"]:
-            raise InvalidInputError("A file came in part only.", suggestion="Send it again.")
+            raise InvalidInputError("A file was received only in part.", suggestion="Send it again.")
     return build_item(fields["item"], {"open": functools.partial(path.open, "rb"), "path": path})
 
 

@@ -140,18 +140,18 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
         if place and not unknown and _MEMBER.fullmatch(place[-1]):  # which kind of value it would have been
             place.pop()
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
-        words = "there is no such field" if unknown else each.get("msg", "is not valid")
+        words = "unknown field" if unknown else each.get("msg", "is not valid")
         problems.append(f"{name}: {words}" if name else words)
     distinct = list(dict.fromkeys(problems))
     more = f" (and {len(distinct) - MAX_PROBLEMS} more)" if len(distinct) > MAX_PROBLEMS else ""
-    suggestion = "Correct the fields named, and send it again; /openapi.json lists those of each request."
+    suggestion = "Correct these fields and send the request again; /openapi.json lists the fields of each request."
     return Failure(422, "; ".join(distinct[:MAX_PROBLEMS]) + more, suggestion)
 
 
 def log_crash(exc: BaseException, request_id: str, what: str) -> Failure:
     """Log an unforeseen exception in full; answer with nothing of it but the request's id."""
     logger.error("%s crashed (request %s)", what, request_id, exc_info=exc)
-    return Failure(500, "The server failed to answer.", "Report the request_id; the cause is in the server's log.")
+    return Failure(500, "The server failed to answer.", "Report the request_id; the server's log has the cause.")
 
 
 async def send_failure(scope: Scope, send: Send, failure: Failure) -> None:

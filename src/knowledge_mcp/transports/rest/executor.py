@@ -111,13 +111,13 @@ class RequestExecutor:
             RefusedRequest: too many wait already, or the client has left.
         """
         if self._ingests.waiting >= MAX_WAITING:
-            text = f"{MAX_WAITING} ingestions wait already."
+            text = f"{MAX_WAITING} ingestions are already waiting."
             raise RefusedRequest(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
 
         def run(stop: threading.Event) -> Deposited:
             with self._tracing.work("library.deposit"):
                 if stop.is_set():
-                    raise CancelledError("The client left.")
+                    raise CancelledError("The client disconnected.")
                 return self._deposit(deposit(), size, stop.is_set, str(request.scope[REQUEST_ID]))
 
         outcome, is_gone = await _run_until_gone(request, self._ingests, run)
@@ -126,7 +126,7 @@ class RequestExecutor:
         if is_gone and isinstance(outcome, KnowledgeError):
             self.metrics.ingest("cancelled")
             log_event(logger, logging.WARNING, "ingest_cancelled", request_id=request.scope[REQUEST_ID])
-            raise RefusedRequest(499, "The client left before the ingestion was done.")
+            raise RefusedRequest(499, "The client disconnected before the ingestion was done.")
         self.metrics.ingest("failed")
         raise outcome
 
@@ -165,7 +165,7 @@ class RequestExecutor:
             report = await self._checks.run(self._check)
         if report is None:
             log_event(logger, logging.ERROR, "readiness_check_slow", seconds=READY_SECONDS)
-            return _down("does not answer in time")
+            return _down("does not respond in time")
         return report
 
     def _check(self) -> HealthReport:

@@ -169,11 +169,11 @@ async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
     if what == "Length":
         failure = Failure(400, TWO_LENGTHS, "Send one of them.", {"Connection": "close"})
     elif what == "Host":
-        text = "This server does not answer for that Host."
-        failure = Failure(421, text, "Add the name to MCP_ALLOWED_HOSTS if it is meant.")
+        text = "This server does not accept requests for that Host."
+        failure = Failure(421, text, "If the name is correct, add it to MCP_ALLOWED_HOSTS.")
     else:
         text = "Requests from that Origin are not allowed."
-        failure = Failure(403, text, "Add it to MCP_ALLOWED_ORIGINS if it is meant.")
+        failure = Failure(403, text, "If the origin is correct, add it to MCP_ALLOWED_ORIGINS.")
     await send_failure(scope, send, failure)
 
 
@@ -204,11 +204,11 @@ def _failure_of(refusal: Rejection) -> Failure:
         case "unknown":
             return Failure(503, refusal.message, "Try again later.", {"Retry-After": "30"})
         case "scope":
-            return Failure(403, refusal.message, "Ask the issuer for a token with that scope.", headers)
+            return Failure(403, refusal.message, "Request a token with that scope from the issuer.", headers)
         case _ if refusal.challenge:
             return Failure(401, refusal.message, "Sign on again, or send a valid key.", headers)
         case _:
-            return Failure(403, "The key is not valid.", "Ask for a valid key.")
+            return Failure(403, "The key is not valid.", "Use a valid key.")
 
 
 def key_of(request: Request) -> Key:
@@ -236,6 +236,6 @@ def need_write(key: Key, collection: str) -> None:
     if not key.may_write(collection):
         raise RefusedRequest(
             403,
-            f"The key '{key.name}' may not write the collection '{collection}'.",
-            "Use another key, or ask for the right.",
+            f"The key '{key.name}' may not write to the collection '{collection}'.",
+            "Use another key, or request this right.",
         )

@@ -31,7 +31,7 @@ _Kind = Literal[
 ]  # fmt: skip
 _Filename = Annotated[
     str,
-    Field(max_length=255, pattern=r"^[^/\\\x00-\x1f]*$", description="What the document is called, with extension."),
+    Field(max_length=255, pattern=r"^[^/\\\x00-\x1f]*$", description="File name of the document, with extension."),
 ]
 _PAIRS: dict[str, Any] = {"maxProperties": MAX_PAIRS, "propertyNames": {"minLength": 1, "maxLength": MAX_NAME}}
 
@@ -67,7 +67,7 @@ class Metadata(BaseModel):
             ValueError: there are too many.
         """
         if len(self.__pydantic_extra__) > MAX_PAIRS:
-            raise ValueError(f"at most {MAX_PAIRS} pairs can be kept")
+            raise ValueError(f"at most {MAX_PAIRS} pairs are allowed")
         return tuple((name, as_text(value)) for name, value in self.__pydantic_extra__.items())
 
 
@@ -106,8 +106,13 @@ class IngestRequest(_Strict):
     )
     text: Annotated[str, Field(min_length=1, pattern=r"\S")]
     metadata: IngestMetadata = IngestMetadata()
-    wait: Annotated[bool, Field(description="Answer when it is searchable; else at once, with a job.")] = True
-    force: Annotated[bool, Field(description="Read and embed again even where nothing changed.")] = False
+    wait: Annotated[
+        bool,
+        Field(
+            description="Whether to respond only when the document is searchable; otherwise respond at once with a job."
+        ),
+    ] = True
+    force: Annotated[bool, Field(description="Read and embed again even if nothing changed.")] = False
 
     def deposit(self) -> Deposit:
         """Build what the library takes."""
@@ -124,8 +129,13 @@ class IngestUrlRequest(_Strict):
     url: Annotated[str, Field(max_length=2000, pattern=r"^https://[^\s\x00-\x20]+$"), WITHOUT_LOGIN]
     collection: CollectionName = DEFAULT_COLLECTION
     metadata: UrlMetadata = UrlMetadata()
-    wait: Annotated[bool, Field(description="Answer when it is searchable; else at once, with a job.")] = True
-    force: Annotated[bool, Field(description="Read and embed again even where nothing changed.")] = False
+    wait: Annotated[
+        bool,
+        Field(
+            description="Whether to respond only when the document is searchable; otherwise respond at once with a job."
+        ),
+    ] = True
+    force: Annotated[bool, Field(description="Read and embed again even if nothing changed.")] = False
 
     def deposit(self) -> Deposit:
         """Build what the library takes."""
@@ -145,9 +155,7 @@ class UploadFields(_Strict):
 class SearchFilters(_Strict):
     """Which passages may be found; all that are named must hold."""
 
-    document_id: (
-        Annotated[_Ident | list[_Ident], Field(description="One id, or several of which any may hold.")] | None
-    ) = None
+    document_id: Annotated[_Ident | list[_Ident], Field(description="One id, or a list of ids.")] | None = None
     document_type: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     chunk_type: _Kind | None = None
     normative: bool | None = None
@@ -182,18 +190,21 @@ class SearchRequest(_Strict):
     collection: CollectionName = DEFAULT_COLLECTION
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 5
     mode: Annotated[
-        Literal["hybrid", "semantic", "keyword"], Field(description="By meaning and words, by meaning, by words.")
+        Literal["hybrid", "semantic", "keyword"],
+        Field(description="hybrid: by meaning and words; semantic: by meaning only; keyword: by words only."),
     ] = "hybrid"
     weight: (
-        Annotated[float, Field(ge=0, le=1, description="Share of meaning in rank fusion; without it, HYBRID_FUSION.")]
+        Annotated[float, Field(ge=0, le=1, description="Weight of meaning in rank fusion. Default: see HYBRID_FUSION.")]
         | None
     ) = None
-    min_score: Annotated[float, Field(ge=0, le=1, description="Results below it are left out, and counted.")] = 0.0
+    min_score: Annotated[float, Field(ge=0, le=1, description="Results below this score are omitted and counted.")] = (
+        0.0
+    )
     filters: SearchFilters | None = None
     everywhere: Annotated[
-        bool, Field(description="Search all collections that the key may read; `collection` counts for nothing.")
+        bool, Field(description="Search all collections that the key may read; `collection` is ignored.")
     ] = False
-    fold: Annotated[bool, Field(description="Fold what repeats a better result into it, as `also_in`.")] = True
+    fold: Annotated[bool, Field(description="Merge results that repeat a better one into it, as `also_in`.")] = True
 
     def search(self) -> SearchQuery:
         """Build the engine's question."""
@@ -214,7 +225,7 @@ class DocumentsQuery(PageQuery):
 
     collection: CollectionName = DEFAULT_COLLECTION
     name_contains: Annotated[
-        str, Field(max_length=200, description="Part of the title, file name or source, in any case.")
+        str, Field(max_length=200, description="Part of the title, file name or source, ignoring case.")
     ] = ""
 
 

@@ -81,21 +81,23 @@ class RestMetrics:
         labels = ["method", "route", "status"]
         self._requests = Counter("rag_api_requests", "Requests answered.", labels, registry=registry)
         self._seconds = Histogram(
-            "rag_api_request_duration_seconds", "Time to answer.", labels[:2], buckets=_SECONDS, registry=registry
+            "rag_api_request_duration_seconds", "Response time.", labels[:2], buckets=_SECONDS, registry=registry
         )
         self._in_flight = Gauge("rag_api_requests_in_flight", "Requests being served.", registry=registry)
-        outcomes = "Ingestions that a client waited for, by outcome; accepted ones became jobs."
+        outcomes = "Ingestions that a client waited for, by outcome; `accepted` ones became jobs."
         self._ingests = Counter("rag_api_ingests", outcomes, ["outcome"], registry=registry)
         self._chunks = Counter(
             "rag_api_chunks_ingested", "Passages made searchable while a client waited.", registry=registry
         )
         self._searches = Counter("rag_api_searches", "Searches by outcome.", ["outcome"], registry=registry)
         self._results = Counter("rag_api_search_results", "Results returned.", registry=registry)
-        self._degraded = Counter("rag_api_degraded_answers", "Answers to which a part failed.", registry=registry)
+        self._degraded = Counter("rag_api_degraded_answers", "Answers in which a part failed.", registry=registry)
         self._refused = Counter(
             "rag_api_authentication_failures", "Requests without a valid key.", ["reason"], registry=registry
         )
-        built = Gauge("rag_api_build_info", "Always 1; its label says what runs.", ["version"], registry=registry)
+        built = Gauge(
+            "rag_api_build_info", "Always 1; the label has the running version.", ["version"], registry=registry
+        )
         built.labels(version).set(1)
         for outcome in ("ingested", "unchanged", "accepted", "failed", "cancelled"):
             self._ingests.labels(outcome)
@@ -231,8 +233,8 @@ def start_tracing(options: Settings, version: str) -> Tracing:
         tracing = _OpenTelemetry(address, version)
     except ImportError:
         logger.error(  # noqa: TRY400 - there is nothing else to log
-            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: NO TRACES ARE SENT. "
-            "Run: %s, or unset the variable.",
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: NO TRACES ARE SENT. Run: %s, "
+            "or unset the variable.",
             install_command("otel"),
         )
         return Tracing()

@@ -84,7 +84,7 @@ class _Operating:
     async def metrics(self, key: KeyOf) -> Response:
         """Give the figures of all collections as Prometheus reads them, to administrators and a key for only that."""
         if not key.may_read_totals:
-            text = f"The key '{key.name}' has not all rights, and these figures are of all collections."
+            text = f"The key '{key.name}' does not have all rights, and these figures cover all collections."
             raise RefusedRequest(403, text, "Use a key with all rights, or one with no rights at all.")
         text = await anyio.to_thread.run_sync(self._executor.metrics.text)
         return Response(text, media_type=CONTENT_TYPE)
@@ -104,7 +104,7 @@ class _Operating:
         if kind is not None and _FILE.fullmatch(name):
             content = await anyio.to_thread.run_sync(_console_file, name)
         if content is None:
-            raise RefusedRequest(404, "There is no such file of the console.")
+            raise RefusedRequest(404, "The console has no such file.")
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         headers = {
             "Content-Security-Policy": CONSOLE_POLICY,

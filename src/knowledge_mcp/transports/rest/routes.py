@@ -65,7 +65,7 @@ JOB_ROUTE = "/jobs/{job_id}"
 MAX_FIELDS = 8
 
 _ACCEPTED: dict[int | str, dict[str, Any]] = {
-    202: {"model": AcceptedAnswer, "description": "Accepted: `wait` was false, and the job goes on by itself."}
+    202: {"model": AcceptedAnswer, "description": "Accepted: `wait` was false, and the job runs in the background."}
 }
 _TAKEN_IN = failures(400, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504)
 _UPLOAD: dict[str, Any] = {
@@ -77,7 +77,11 @@ _UPLOAD: dict[str, Any] = {
                     "type": "object",
                     "required": ["file"],
                     "properties": {
-                        "file": {"type": "string", "format": "binary", "description": "The document, with its name."},
+                        "file": {
+                            "type": "string",
+                            "format": "binary",
+                            "description": "The document, with its file name.",
+                        },
                         **UploadFields.model_json_schema()["properties"],
                     },
                     "additionalProperties": False,
@@ -192,14 +196,14 @@ def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
     """Take a form apart: its one file, its fields, and the metadata among them."""
     names = [name for name, _ in form.multi_items()]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise RequestValidationError([{"loc": ("body", twice[0]), "msg": "the field is given twice", "type": "twice"}])
+        raise RequestValidationError([{"loc": ("body", twice[0]), "msg": "the field occurs twice", "type": "twice"}])
     values: dict[str, Any] = dict(form)
     file = values.pop("file", None)
     if not isinstance(file, UploadFile):
-        raise RequestValidationError([{"loc": ("body", "file"), "msg": "a file is needed", "type": "missing"}])
+        raise RequestValidationError([{"loc": ("body", "file"), "msg": "a file is required", "type": "missing"}])
     for name, value in values.items():
         if not isinstance(value, str):
-            raise RequestValidationError([{"loc": ("body", name), "msg": "the field is no text", "type": "text"}])
+            raise RequestValidationError([{"loc": ("body", name), "msg": "the field is not text", "type": "text"}])
     fields = _model(UploadFields, values, "body")
     metadata = Metadata()
     if fields.metadata.strip():
@@ -242,7 +246,7 @@ def _declared_type(file: UploadFile) -> str | None:
 def _job_id(text: str) -> str:
     """Keep ids to what ids can be; another is no job."""
     if not text.isascii() or not text.isalnum():
-        raise RefusedRequest(404, "There is no such job.", "Use the job_id that the ingestion was answered with.")
+        raise RefusedRequest(404, "There is no such job.", "Use the job_id from the answer to the ingestion.")
     return text
 
 
@@ -375,7 +379,7 @@ def _count_and_encode(body: SearchRequest, answer: SearchAnswer) -> tuple[int, b
     hits = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
     note = answer.note
     if not note and not answer.searched_documents and not answer.degraded:  # what failed may hold some
-        note = f"{'What you may read' if body.everywhere else body.collection} holds no document."
+        note = f"{'What you may read' if body.everywhere else body.collection} contains no documents."
     content = SearchAnswerBody.of(
         answer,
         results=[result(hit, name, hit.record) for hit, name in hits],
@@ -398,5 +402,5 @@ def _names(record: DocumentRecord) -> str:
 def check_document_id(text: str) -> str:
     """Keep ids to what ids can be; another is no document."""
     if not _DOCUMENT_ID.fullmatch(text):
-        raise RefusedRequest(404, "There is no such document.", "List the documents and use one of their ids.")
+        raise RefusedRequest(404, "There is no such document.", "List the documents, then use one of their ids.")
     return text

@@ -81,12 +81,15 @@ class ChangesQuery(_PairQuery):
 
     kinds: Annotated[
         list[Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]],
-        Field(max_length=len(KINDS), description="Only clauses with changes of these kinds; repeatable."),
+        Field(max_length=len(KINDS), description="Only clauses with changes of these kinds; may be repeated."),
     ] = []
 
 
 _Patience = Annotated[
-    float, Field(ge=0, le=600, description="Seconds to wait for it; then the answer is 202, with the job to ask after.")
+    float,
+    Field(
+        ge=0, le=600, description="Seconds to wait for the result; after that the answer is 202 with the job to poll."
+    ),
 ]
 
 
@@ -132,13 +135,14 @@ class RowDecision(BaseModel):
 class ConflictsQuery(_Query):
     """In which documents conflicts are looked for, and which of them are shown."""
 
-    collection: Annotated[CollectionName, Field(description="All of its documents, where none is named.")] = (
-        DEFAULT_COLLECTION
-    )
+    collection: Annotated[
+        CollectionName, Field(description="Collection whose documents are used if `document` is empty.")
+    ] = DEFAULT_COLLECTION
     document: Annotated[
-        list[_DocumentId], Field(max_length=200, description="These documents, of whatever collections; repeatable.")
+        list[_DocumentId],
+        Field(max_length=200, description="Only these documents, from any collection; may be repeated."),
     ] = []
-    kind: Annotated[list[ConflictKind], Field(max_length=10, description="Only these kinds; repeatable.")] = []
+    kind: Annotated[list[ConflictKind], Field(max_length=10, description="Only these kinds; may be repeated.")] = []
     limit: Annotated[int, Field(ge=1, le=500)] = 100
     offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
     wait: _Patience = 45.0
@@ -308,7 +312,7 @@ def viewing_routes(executor: RequestExecutor) -> APIRouter:
         ("/jobs", own.jobs, "list_jobs", JobsAnswer, "ingest"),
     )
     for path, handler, name, model, tag in table:
-        later = {202: {"model": AcceptedAnswer, "description": "It goes on."}} if model in _JOBS else {}
+        later = {202: {"model": AcceptedAnswer, "description": "It is still running."}} if model in _JOBS else {}
         router.add_api_route(
             path, handler, methods=["GET"], operation_id=name, response_model=model,
             responses={**failures(*_LOST), **later}, tags=[tag],

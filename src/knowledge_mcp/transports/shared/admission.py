@@ -144,10 +144,10 @@ class Admission:
         except TokenRefusedError as exc:
             log_event(logger, logging.WARNING, "token_refused", reason=in_one_line(str(exc), 200))
             reason = "scope" if exc.error == "insufficient_scope" else "wrong"
-            return Rejection(reason, f"The token does not hold here: {exc}.", self._challenge(exc.error))
+            return Rejection(reason, f"The token is not valid here: {exc}.", self._challenge(exc.error))
         except IssuerDownError as exc:
             log_event(logger, logging.ERROR, "issuer_down", issuer=tokens.issuer, reason=in_one_line(str(exc), 300))
-            return Rejection("unknown", "The token cannot be checked now: its issuer does not answer.")
+            return Rejection("unknown", "The token cannot be checked now: its issuer does not respond.")
 
     def _challenge(self, error: str = "") -> str:
         if self.resource is None:

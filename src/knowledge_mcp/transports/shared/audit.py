@@ -102,9 +102,9 @@ class AuditLog:
                     os.close(file)
         except OSError as exc:
             raise InternalError(
-                "The audit log cannot be written, so that nothing is answered.",
+                "The audit log cannot be written, so all requests are refused.",
                 details=reason_of(exc),
-                suggestion="Make room at AUDIT_LOG, or make it writable.",
+                suggestion="Free disk space at AUDIT_LOG, or make the file writable.",
             ) from exc
 
 

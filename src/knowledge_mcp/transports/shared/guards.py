@@ -112,7 +112,7 @@ async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
     elif what == "Length":
         await send_error(send, 400, "two_lengths", TWO_LENGTHS, [(b"connection", b"close")])
     elif what == "Host":
-        await send_error(send, 421, "host_not_allowed", "This server does not answer for that Host.")
+        await send_error(send, 421, "host_not_allowed", "This server does not accept requests for that Host.")
     else:
         await send_error(send, 403, "origin_not_allowed", "Requests from that Origin are not allowed.")
 
@@ -203,7 +203,7 @@ class BodyLimit:
         with anyio.move_on_after(self._patience) as waiting:
             body = await self._whole_body(Headers(scope=scope).get("content-length", ""), receive, send)
         if waiting.cancelled_caught:
-            logger.warning("gave up a request to %s: its body did not come in time", scope["path"])
+            logger.warning("gave up a request to %s: its body did not arrive in time", scope["path"])
             text = f"The request body was not complete after {self._patience:g} seconds."
             await send_error(send, 408, "body_too_slow", text, [(b"connection", b"close")])
             return
@@ -334,6 +334,6 @@ class _Watched:
     async def end(self) -> None:
         last: dict[str, Any] = {"type": "http.response.body", "body": b"", "more_body": False}
         if not self._begun:
-            await send_error(self._send, 401, "unauthorized", "The key was taken away.", [(b"connection", b"close")])
+            await send_error(self._send, 401, "unauthorized", "The key was revoked.", [(b"connection", b"close")])
         elif not self._ended:
             await self._send(last)

@@ -162,7 +162,7 @@ class KeyRing:
             ValueError: a key is empty.
         """
         if not all(secrets.values()):
-            raise ValueError("no token may be empty")
+            raise ValueError("a token must not be empty")
         ring = cls()
         ring._own = {Key(name): _digest(secret) for name, secret in secrets.items()}
         ring._keys = dict(ring._own)
@@ -242,14 +242,14 @@ class KeyRing:
         except (OSError, ValueError) as exc:
             self.problem = f"{self._setting} {self._path}: {_describe_failure(exc)}."
             if not first:
-                logger.error("%s The keys read before stay in force.", self.problem)  # noqa: TRY400 - nothing of the file
+                logger.error("%s The previous keys stay in use.", self.problem)  # noqa: TRY400 - nothing of the file
             return
         names = {key.name for key in read.keys}
         self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in names}, **read.keys}
         self._roles = read.roles
         self.problem = ""
         if not first:
-            logger.info("%s was read again: %d keys, %d roles", self._setting, len(read.keys), len(read.roles))
+            logger.info("%s was reloaded: %d keys, %d roles", self._setting, len(read.keys), len(read.roles))
         if self._path.stat().st_mode & 0o004:
             logger.warning("%s %s can be read by every user of this machine; `chmod 600` it", self._setting, self._path)
 
@@ -284,10 +284,10 @@ def parse_keys(text: str) -> KeyFile:
         if any(key.name == other.name for other in keys):
             raise ValueError(f"the name '{key.name}' is given twice")
         if digest in keys.values():
-            raise ValueError(f"the key of '{key.name}' is another one's too")
+            raise ValueError(f"the key of '{key.name}' is also used for another name")
         keys[key] = digest
     if not keys and not roles:
-        raise ValueError("it holds no key")
+        raise ValueError("it contains no key")
     return KeyFile(keys, roles)
 
 
@@ -297,7 +297,7 @@ def _lines(text: str) -> Iterable[tuple[str, object]]:
             continue
         name, colon, secret = line.partition(":")
         if not colon:
-            raise ValueError(f"line {number} is not of the form 'name: key'")
+            raise ValueError(f"line {number} does not have the form 'name: key'")
         yield name.strip(), secret.strip()
 
 
@@ -308,10 +308,10 @@ def _plain(pairs: Iterable[tuple[str, object]]) -> Iterable[tuple[Key, bytes]]:
 
 def _objects(content: object, what: str) -> Iterable[Mapping[str, object]]:
     if not isinstance(content, list):
-        raise _UnfitError(f"'{what}' is no list")
+        raise _UnfitError(f"'{what}' is not a list")
     for number, each in enumerate(cast("list[object]", content), 1):
         if not isinstance(each, dict):
-            raise _UnfitError(f"entry {number} of {what} is no object")
+            raise _UnfitError(f"entry {number} of {what} is not an object")
         yield cast("Mapping[str, object]", each)
 
 
@@ -320,7 +320,7 @@ def _roles(content: object) -> tuple[GroupRole, ...]:
     for entry in _objects(content, "roles"):
         group = entry.get("group")
         if not isinstance(group, str) or not group.strip() or group == "*" or not group.isprintable():
-            raise _UnfitError("a role's group is missing, or is no name of a group")
+            raise _UnfitError("a role's group is missing or not a valid group name")
         if unknown := sorted(set(entry) - _RIGHTS - {"group"}):
             raise ValueError(f"the role of '{group[:100]}' has an unknown field '{unknown[0][:60]}'")
         found.append(GroupRole(group, *(_patterns(entry, group, right, ()) for right in ("read", "write", "groups"))))
@@ -356,15 +356,15 @@ def _patterns(entry: Mapping[str, object], name: str, right: str, unnamed: tuple
 
 def _check_name(name: object) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError("a key's name is missing, too long, or holds characters that cannot be shown")
+        raise ValueError("a key's name is missing, too long, or contains unprintable characters")
     if name.startswith(TOKEN_PREFIX):
-        raise ValueError(f"a key's name begins with '{TOKEN_PREFIX}', as those of tokens do")
+        raise ValueError(f"a key's name must not begin with '{TOKEN_PREFIX}', which is reserved for tokens")
     return name
 
 
 def _check_secret(name: str, secret: object) -> str:
     if not isinstance(secret, str) or not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise ValueError(f"the key of '{name}' must be visible ASCII characters without blanks")
+        raise ValueError(f"the key of '{name}' must consist of visible ASCII characters without spaces")
     return secret
 
 

@@ -79,7 +79,7 @@ class KnowledgeProvider(Generic[D]):
         if warming is not None and warming is not threading.current_thread():
             warming.join(patience)
         if not self._lock.acquire(timeout=patience):
-            logger.warning("the knowledge base is still being opened; it is left to the end of the process")
+            logger.warning("the knowledge base is still being opened; it will be closed when the process ends")
             return
         try:
             self._closed = True
@@ -143,8 +143,8 @@ def restrict_service(service: Any, rights: Rights) -> Any:
     seen_by = getattr(service, "seen_by", None)
     if seen_by is None:
         raise AuthError(
-            "This server cannot hold back what may not be read here.",
-            suggestion="Use a key with all rights, or ask the server that keeps the documents.",
+            "This server cannot filter documents by the rights of a key.",
+            suggestion="Use a key with all rights, or connect to the server that stores the documents.",
         )
     return seen_by(rights)
 
@@ -156,5 +156,5 @@ def crash(what: str, exc: BaseException) -> InternalError:
     return InternalError(
         "The server failed to answer.",
         details=f"incident {incident}",
-        suggestion="Report the incident number; the cause is in the server's log.",
+        suggestion="Report the incident number; the server's log has the cause.",
     )

@@ -410,7 +410,7 @@ def serve_until_stopped(
     finally:
         listener.close()
     if not server.is_signalled and not server.started:
-        raise InternalError("The server did not start.", suggestion="The reason stands in the log above.")
+        raise InternalError("The server did not start.", suggestion="See the log above for the reason.")
 
 
 class _StoppingServer(uvicorn.Server):

@@ -51,7 +51,7 @@ def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[]
 
     def look() -> None:
         if is_gone():
-            raise CancelledError("The caller has left.")
+            raise CancelledError("The caller disconnected.")
         if time.monotonic() > deadline:
             raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
 
@@ -146,8 +146,8 @@ class Threads:
 
     def _full(self) -> RateLimitedError:
         return RateLimitedError(
-            f"{self._turns.places} calls are under way, and more wait than can be served soon.",
-            suggestion="Wait a little and call again.",
+            f"{self._turns.places} calls are running, and too many others are waiting.",
+            suggestion="Wait a moment, then call again.",
             retry_after=5.0,
         )
 

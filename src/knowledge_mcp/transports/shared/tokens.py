@@ -95,7 +95,7 @@ def fetch_json(
 ) -> Mapping[str, Any]:
     """Ask an address, as `JsonClient` says."""
     if not is_safe(url):
-        raise IssuerDownError(f"{_without_query(url)} is neither https nor on this machine")
+        raise IssuerDownError(f"{_without_query(url)} is neither an https address nor on this machine")
     headers = {"Accept": "application/json", "User-Agent": "knowledge-mcp"}
     if client is not None:
         pair = ":".join(urllib.parse.quote_plus(each) for each in client)  # RFC 6749, 2.3.1
@@ -210,12 +210,12 @@ class Issuer:
             if known is not None and (now - known[0] < age or now - self._tried < PAUSE_SECONDS):
                 return known[1]
             if known is None and now - self._tried < 1.0:  # it has just failed: whoever waited gets the same
-                raise IssuerDownError("its keys could not be had a moment ago")
+                raise IssuerDownError("its keys could not be fetched a moment ago")
             self._tried = now
             try:
                 keys = self._fetch(self._address("jwks_uri")).get("keys")
                 if not isinstance(keys, list):
-                    raise IssuerDownError("its set of keys has no list of keys")
+                    raise IssuerDownError("its key set contains no list of keys")
             except IssuerDownError as exc:
                 log_event(logger, logging.ERROR, "issuer_down", issuer=self.url, reason=str(exc))
                 if known is None or now - known[0] > STALE_SECONDS:
@@ -257,7 +257,7 @@ class Issuer:
                 continue
             if found.get("issuer") == self.url:  # another's metadata would bring another's keys
                 return found
-            problem = f"{_without_query(address)} is of another issuer than {_without_query(self.url)}"
+            problem = f"{_without_query(address)} belongs to another issuer than {_without_query(self.url)}"
         raise IssuerDownError(problem)
 
 
@@ -359,13 +359,13 @@ class TokenVerifier:
             IssuerDownError: that could not be found out.
         """
         if not token or len(token) > MOST_CHARACTERS or not token.isascii() or not token.isprintable():
-            raise TokenRefusedError("it is no token")
+            raise TokenRefusedError("it is not a token")
         parts = token.count(".")
         if parts == 4:
             raise TokenRefusedError("it is encrypted")
         claims = self._check_signature(token) if parts == 2 else None
         if claims is None and not self._issuer.introspects:
-            raise TokenRefusedError("it is no JWT, and no introspection is configured")
+            raise TokenRefusedError("it is not a JWT, and introspection is not configured")
         if self._issuer.introspects:
             answer = self._introspect(token)
             claims = {**(claims or {}), **answer}
@@ -382,7 +382,7 @@ class TokenVerifier:
             if algorithm not in ALGORITHMS:
                 raise TokenRefusedError("its algorithm is not allowed")
             if "crit" in header or str(header.get("typ", "")).lower() not in _TYPES:
-                raise TokenRefusedError("it is no access token")
+                raise TokenRefusedError("it is not an access token")
             key = self._issuer.signing_key(kid, algorithm)
             if key is None:
                 raise TokenRefusedError("the issuer has no such key")
@@ -404,7 +404,7 @@ class TokenVerifier:
     def _introspect(self, token: str) -> Mapping[str, Any]:
         answer = self._issuer.introspect(token)
         if answer.get("active") is not True:
-            raise TokenRefusedError("the issuer says that it does not hold")
+            raise TokenRefusedError("the issuer reports that it is not active")
         if answer.get("iss", self._issuer.url) != self._issuer.url:
             raise TokenRefusedError(_REASONS["InvalidIssuerError"])
         return answer
@@ -413,10 +413,10 @@ class TokenVerifier:
         if not self._audiences & set(_texts(claims.get("aud"))):
             raise TokenRefusedError(_REASONS["InvalidAudienceError"])
         if "cnf" in claims:
-            raise TokenRefusedError("it is bound to a key that was not shown")
+            raise TokenRefusedError("it is bound to a key that was not presented")
         now, expires, begins = self._now(), claims.get("exp"), claims.get("nbf", 0)
         if not isinstance(expires, int | float) or not isinstance(begins, int | float):
-            raise TokenRefusedError("it does not say how long it holds")
+            raise TokenRefusedError("it has no expiry time")
         if expires + LEEWAY_SECONDS <= now:
             raise TokenRefusedError(_REASONS["ExpiredSignatureError"])
         if begins - LEEWAY_SECONDS > now:
@@ -427,7 +427,7 @@ class TokenVerifier:
         names = [claims.get(each) for each in ("sub", "client_id", "azp")]
         name = next((each for each in names if isinstance(each, str) and each.strip()), "")
         if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
-            raise TokenRefusedError("it names nobody")
+            raise TokenRefusedError("it has no subject")
         return Holder(name, self._groups(claims))
 
     def _groups(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
@@ -444,11 +444,11 @@ class TokenVerifier:
 
 _REASONS = {
     "ExpiredSignatureError": "it has expired",
-    "ImmatureSignatureError": "it does not hold yet",
-    "InvalidAudienceError": "it is meant for another server",
-    "InvalidIssuerError": "it is of another issuer",
-    "InvalidSignatureError": "its signature is wrong",
-    "MissingRequiredClaimError": "it lacks a claim",
+    "ImmatureSignatureError": "it is not valid yet",
+    "InvalidAudienceError": "it was issued for another server",
+    "InvalidIssuerError": "it was issued by another issuer",
+    "InvalidSignatureError": "its signature is not valid",
+    "MissingRequiredClaimError": "a required claim is missing",
 }
 
 

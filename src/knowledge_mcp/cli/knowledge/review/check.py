@@ -45,14 +45,14 @@ _Marked = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ROW=KIND",
-        help=f"Mark a row, for later runs too: {', '.join(MarkKind)}; nothing takes the mark back. Repeatable.",
+        help=f"Mark a row, for later runs too: {', '.join(MarkKind)}. A mark cannot be removed. May be repeated.",
     ),
 ]
 _MarksFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Read the columns mark and note of an edited workbook or CSV, and keep them.",
+        help="Import the columns `mark` and `note` of an edited workbook or CSV.",
         dir_okay=False,
     ),
 ]
@@ -62,7 +62,9 @@ _MarksFile = Annotated[
 def check_command(
     options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
-    against: Annotated[str, typer.Option(metavar="STANDARD", help="The same, of what is demanded.")],
+    against: Annotated[
+        str, typer.Option(metavar="STANDARD", help="Standard: file, folder, or id of an ingested document.")
+    ],
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
     as_html: AsHtml = None,
@@ -70,11 +72,11 @@ def check_command(
     marks: _MarksFile = None,
     columns: ColumnNames = None,
 ) -> None:
-    """Show what a document says of each obligation of a standard: the best evidence, quoted, and what is missing.
+    """Check a document against each obligation of a standard: the best evidence, quoted, and what is missing.
 
-    A verdict is `evidence found`, `partial` or `none found`: whether something is said, not whether it is enough.
-    Limits, sections that are asked for, defined terms and editions are compared. STANDARD may be a list of requirements
-    too, as for `knowledge trace`. Nothing need be ingested.
+    A verdict is `evidence found`, `partial` or `none found`: whether the document says something about the obligation,
+    not whether it is enough. Limits, required sections, defined terms and editions are compared. The standard may also
+    be a list of requirements, as for `knowledge trace`. Nothing needs to be ingested first.
 
     Example: knowledge check plan.docx --against standard.pdf --xlsx review.xlsx
 
@@ -89,17 +91,17 @@ def check_command(
         require_different(document, against)
         column_names = parse_columns(columns)
         demanded = documents_of(settings, against, column_names)
-        advice = "Give a document with requirements, or a list of them with `id` and `text`."
+        advice = "Name a document with requirements, or a list of requirements with `id` and `text`."
         standard = standard_of(against, demanded, suggestion=advice)
         documents = documents_of(settings, document, column_names)
         decisions = decisions_about(settings, "check", document, against)
         row_marks = _marks(settings, decisions, standard.obligations, mark or (), marks)
         with WorkBar() as bar:
-            bar.show(f"Holding it against {how_many(len(standard.obligations), 'obligation')} …")
+            bar.show(f"Checking {how_many(len(standard.obligations), 'obligation')} …")
             report = check_against(standard, documents, build_seeker(settings), _records(settings), row_marks)
         if report.lost_marks:
             rows = ", ".join(each.row for each in report.lost_marks)
-            notify(f"Marks without a row of the same words, which are kept: {rows}.")
+            notify(f"Stored marks that match no row by its words: {rows}.")
         is_written = write_results(
             {
                 as_csv: lambda: checklist.as_csv(report),
@@ -115,7 +117,7 @@ def check_command(
             for each in report.editions:
                 say(f"{each.citation}: {each.found}: {each.asked}.")
         counts = ", ".join(counts_in_words(checklist.summary_of(report)))
-        notify(f"{counts}. A person decides whether what is found is enough.")
+        notify(f"{counts}. A person must decide whether the evidence is enough.")
         if not report.related:
             notify(checklist.UNRELATED)
 
@@ -131,7 +133,7 @@ def _records(settings: Settings) -> Sequence[DocumentRecord]:
         with closing(wiring.build_knowledge(settings)) as knowledge:
             return knowledge.documents()
     except KnowledgeError as exc:
-        notify(f"Editions of ingested documents were not looked at: {exc.message}")
+        notify(f"Editions of ingested documents were not checked: {exc.message}")
         return ()
 
 
@@ -162,16 +164,16 @@ def _marks(
         row, found, kind = each.rpartition("=")
         if not found or row.strip() not in texts:
             near = f"There is no row '{row.strip() or each}'."
-            raise InvalidInputError(near, suggestion="Write ROW=KIND; the column `row` of the output has the rows.")
+            raise InvalidInputError(near, suggestion="Write ROW=KIND; the output lists the rows in its column `row`.")
         key = (row.strip(), texts[row.strip()])
         changes.append(RowMark(*key, as_mark_kind(kind), notes.get(key, "")))
     if not changes:
         marks = decisions.marks()
         if marks:
-            notify(f"Marks respected: {len(marks)}, of {decisions.path}.")
+            notify(f"Marks applied: {len(marks)}, from {decisions.path}.")
         return marks
     marks = decisions.mark(changes)
-    notify(f"Marks kept: {len(marks)}, in {decisions.path}.")
+    notify(f"Marks stored: {len(marks)}, in {decisions.path}.")
     return marks
 
 

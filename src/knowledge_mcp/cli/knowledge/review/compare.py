@@ -58,21 +58,25 @@ def _must_be_kinds(names: list[str] | None) -> list[str]:
 def compare(
     options: CommandOptions,
     old: Annotated[str, typer.Argument(metavar="OLD", help="File, folder, or id of an ingested document.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The same, of the later edition.")],
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="Later edition: file, folder, or id of an ingested document.")
+    ],
     as_csv: AsCsv = None,
     as_html: AsHtml = None,
     with_pages: Annotated[
-        bool, typer.Option("--pages", help="Put the pages of PDF files that hold changes into --html, to be looked at.")
+        bool, typer.Option("--pages", help="Include images of the changed PDF pages in the --html file.")
     ] = False,
     kind: Annotated[
         list[str] | None,
         typer.Option(callback=_must_be_kinds, help=f"Show only these: {', '.join(redline.KINDS)}; may be repeated."),
     ] = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Compare even what has next to nothing in common.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare the documents even if they have almost nothing in common.")
+    ] = False,
 ) -> None:
     """Show what changed from one edition to the next: force, limits, definitions, requirements, references, words.
 
-    Files and folders are read as they are; nothing need be ingested, and nothing is stored.
+    Files and folders are read directly: nothing needs to be ingested first, and nothing is stored.
 
     Example: knowledge compare standard-2018.pdf standard-2023.pdf --html changes.html
 
@@ -80,7 +84,7 @@ def compare(
     """
     with options.guard():
         if with_pages and as_html is None:
-            raise InvalidInputError("--pages puts pages into --html.", suggestion="Give --html FILE too.")
+            raise InvalidInputError("--pages needs --html.", suggestion="Pass --html FILE too.")
         settings = options.settings()
         before, after = _with_own_names(_read_both(settings, old, new), old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
@@ -167,8 +171,8 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
         else:
             files.append((path, name))
     if not files:
-        what = "No file of {} is of a kind that is read." if skipped else "There is no file in {}."
-        raise InvalidInputError(what.format(folder), suggestion="Give another folder.")
+        what = "There is no file of a supported type in {}." if skipped else "There is no file in {}."
+        raise InvalidInputError(what.format(folder), suggestion="Name another folder.")
     with WorkBar() as bar:
         for number, (path, name) in enumerate(files):
             bar.show(folder.name, number, len(files))
@@ -187,11 +191,11 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
         notify(f"{name}: {warning}")
     if inspected.lost:
         lost = how_many(len(inspected.lost), "page was", "pages were")
-        notify(f"{name}: {lost} not read; what stands there is not compared.")
+        notify(f"{name}: {lost} not read; their text is not compared.")
     recognised = sum(page.method == "ocr" for page in inspected.document.pages)
     if recognised:
         read = how_many(recognised, "page was", "pages were")
-        notify(f"{name}: {read} read by OCR; a word that was read wrongly looks like a change.")
+        notify(f"{name}: {read} read by OCR; misread words look like changes.")
     document = inspected.document
     structure, properties = inspected.structure, front_matter(document.media_type, document.metadata)
     return EditionPart(
@@ -213,10 +217,10 @@ def draw_pages(
     places = {(clause.file, clause.page): path / clause.file if path.is_dir() else path for clause in clauses}
     places = {key: file for key, file in places.items() if file.suffix.lower() == ".pdf" and file.is_file()}
     if len(places) > _MAX_DRAWN:
-        notify(f"{name}: only the first {_MAX_DRAWN} of {len(places)} pages with changes are drawn.")
+        notify(f"{name}: images of only the first {_MAX_DRAWN} of {len(places)} changed pages are included.")
     if changed and not places:
-        reason = "pages are drawn of PDF files alone" if clauses else "it has no pages"
-        notify(f"{name}: no page of it is drawn, for {reason}.")
+        reason = "only PDF pages can be drawn" if clauses else "it has no pages"
+        notify(f"{name}: no page image is included, because {reason}.")
     found: dict[tuple[str, int], bytes] = {}
     passwords = build_passwords(settings, ask_password if can_ask() else None)
     item_of = functools.cache(file_item)  # it reads the whole file for its check sum
@@ -249,7 +253,7 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], shown: S
     if clauses:
         print_table(("Became", "Old", "New"), clauses, title="Clauses")
     if not shown:
-        say("There is no change of this kind.")
+        say("No changes of this kind.")
     inside = list(_inside(shown))
     if inside:
         print_table(("Kind", "Clause", "From", "To"), inside, title="Changes")

@@ -50,18 +50,19 @@ def conflicts_command(
     options: CommandOptions,
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WHAT]...", help="Files, folders, or ids of ingested documents; all of these if none."),
+        typer.Argument(
+            metavar="[WHAT]...", help="Files, folders, or ids of ingested documents. Default: all ingested documents."
+        ),
     ] = None,
     kind: Annotated[
-        list[ConflictKind] | None, typer.Option(help="Show only these kinds; repeatable.", case_sensitive=False)
+        list[ConflictKind] | None, typer.Option(help="Show only these kinds; may be repeated.", case_sensitive=False)
     ] = None,
     as_csv: AsCsv = None,
 ) -> None:
-    """List requirements that may contradict or double each other, and terms that are defined in two ways.
+    """List requirements that may contradict or duplicate each other, and terms that are defined in two ways.
 
-    Two sentences are compared only where they speak of the same thing: without force and limits they have the same
-    words, or one has a few more. Requirements that say the same in other words are not found. It is advice: a person
-    decides.
+    Two sentences are compared only if they have the same words apart from force and limits, or if one has a few more
+    words. Requirements that say the same in other words are not found. The result is advice: a person must decide.
 
     Example: knowledge conflicts srs.docx interfaces.csv
 
@@ -72,8 +73,8 @@ def conflicts_command(
         items, meanings = _read_all(settings, what or [])
         if not items and not meanings:
             raise InvalidInputError(
-                "There are no requirements and no definitions in it.",
-                suggestion="Give documents with requirements, or ingest some first.",
+                "There are no requirements or definitions in it.",
+                suggestion="Name documents with requirements, or ingest some first.",
             )
         from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
@@ -136,7 +137,7 @@ def _read_ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
             if not ids:
                 raise
             raise NotFoundError(
-                f"{exc.message} It is not a file or a folder either.",
+                f"{exc.message} No file or folder has this name either.",
                 suggestion="Check the path; `knowledge documents list` shows the ids.",
             ) from exc
 
@@ -179,7 +180,10 @@ def _print(found: list[Conflict], compared: int) -> None:
     counts = Counter(each.kind for each in found)
     counted = ", ".join(counts_in_words({kind.value: counts[kind] for kind in ConflictKind if counts[kind]}))
     (among,) = counts_in_words({"requirement": compared})
-    notify(f"{counted or 'None found'}, among {among}. A person decides; other words are not recognised.")
+    notify(
+        f"{counted or 'None found'}, among {among}. A person must decide. Conflicts between differently worded "
+        "sentences are not found."
+    )
 
 
 def _row(each: Conflict) -> tuple[str, ...]:

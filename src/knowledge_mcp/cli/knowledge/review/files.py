@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-AsCsv = Annotated[
-    Path | None, typer.Option("--csv", metavar="FILE", help="Write a table, one row each.", dir_okay=False)
-]
-AsXlsx = Annotated[Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook.", dir_okay=False)]
+AsCsv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a CSV file.", dir_okay=False)]
+AsXlsx = Annotated[Path | None, typer.Option("--xlsx", metavar="FILE", help="Write an Excel workbook.", dir_okay=False)]
 AsHtml = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page, to read and print.", dir_okay=False)
+    Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page to read and print.", dir_okay=False)
 ]
 ColumnNames = Annotated[
     str | None,
-    typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
+    typer.Option(metavar="ROLE=NAME,...", help="Names of the columns in tables: id, title, text, links."),
 ]
 
 _MAX_LISTED = 5
@@ -98,7 +96,7 @@ def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:
     inspected = inspect_file(settings, path)
     if inspected.lost:
         lost = how_many(len(inspected.lost), "page was", "pages were")
-        notify(f"{name}: {lost} not read; what stands there counts for nothing here.")
+        notify(f"{name}: {lost} not read; their text is not considered.")
     document = inspected.document
     return ReadDocument(name, document.text, inspected.structure, inspected.chunks, metadata=document.metadata)
 
@@ -181,11 +179,13 @@ def update_decisions(
         for pair in pairs:
             source, mark, target = pair.rpartition("=")
             if not mark or not source.strip() or not target.strip():
-                raise InvalidInputError(f"'{pair}' names no link.", suggestion="Write FROM=TO with the items' ids.")
+                raise InvalidInputError(
+                    f"'{pair}' is not a link.", suggestion="Write FROM=TO with the ids of two items."
+                )
             for name, side, ids in ((source.strip(), "FROM", sources), (target.strip(), "TO", targets)):
                 if name not in ids:
                     near = difflib.get_close_matches(name, ids, 3)
-                    hint = f"Did you mean {', '.join(near)}?" if near else "--json lists the ids."
+                    hint = f"Did you mean {', '.join(near)}?" if near else "Use --json to list the ids."
                     raise InvalidInputError(f"There is no item '{name}' in {side}.", suggestion=hint)
             changes[source.strip(), target.strip()] = accepted
     decided = decisions.decide(changes) if changes else decisions.links()

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def impact(
     options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, designation or title; any edition of it.")],
-    old: Annotated[str | None, typer.Option("--from", help="Older edition or its id; default: the one before.")] = None,
-    new: Annotated[str | None, typer.Option("--to", help="Newer edition or its id; default: the current one.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Maximum number of places.")] = 50,
-    cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the answer before.")] = 0,
+    old: Annotated[
+        str | None, typer.Option("--from", help="Older edition, or its id. Default: the previous one.")
+    ] = None,
+    new: Annotated[str | None, typer.Option("--to", help="Newer edition, or its id. Default: the current one.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Maximum number of references.")] = 50,
+    cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the previous answer.")] = 0,
 ) -> None:
-    """Show which requirements, definitions and clauses of other documents refer to what a new edition changed.
+    """Show which requirements, definitions and clauses in other documents refer to what a new edition changed.
 
     Example: knowledge impact "ISO 9001"
 
@@ -51,12 +53,12 @@ def _print(answer: ImpactResponse) -> None:
                 inside = [f"{one.kind}: {one.before} → {one.after}" for one in each.change.changes]
                 became = "\n".join([f"{each.change.became}: {each.change.new or each.change.old}", *inside])
             elif each.clause:
-                became = f"clause {each.clause} is in neither edition"
+                became = f"neither edition has clause {each.clause}"
             rows.append((where, each.text, aim, became))
-        columns = ("Where", "Says", "Refers to", "What became of it")
+        columns = ("Where", "Says", "Refers to", "Change")
         print_table(columns, rows, show_lines=True)
     say_all(answer.message, *answer.degraded)
     if answer.untouched:
-        say(f"References to clauses that did not change, which are not listed: {answer.untouched}.")
+        say(f"Not listed: references to unchanged clauses: {answer.untouched}.")
     if answer.next_cursor:
-        say(f"More: --cursor {answer.next_cursor}")
+        say(f"There are more: pass --cursor {answer.next_cursor}.")

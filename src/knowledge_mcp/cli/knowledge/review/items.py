@@ -89,12 +89,12 @@ def items_of(
                     for each in items
                 ]
     if not items:
-        raise InvalidInputError(f"There are no items in {name}.", suggestion="Give items with `id` and `text`.")
+        raise InvalidInputError(f"There are no items in {name}.", suggestion="Use items with `id` and `text`.")
     twice = [each for each, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
         raise InvalidInputError(
-            f"{name}: the id '{twice[0]}' stands {Counter(item.id for item in items)[twice[0]]} times.",
-            suggestion="Give each item an id of its own.",
+            f"{name}: the id '{twice[0]}' is used {Counter(item.id for item in items)[twice[0]]} times.",
+            suggestion="Give each item a unique id.",
         )
     selected = [each for each in items if not only or any(_begins(each, start) for start in only)]
     if not selected:
@@ -122,8 +122,8 @@ def require_different(one: str, other: str) -> None:
     paths = [Path(each) for each in (one, other)]
     if one == other or (all(each.exists() for each in paths) and paths[0].resolve() == paths[1].resolve()):
         raise InvalidInputError(
-            f"'{one}' would be held against itself.",
-            suggestion="Name two; `knowledge conflicts` finds what one of them says twice.",
+            f"'{one}' would be compared with itself.",
+            suggestion="Name two different ones. `knowledge conflicts` finds duplicates within one.",
         )
 
 
@@ -145,7 +145,7 @@ def documents_of(
         parts = read_below(path, "checked", read) if path.is_dir() else [read(path, path.name)]
         found = [each for part in parts for each in part]
     if not found:
-        raise InvalidInputError(f"There is no text in {name}.", suggestion="Give another file or folder.")
+        raise InvalidInputError(f"There is no text in {name}.", suggestion="Name another file or folder.")
     return found
 
 
@@ -195,7 +195,7 @@ def _stated_items(
         if columns and path.suffix.lower() in WORKBOOKS:
             raise InvalidInputError(
                 f"{name}: no sheet has columns {', '.join(columns.values())}.",
-                suggestion="The header has to stand in one of the first rows; check the names.",
+                suggestion="Check the column names. The header must be in one of the first rows.",
             )
         return None
     return [declared_item(each, f"{name}:{each.line}" if each.line else name) for each in found]
@@ -207,7 +207,7 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
             raise InvalidInputError(f"{path} has more than {_MOST_BYTES >> 20} MiB.", suggestion="Split it.")
         text = _decode(path)
     except OSError as exc:
-        raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Check its rights.") from exc
+        raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Check its permissions.") from exc
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
         rows = list(_table_rows(text, columns))
@@ -217,7 +217,7 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
             return _stated_items(path, path.name, reader, {}) or []
     columns_found = {key.strip().lower() for _, row in rows for key in row}
     if rows and (missing := [each for each in columns.values() if each.lower() not in columns_found]):
-        notify(f"{path.name} has no column {', '.join(missing)}; the usual names are looked for.")
+        notify(f"{path.name} has no column {', '.join(missing)}; the usual names are used instead.")
     return [_item(path, number, row, columns) for number, row in rows]
 
 
@@ -228,7 +228,7 @@ def _decode(path: Path) -> str:
         decoded = decode_text(path.read_bytes()[:_MOST_BYTES])
     except NotTextError as exc:
         raise InvalidInputError(
-            f"{path} is not text: {exc}", suggestion="Give a text file, in UTF-8 where that can be chosen."
+            f"{path} is not text: {exc}", suggestion="Use a text file, preferably in UTF-8."
         ) from exc
     if decoded.warning:
         notify(f"{path.name}: {decoded.warning}")
@@ -258,7 +258,7 @@ def _table_rows(
             yield number, {name.strip(): cell for name, cell in zip(table[first], row, strict=False) if name.strip()}
     if nameless:
         rows = list_first([str(each) for each in nameless], _MAX_LISTED)
-        notify(f"Left out: {how_many(len(nameless), 'row', 'rows')} without an id ({rows}).")
+        notify(f"Skipped: {how_many(len(nameless), 'row', 'rows')} without an id ({rows}).")
 
 
 def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -270,10 +270,14 @@ def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Map
             values = [(place, json.loads(line)) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
     except (json.JSONDecodeError, RecursionError) as exc:
         where = f" (line {exc.lineno})" if isinstance(exc, json.JSONDecodeError) else ""
-        raise InvalidInputError(f"{path} is no valid JSON{where}.", suggestion="One object a line, or a list.") from exc
+        raise InvalidInputError(
+            f"{path} is not valid JSON{where}.", suggestion="Use one object per line, or a list."
+        ) from exc
     for number, value in values:
         if not isinstance(value, dict):
-            raise InvalidInputError(f"{path}: item {number} is no object.", suggestion="Give `id` and `text`.")
+            raise InvalidInputError(
+                f"{path}: item {number} is not an object.", suggestion="Use objects with `id` and `text`."
+            )
         yield number, cast("dict[str, Any]", value)
 
 
@@ -289,21 +293,24 @@ def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str,
 
     if "id" not in places:
         raise InvalidInputError(
-            f"{path}: item {number} has no id: no column or field is called that.",
+            f"{path}: item {number} has no column or field `id`.",
             details=f"It has {', '.join(sorted(map(str, row))) or 'nothing'}.",
-            suggestion="Call it `id` (in tables the first row names the columns), or use --columns id=NAME,text=NAME.",
+            suggestion="Name it `id` (in tables the first row has the column names), or pass --columns "
+            "id=NAME,text=NAME.",
         )
     name, title, text = (str(cell(role)).strip() for role in ("id", "title", "text"))
     if not name or not (title or text):
         raise InvalidInputError(
             f"{path}: item {number} has no {'id' if not name else 'text'}.",
             details=f"It has {', '.join(sorted(map(str, row))) or 'nothing'}.",
-            suggestion="Items have `id`, `text`, and may have `title` and `links`; --columns names other columns.",
+            suggestion="Items need `id` and `text`, and may have `title` and `links`. Use --columns for other "
+            "column names.",
         )
     links = cell("links")
     if not isinstance(links, str | list):
         raise InvalidInputError(
-            f"{path}: the links of item {number} are no list.", suggestion="Give ids as a list, or with commas."
+            f"{path}: the links of item {number} are not a list.",
+            suggestion="Use a list of ids, or ids separated by commas.",
         )
     declared = re.split(r"[,;\n]", links) if isinstance(links, str) else cast("list[Any]", links)
     attributes = {key: str(value) for key, value in row.items() if value not in (None, "", [])}
@@ -331,7 +338,8 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader, *, m
             skipped.append(name_skipped(path, name, exc))
     if count := scan.left_out.total():
         notify(
-            f"Left out: {how_many(count, 'file or folder', 'files and folders')} that .gitignore names or tools write."
+            f"Skipped: {how_many(count, 'file or folder', 'files and folders')} ignored by .gitignore or generated "
+            "by tools."
         )
     report_skipped("traced", folder, skipped)
 
@@ -377,8 +385,8 @@ def _ingested_items(settings: Settings, name: str, *, met_by: bool) -> list[Trac
         records = knowledge.documents()
         if not records:
             raise InvalidInputError(
-                f"There is no document in a collection '{collection}'.",
-                suggestion="`knowledge collections list` shows the collections.",
+                f"There are no documents in a collection '{collection}'.",
+                suggestion="Use `knowledge collections list` to see the collections.",
             )
         return [
             replace(item, id=f"{each.id}: {item.id}", name=item.id)

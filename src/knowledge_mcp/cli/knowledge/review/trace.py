@@ -38,30 +38,30 @@ _LONGEST = 100
 _From = Annotated[
     str, typer.Argument(metavar="FROM", help="File, folder, id of an ingested document, or collection:NAME.")
 ]
-_To = Annotated[str, typer.Argument(metavar="TO", help="The same, of what it is traced to.")]
+_To = Annotated[str, typer.Argument(metavar="TO", help="What to trace it to, in the same forms.")]
 _AsReqif = Annotated[
     Path | None,
-    typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
+    typer.Option("--reqif", metavar="FILE", help="Write a ReqIF file with the links as relations.", dir_okay=False),
 ]
 _AsNeeds = Annotated[
-    Path | None, typer.Option("--needs", metavar="FILE", help="Write a needs.json with the links.", dir_okay=False)
+    Path | None, typer.Option("--needs", metavar="FILE", help="Write a needs.json file with the links.", dir_okay=False)
 ]
 _OnlyFrom = Annotated[
     list[str] | None,
-    typer.Option(metavar="START", help="Only items of FROM whose id, clause or level begins with it; repeatable."),
+    typer.Option(metavar="START", help="Only items of FROM whose id, clause or level begins with it; may be repeated."),
 ]
-_OnlyTo = Annotated[list[str] | None, typer.Option(metavar="START", help="The same of TO.")]
+_OnlyTo = Annotated[list[str] | None, typer.Option(metavar="START", help="The same for TO.")]
 _DecisionsFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="File of accepted and rejected links, instead of one in DATA_PATH.", dir_okay=False
+        metavar="FILE", help="File with accepted and rejected links. Default: a file in DATA_PATH.", dir_okay=False
     ),
 ]
 _Accepted = Annotated[
-    list[str] | None, typer.Option(metavar="FROM=TO", help="Accept a link, for later runs too; repeatable.")
+    list[str] | None, typer.Option(metavar="FROM=TO", help="Accept a link, for later runs too; may be repeated.")
 ]
 _Rejected = Annotated[
-    list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link, for later runs too; repeatable.")
+    list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link, for later runs too; may be repeated.")
 ]
 
 
@@ -82,14 +82,25 @@ def trace_command(
     only_to: _OnlyTo = None,
     columns: ColumnNames = None,
 ) -> None:
-    """Trace requirements to what meets, refines or tests them: declared links first, then proposed ones, and the gaps.
+    """Trace requirements to what meets, refines or tests them: declared links, then proposed links, and the gaps.
 
-    FROM and TO are JSON Lines, JSON, CSV files or workbooks of items with `id`, `title` and `text`; ReqIF, StrictDoc,
-    Doorstop and sphinx-needs, whose declared links count; reports of JUnit and NUnit, an item a test case; folders of
-    documents or of a repository's code or tests, one item a file that has no identified requirements; documents; ids of
-    ingested documents; or all documents of a collection. Nothing need be ingested. What names an item ("Satisfies:
-    REQ-1 to REQ-5", a cross in a matrix) is linked; what says that it is withdrawn, or quotes an item of FROM, is left
-    out and named. Probabilities hold for two sets that belong together.
+    FROM and TO can each be:
+
+    - a JSON Lines, JSON or CSV file or a workbook of items with `id`, `title` and `text`;
+
+    - a ReqIF, StrictDoc, Doorstop or sphinx-needs file; its declared links are used;
+
+    - a JUnit or NUnit report; each test case is an item;
+
+    - a folder of documents, code or tests; a file without identified requirements is one item;
+
+    - a document, the id of an ingested document, or collection:NAME for all documents of a collection.
+
+    Nothing needs to be ingested first.
+
+    Text that names an item ("Satisfies: REQ-1 to REQ-5", a cross in a matrix) is a declared link. Items that are marked
+    as withdrawn, or that quote an item of FROM, are skipped and listed. The probabilities are meaningful only for two
+    sets that belong together.
 
     Example: knowledge trace srs.csv src/ --html matrix.html
 
@@ -165,14 +176,14 @@ def _print(found: Trace) -> None:
     for name, items in (("FROM", found.untraced_sources), ("TO", found.untraced_targets)):
         if items:
             ids = ", ".join(each.label for each in items)
-            say(f"Without a link, of {name} ({len(items)}): {ids}")
+            say(f"Items of {name} without a link ({len(items)}): {ids}")
     for side, count in matrix.coverage_of(found).items():
         likely = f", {count['likely']} likely only" if count["likely"] else ""
         declared = f"{count['declared']} of {count['items']} with a declared link"
         say(f"{side.upper()}: {declared}{likely}, {count['none']} without.")
     counts = Counter(link.verdict for link in found.links)
     counted = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    notify(f"{counted or 'No links'}. A link is likely from {found.threshold:.2f} on.")
+    notify(f"{counted or 'No links'}. A link is likely at {found.threshold:.2f} or above.")
 
 
 def _row(link: TraceLink) -> list[Text]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-app = command_group("Keep folders, sites, repositories and WebDAV in sync.")
+app = command_group("Manage folders, sites, repositories and WebDAV to sync.")
 
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
 _EVERY = re.compile(r"([1-9][0-9]{0,5})([mhd])")
@@ -32,36 +32,39 @@ _EVERY = re.compile(r"([1-9][0-9]{0,5})([mhd])")
 def _every(text: str) -> float:
     found = _EVERY.fullmatch(text.strip().lower())
     if found is None:
-        raise InvalidInputError(f"'{text[:20]}' is no interval.", suggestion="Write 30m, 6h or 7d.")
+        raise InvalidInputError(f"'{text[:20]}' is not an interval.", suggestion="Write 30m, 6h or 7d.")
     return float(int(found[1]) * _SECONDS[found[2]])
 
 
-@app.command(short_help="Register a source; `knowledge sync` fills it in.")
+@app.command(short_help="Register a source; `knowledge sync` then ingests it.")
 @with_groups
 def add(
     options: CommandOptions,
     location: Annotated[
         str, typer.Argument(metavar="LOCATION", help="Folder, or address: https://… or davs://… for WebDAV.")
     ],
-    name: Annotated[str, typer.Option(help="What it is called; default: made of the location.")] = "",
-    kind: Annotated[SourceKind | None, typer.Option(help="What it is; default: what the location looks like.")] = None,
-    branch: Annotated[str, typer.Option(help="Branch of a git repository; default: its default branch.")] = "",
-    below: Annotated[str, typer.Option(metavar="FOLDER", help="Folder inside a git repository.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the source. Default: derived from the location.")] = "",
+    kind: Annotated[
+        SourceKind | None, typer.Option(help="Kind of source. Default: detected from the location.")
+    ] = None,
+    branch: Annotated[str, typer.Option(help="Branch of a git repository. Default: its default branch.")] = "",
+    below: Annotated[str, typer.Option(metavar="FOLDER", help="Only this folder of a git repository.")] = "",
     pattern: Annotated[
-        str, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
+        str, typer.Option(help="Comma-separated file patterns, e.g. '*.pdf,*.docx'. Default: all documents.")
     ] = "",
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="After this it is synced again, or stale: 30m, 6h, 7d.")
+        str,
+        typer.Option(metavar="TIME", help="Sync interval, e.g. 30m, 6h, 7d; a source not synced for longer is stale."),
     ] = "1d",
     allow: Annotated[
         list[str] | None,
-        typer.Option(metavar="GROUP", help="Group that alone may read its documents over HTTP; may be repeated."),
+        typer.Option(metavar="GROUP", help="Only this group may read its documents over HTTP; may be repeated."),
     ] = None,
 ) -> None:
-    """Register a place whose documents the knowledge base shall hold: what is gone from there is removed here.
+    """Register a source whose documents are kept in sync. Documents deleted from the source are removed here too.
 
-    A login for WebDAV goes into SOURCE_LOGINS, a token for git into GITHUB_PAT or GIT_TOKENS; neither is kept in the
-    list.
+    Set logins for WebDAV in SOURCE_LOGINS, and tokens for git in GITHUB_PAT or GIT_TOKENS; neither is stored with the
+    source.
 
     Example: knowledge sources add /srv/standards
 
@@ -100,7 +103,7 @@ _KINDS = {
 @app.command("list")
 @with_groups
 def list_sources(options: CommandOptions) -> None:
-    """List the registered sources, with how they stand.
+    """List the registered sources with their status.
 
     Example: knowledge sources list --json
     """
@@ -147,15 +150,17 @@ def plain_status(status: SourceStatus) -> dict[str, Any]:
     }
 
 
-@app.command(short_help="Take a source off the list; its documents stay unless --documents is given.")
+@app.command(short_help="Unregister a source; its documents are kept unless --documents is passed.")
 @with_groups
 def remove(
     options: CommandOptions,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `knowledge sources list` shows it.")],
-    documents: Annotated[bool, typer.Option("--documents", help="Remove the documents that came from it too.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name, as shown by `knowledge sources list`.")],
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Also remove the documents that came from it.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
-    """Take a source off the list. Its documents stay in the knowledge base unless --documents is given.
+    """Unregister a source. Its documents are kept in the knowledge base unless --documents is passed.
 
     Example: knowledge sources remove old-wiki --documents --yes
     """
@@ -178,7 +183,7 @@ def remove(
             listed.forget(name, clone=documents)
         options.tell(
             {"name": name, "documents_removed": documents_of_source},
-            f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} went with it.",
+            f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} removed with it.",
         )
 
 
@@ -191,6 +196,4 @@ def _documents_of(knowledge: Knowledge, settings: Settings, spec: SourceSpec) ->
         return [each.id for each in knowledge.documents() if source.owns(each) and not others.own(each)]
 
 
-app.command("sync", short_help="Make the knowledge base hold what the sources hold; the same as `knowledge sync`.")(
-    sync
-)
+app.command("sync", short_help="Update the knowledge base from its sources; the same as `knowledge sync`.")(sync)

@@ -139,7 +139,9 @@ class Syncing:
             return Synced(SourceStatus(before.spec, state), error=error)
         except KeyboardInterrupt:
             progress.close()
-            notify(f"{name}: not synced to its end. What was stored is kept, and the next sync goes on from there.")
+            notify(
+                f"{name}: the sync did not finish. Stored documents are kept, and the next sync continues from there."
+            )
             raise
         finally:
             progress.close()
@@ -187,14 +189,14 @@ def print_sync(synced: Synced, *, errors_only: bool = False, verbose: bool = Fal
         unchanged = len(report.ingest.documents) - stored
         say(f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed.")
         if not report.ingest.documents:
-            say("  It holds no document that is read. Check its location and --pattern if there should be some.")
-        removed = [f"removed {each.id}: {one_line(each.source_path)} is gone" for each in report.removed]
+            say("  It contains no document that can be read. If it should, check its location and --pattern.")
+        removed = [f"removed {each.id}: {one_line(each.source_path)} was deleted" for each in report.removed]
         for lines in (removed, report.ingest.editions):
             for line in list_lines(lines, verbose=verbose):
                 say(f"  {line}")
         for line in list_left_out(synced.left_out):
             say(f"  {line}")
-    kept = [f"{e.id} is kept although {one_line(e.source_path)} is gone: {report.why_kept}." for e in report.kept]
+    kept = [f"{e.id} is kept although {one_line(e.source_path)} was deleted: {report.why_kept}." for e in report.kept]
     for line in list_lines(kept, verbose=verbose):
         notify(f"{name}: {line}")
     _name_skipped(name, (*report.ingest.skipped, *report.ingest.failed))
@@ -203,9 +205,9 @@ def print_sync(synced: Synced, *, errors_only: bool = False, verbose: bool = Fal
 def _name_skipped(name: str, files: Sequence[SkippedFile]) -> None:
     """Name the first files that were not taken, then what can be done, once each."""
     for each in files[:_MAX_LISTED]:
-        notify(f"{name}: not taken: {one_line(each.source)}: {each.message}")
+        notify(f"{name}: not ingested: {one_line(each.source)}: {each.message}")
     if len(files) > _MAX_LISTED:
-        notify(f"{name}: and {len(files) - _MAX_LISTED} more; --json names all.")
+        notify(f"{name}: and {len(files) - _MAX_LISTED} more; --json lists all.")
     for advice in dict.fromkeys(each.suggestion for each in files[:_MAX_LISTED] if each.suggestion):
         notify(f"Next: {advice}")
 
@@ -279,7 +281,7 @@ class FolderChanges:
                 return set(there)
             places = [Path(path) for _, path in next(self._changes)]
         except (OSError, RuntimeError, StopIteration) as error:
-            notify(f"Folders cannot be watched now, and are synced when they are due: {one_line(str(error))}")
+            notify(f"Folders cannot be watched now; they are synced at their intervals instead: {one_line(str(error))}")
             self._changes, self._not_before = None, time.monotonic() + _AGAIN
             return set()
         outside = [place for place in places if not place.is_relative_to(self._data)]
@@ -305,18 +307,21 @@ def _inode(folder: Path) -> tuple[int, int] | None:
 @with_groups
 def sync(
     options: CommandOptions,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Sources; default: all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of sources. Default: all.")
+    ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: folders as they change, everything else when it is due.")
+        bool,
+        typer.Option("--watch", help="Keep running: sync folders when they change, other sources at their intervals."),
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Believe a source that holds nothing any more: remove its documents.")
+        bool, typer.Option("--allow-empty", help="If a source is now empty, remove its documents.")
     ] = False,
 ) -> None:
-    """Make the knowledge base hold what its sources hold: new, changed, moved and vanished documents.
+    """Update the knowledge base from its sources: new, changed, moved and deleted documents.
 
-    What did not change is neither fetched nor embedded again. A source that cannot be reached, or is suddenly empty,
-    removes nothing. Exit code 1 where something could not be synced.
+    Unchanged documents are neither fetched nor embedded again. If a source cannot be reached, or is suddenly empty, its
+    documents are kept. The exit code is 1 if something could not be synced.
 
     Example: knowledge sync
 
@@ -335,7 +340,10 @@ def sync(
         if not selected and not listed.all():
             raise InvalidInputError("No source is registered.", suggestion="`knowledge sources add LOCATION`")
         if watch and options.as_json:
-            raise InvalidInputError("--watch goes on; it has no JSON at its end.", suggestion="Leave out one of them.")
+            raise InvalidInputError(
+                "--watch and --json cannot be used together, because --watch does not end.",
+                suggestion="Pass only one of them.",
+            )
         with closing(wiring.build_knowledge(settings)) as knowledge:
             run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=options.verbose)
             if watch:
