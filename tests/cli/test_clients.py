@@ -104,7 +104,7 @@ def test_a_file_that_would_lose_something_is_left_and_the_entry_printed(
     file.write_text(text)
     done = knowledge("install", "--client", "zed")
     assert done.code == 1
-    assert "left alone" in done.out
+    assert "not changed" in done.out
     assert "Add this yourself:" in done.out
     assert '"context_servers"' in done.out
     assert file.read_text() == text

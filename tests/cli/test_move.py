@@ -351,7 +351,7 @@ def test_a_store_without_collections_says_how_to_make_one(home: Path, knowledge:
 
 def test_a_collection_is_renamed_and_a_taken_name_is_refused(kb: Store, knowledge: Command) -> None:
     fill(kb, documents=1, collection="second")
-    assert "'second' is now 'third'" in knowledge("collections", "rename", "second", "third").out
+    assert "Renamed 'second' to 'third'" in knowledge("collections", "rename", "second", "third").out
     assert [each.name for each in kb.collections()] == [NAME, "third"]
     done = knowledge("collections", "rename", "third", NAME, "--json")
     assert done.code == 1

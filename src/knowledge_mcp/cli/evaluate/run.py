@@ -188,7 +188,8 @@ class RunChoices:
     ] = None
     tolerance: Tolerance = 0.005
     max_cost: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings of a set cost more than this.")
+        float | None,
+        typer.Option(min=0, metavar="USD", help="Stop before the embeddings of a set cost more."),
     ] = None
 
 

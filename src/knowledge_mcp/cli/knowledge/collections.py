@@ -120,7 +120,7 @@ def rename(
     with _open_store(options) as (_, store):
         _require_collection(store, name)
         store.rename_collections({name: new})
-        options.tell({"collection": new, "was": name}, f"'{name}' is now '{new}'.")
+        options.tell({"collection": new, "was": name}, f"Renamed '{name}' to '{new}'.")
 
 
 @app.command(short_help="Remove a collection with all its contents.")

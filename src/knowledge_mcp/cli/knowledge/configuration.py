@@ -371,7 +371,7 @@ def _describe(outcome: _Outcome, *, dry_run: bool) -> str:
         "written": "would write" if dry_run else "wrote",
         "removed": "would remove the entry from" if dry_run else "removed the entry from",
         "unchanged": "nothing to do in",
-        "by hand": "left alone:",
+        "by hand": "not changed:",
     }[outcome.action]
     lines = [f"{outcome.client}: {action} {outcome.file}"]
     lines += [f"  Backup of the previous file: {outcome.backup}"] if outcome.backup else []

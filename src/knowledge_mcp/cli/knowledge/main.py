@@ -58,6 +58,17 @@ _COMMANDS = {
 }
 
 
+_HELP = """\
+Search and manage the knowledge base.
+
+\b
+Examples:
+  knowledge search "how is a requirement verified"
+  knowledge read iso-15288 --clause 6.4.2
+  knowledge COMMAND --help
+"""
+
+
 class _Knowledge(GroupOnDemand):
     places = _COMMANDS
 
@@ -72,7 +83,7 @@ app = typer.Typer(
 )
 
 
-@app.callback(help="Search and manage the knowledge base.")
+@app.callback(help=_HELP)
 def _common(version: Version = False) -> None:
     del version
 

@@ -107,7 +107,7 @@ class ReembedChoices:
     dimensions: Annotated[
         int | None, typer.Option(min=256, max=3072, help="Dimensions. Default: EMBEDDING_DIMENSIONS.")
     ] = None
-    variant: Annotated[LocalWeights | None, typer.Option(help="Weights. Default: EMBEDDING_VARIANT.")] = None
+    variant: Annotated[Literal["int8", "fp32"] | None, typer.Option(help="Weights. Default: EMBEDDING_VARIANT.")] = None
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Replace the collection even if some documents cannot be re-embedded.")
     ] = False

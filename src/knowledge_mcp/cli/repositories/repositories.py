@@ -236,7 +236,15 @@ def _open_service(options: StoreOptions) -> Generator[RepositoryService]:
             engine.setLevel(before)
 
 
-@app.callback(help="Index code repositories and search them by what the code does.")
+@app.callback(
+    help="""Index code repositories and search them by what the code does.
+
+    \b
+    Examples:
+      pk-mcp index https://github.com/user/my-api.git
+      pk-mcp search "where are tokens validated"
+    """
+)
 def _common(version: Version = False) -> None:
     del version
 

@@ -347,7 +347,7 @@ class ResourceReader:
 
 def _part(address: _Address, text: str, meta: dict[str, Any]) -> str:
     if address.start >= len(text):
-        raise InvalidInputError(f"The text ends at character {len(text)}; there is nothing from {address.start} on.")
+        raise InvalidInputError(f"The text ends at character {len(text)}; there is no text at {address.start}.")
     end = min(address.start + PART_CHARACTERS, len(text))
     meta.update({"start": address.start, "end": end, "total_characters": len(text)})
     if end < len(text):
