@@ -1,4 +1,4 @@
-"""The composition root: settings in, whatever answers out; nothing is decided anywhere else."""
+"""The composition root: it builds everything from the settings; nothing is decided anywhere else."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
 
     Args:
         settings: what was read.
-        surface: whose embedding provider is meant.
+        surface: the surface whose embedding provider to use.
         start: what was decided when the process started; without it, this is the start, and a configured Qdrant that
             does not answer is replaced by ChromaDB here (clarification 5); not for `rag`, whose documents would be
             lost to the other replicas.

@@ -273,7 +273,7 @@ _MOST_OF_A_REASON = 300
 
 
 def reason_of(error: BaseException) -> str:
-    """Name an exception that nobody foresaw in one line: its class, and its text where it has one."""
+    """Describe an unexpected exception in one line: its class, and its text if it has one."""
     text = " ".join(str(error).split())[:_MOST_OF_A_REASON]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -1,4 +1,4 @@
-"""Documents held against each other, as tools and the REST service ask for it: changes, checks, conflicts."""
+"""Comparisons of documents for the tools and the REST service: changes, checks, conflicts."""
 
 from __future__ import annotations
 

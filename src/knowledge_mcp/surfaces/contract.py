@@ -41,7 +41,7 @@ class Request(BaseModel):
     )
 
     SUBJECT: ClassVar[str] = ""
-    """Name of the argument that says what is asked for."""
+    """Name of the argument that identifies the request."""
     FILTERS: ClassVar[frozenset[str]] = frozenset()
     """Names of the arguments that narrow the answer."""
     BOUNDED: ClassVar[frozenset[str]] = frozenset({"n_results", "hybrid_weight"})
@@ -56,7 +56,7 @@ class Request(BaseModel):
         return self.model_dump(mode="json", include=set(self.FILTERS), exclude_defaults=True)
 
     def subject(self) -> str:
-        """Return what is asked for; the log keeps only its hash."""
+        """Return the value of that argument; the log keeps only its hash."""
         return str(getattr(self, self.SUBJECT)) if self.SUBJECT else ""
 
 
@@ -133,7 +133,7 @@ def page_of(
         What is shown, and the cursor that goes on behind it; 0 at the end.
 
     Raises:
-        InvalidInputError: the cursor lies behind the end.
+        InvalidInputError: the cursor is beyond the end.
     """
     if cursor and cursor >= len(found):
         raise InvalidInputError(
@@ -274,7 +274,7 @@ class Resource:
 
     @property
     def prefix(self) -> str:
-        """Return what stands before the parameter; the whole address where there is none."""
+        """Return the part before the parameter; the whole address if there is none."""
         return self.uri.partition("{")[0]
 
 

@@ -32,7 +32,7 @@ def follow(
         give_up: as `watch` takes it.
 
     Raises:
-        CancelledError: the caller has given up; the work is asked to stop, and nobody waits for it.
+        CancelledError: the caller cancelled; the work is told to stop, and is not waited for.
     """
     doing = _Work(work, call.cancelled)
     watch(doing.wait, lambda: doing.state, call, give_up=give_up, failed=lambda: doing.error is not None)
@@ -81,7 +81,7 @@ def watch(
 
 
 class _Work(Generic[T]):
-    """Do the work on its own thread, and hold how far it is and what became of it."""
+    """Do the work on its own thread, and keep its progress and result."""
 
     def __init__(self, work: Callable[[Progress, Callable[[], bool]], T], cancelled: Callable[[], bool]) -> None:
         self._work = work

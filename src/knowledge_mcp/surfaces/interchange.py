@@ -30,7 +30,7 @@ class BookSheet:
     """Hold one sheet of a workbook.
 
     Attributes:
-        rows: a header and what stands below it.
+        rows: the header, then the data rows.
         numbers: columns whose cells are numbers.
         wide: columns with long text, which is wrapped.
         choices: columns whose cells are chosen from a list.
@@ -101,7 +101,7 @@ def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: 
     """Write a `needs.json` that sphinx-needs imports: the items of both sets, links where they are declared or likely.
 
     Raises:
-        InvalidInputError: an id stands in both sets.
+        InvalidInputError: both sets have the same id.
     """
     both = {each.id for each in sources} & {each.id for each in targets}
     if both:
@@ -144,7 +144,7 @@ _OUR_OBJECT = re.compile(
     r'SPEC-OBJECT IDENTIFIER="([^"<>]{1,500})" LAST-CHANGE="[^"<>]{1,60}"><(?:[\w.-]{1,60}:)?TYPE>'
     r"<(?:[\w.-]{1,60}:)?SPEC-OBJECT-TYPE-REF>clausewise-"
 )
-"""Objects that an earlier run put in."""
+"""Objects added by an earlier run."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _EMPTY = """<?xml version="1.0" encoding="UTF-8"?>
 <REQ-IF xmlns="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd">
@@ -216,7 +216,7 @@ def _add_missing(
 
 
 class _Parts:
-    """Make the elements to put in; names never meet those that there are.
+    """Make the elements to add; their names never clash with existing ones.
 
     Args:
         text: what is there.

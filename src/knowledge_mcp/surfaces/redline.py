@@ -77,7 +77,7 @@ def weight_of(change: ClauseChange) -> int:
 
 
 def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
-    """Count clauses by what became of them, then changes by what they are, each once; only what there is."""
+    """Count clauses by outcome, then changes by kind, each once; zero counts are omitted."""
     clauses = Counter(each.link.kind for each in changes)
     inside = Counter(change.name for each in changes for change in each.changes)
     return {
@@ -217,7 +217,7 @@ def _level(each: ClauseChange) -> int:
 
 
 def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_open: bool) -> str:
-    """Write a clause up to where those below it stand."""
+    """Write a clause up to the start of its subclauses."""
     old, new = each.link.old, each.link.new
     names = {change.name for change in each.changes}
     kinds = "".join(f' <span class="kind {_counted(name)}">{name}</span>' for name in WEIGHTIEST_FIRST if name in names)

@@ -55,7 +55,7 @@ def table_page(
     Args:
         title: of the page.
         counts: line below it.
-        lead: what stands before the table.
+        lead: text before the table.
         columns: heads of the columns that can be sorted, which come first.
         unsorted: heads of the others.
         rows: the table's rows.

@@ -83,7 +83,7 @@ class ClauseSide(ViewAnswer):
 
 
 class ChangedClause(ViewAnswer):
-    """What became of a clause; `rows` has its sentences side by side, in pieces with whether they changed."""
+    """Outcome for a clause; `rows` has its sentences side by side, in pieces that are marked as changed or not."""
 
     became: str
     level: int
@@ -97,7 +97,7 @@ class ChangedClause(ViewAnswer):
 class ChangesAnswer(ViewAnswer):
     """What changed between two documents; `total` counts the clauses with changes of the kinds that were asked for.
 
-    `summary` counts clauses by what became of them, and changes by kind, whatever was asked for.
+    `summary` counts all clauses by outcome and all changes by kind, independent of the request.
     """
 
     old: NamedDocument
@@ -189,7 +189,7 @@ class TraceAnswer(ViewAnswer):
 
 
 class QuotedEvidence(ViewAnswer):
-    """Words of the document, as they stand there."""
+    """Words of the document, verbatim."""
 
     quote: str
     citation: str
@@ -265,7 +265,7 @@ _Place = tuple[NamedDocument, int | None]
 
 
 def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
-    """Return the index of the passage that a place stands in, else of the next one, else of the last; None for none."""
+    """Return the index of the passage that contains a place, else of the next, else of the last; None for none."""
     if not chunks:
         return None
     behind = bisect_right(chunks, place, key=lambda chunk: chunk.span.start)
@@ -304,7 +304,7 @@ def _describe(document: LibraryDocument) -> NamedDocument:
 def compare_clauses(
     old: LibraryDocument, new: LibraryDocument, *, kinds: Sequence[str] = (), limit: int, offset: int = 0
 ) -> ChangesAnswer:
-    """Tell what became of each clause from one document to another, side by side where anything changed.
+    """Return the outcome for each clause from one document to another, side by side if anything changed.
 
     Args:
         old, new: the documents.

@@ -212,7 +212,7 @@ class DraftChoices:
 
 
 def run_sets(choices: RunChoices, options: CommandOptions) -> bool:
-    """Measure every set, write what was asked for; returns whether a measure fell below the baseline.
+    """Measure every set, write the requested files; returns whether a measure fell below the baseline.
 
     Raises:
         KnowledgeError: a set, a setting or the knowledge base is wrong.
@@ -240,7 +240,7 @@ def run_sets(choices: RunChoices, options: CommandOptions) -> bool:
 
 
 def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | None, as_json: bool) -> bool:
-    """Compare two results, write what was asked for; returns whether a measure fell.
+    """Compare two results, write the requested files; returns whether a measure fell.
 
     Raises:
         KnowledgeError: one is no result, or they have nothing in common.

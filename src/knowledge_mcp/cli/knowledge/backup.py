@@ -205,7 +205,7 @@ def _extra_files(folder: Path) -> dict[str, Path]:
 
 
 def _pack(packed: Path, members: dict[str, Path]) -> None:
-    """Write the files, and behind them the list with their hashes."""
+    """Write the files, then the list with their hashes."""
     hashes: dict[str, str] = {}
     with packed.open("wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
         for name, path in members.items():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Client(StrEnum):
-    """Assistants whose configuration has a form of its own."""
+    """Assistants whose configuration has a special format."""
 
     CLAUDE_DESKTOP = "claude-desktop"
     CLAUDE_CODE = "claude-code"
@@ -397,7 +397,7 @@ def entry_for(reading: Reading, *, name: str, surface: str) -> ServerEntry:
 
 
 def list_notes(reading: Reading) -> list[str]:
-    """Say what a person should know beside the entry: secrets that are not in it, settings that are wrong, no data."""
+    """Return notes on the entry: secrets that are not in it, invalid settings, no data."""
     notes = [f"Problem: {problem}" for problem in reading.problems]
     secrets = [each.variable.name for each in reading.values if each.variable.secret and each.origin != "default"]
     if secrets:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
 
 _NARROW = 110
-"""Columns of a terminal below which the titles of a list stand under the ids: beside them they had a few letters."""
+"""Columns of a terminal below which titles are listed under the ids: next to them they would have a few letters."""
 
 app = command_group("List, show and remove documents, and manage their editions.")
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 _EACH_PAGE = 60
-"""Pages up to which each has a line of its own; beyond, whole pages in a row share one."""
+"""Pages up to which each has its own line; beyond that, consecutive complete pages share one."""
 _LOST = "bold red"
 
 
@@ -163,7 +163,7 @@ def _count(number: int) -> str:
 
 
 def _runs(pages: Sequence[PageCoverage]) -> Iterator[list[PageCoverage]]:
-    """Put whole pages in a row together where there are many pages; what has a note stands alone."""
+    """Merge consecutive complete pages if there are many pages; pages with a note are listed separately."""
     run: list[PageCoverage] = []
     for page in pages:
         fits = run and len(pages) > _EACH_PAGE and _key(run[-1]) == _key(page) and not page.note

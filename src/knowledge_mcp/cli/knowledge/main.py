@@ -31,7 +31,9 @@ _COMMANDS = {
     ),
     "impact": CommandPlace("knowledge.review.impact:impact", "Show which other documents a new edition affects."),
     "trace": CommandPlace(
-        "knowledge.review.trace:trace_command", "Link requirements to what meets them, and list the gaps."
+        "knowledge.review.trace:trace_command",
+        "Link requirements to what meets them, and list the gaps.",
+        whole="TRACE_HELP",
     ),
     "documents": CommandPlace("knowledge.documents:app", "List, show and remove documents, and manage editions."),
     "sources": CommandPlace(

@@ -138,7 +138,7 @@ def reembed(choices: ReembedChoices, options: CommandOptions) -> None:
 
 
 def _change(settings: Settings, **chosen: Any) -> Settings:
-    """Put the options in place of the settings, and check these again.
+    """Replace settings by the options, and check the settings again.
 
     Raises:
         ConfigError: the options contradict each other or the settings.
@@ -201,7 +201,7 @@ class _Watch:
 
     @contextmanager
     def watching(self) -> Generator[None]:
-        """Leave the terminal at the end; where the run was stopped, say that it can be gone on with."""
+        """Clean up the terminal at the end; if the run was stopped, say that it can be continued."""
         try:
             with self._bar:
                 yield

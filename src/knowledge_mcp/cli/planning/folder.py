@@ -1,4 +1,4 @@
-"""A folder of planning documents: which files are in it, what became of each, and which are new since the last look."""
+"""A folder of planning documents: its files, the result for each, and which are new since the last scan."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AGAIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """Tell what became of one file.
+    """Return the result for one file.
 
     Attributes:
         path: of the file.

@@ -81,7 +81,7 @@ class FolderRun:
 
     Args:
         service: ingests them.
-        choices: what was asked for.
+        choices: the options of the command.
         as_json: write the outcomes as JSON.
         pause: waits between two looks at a watched folder; False ends the watching.
 
@@ -175,7 +175,7 @@ class FolderRun:
             notify("Stopped watching.")
 
     def _find_gone(self) -> bool:
-        """Name the documents whose files are gone from the folder, and remove them where that is asked for.
+        """List the documents whose files were deleted from the folder, and remove them if requested.
 
         Nothing is removed where the folder holds no document at all, as one that is not mounted, or where something in
         it cannot be read: what seems gone may lie there.

@@ -327,7 +327,7 @@ def reindex(options: StoreOptions, name: Name) -> None:
 
 
 def _update(options: StoreOptions, names: list[str], *, fresh: bool) -> None:
-    """Bring repositories up to date, each whatever becomes of the others; several give one JSON list."""
+    """Update repositories, each even if others fail; for several, write one JSON list."""
     code = ExitCode.SUCCESS
     with _open_service(options) as service:
         from knowledge_mcp.engine.repositories.values import IndexResult

@@ -85,7 +85,7 @@ def what_it_runs_on(settings: Settings, start: Start, surface: str) -> dict[str,
 
 
 def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:
-    """Run a server until it ends; whatever kept it from starting is printed and becomes the exit code."""
+    """Run a server until it ends; an error at startup is printed and becomes the exit code."""
     try:
         return serve()
     except KeyboardInterrupt:
@@ -177,7 +177,7 @@ def audit_of(settings: Settings) -> AuditLog | None:
 
 
 def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting: str = "MCP_API_KEY") -> list[str]:
-    """Refuse an address that others reach while nobody has to show a key, unless that is asked for.
+    """Refuse a non-loopback address if no key is required, unless this was requested.
 
     Args:
         host: where to listen; None where that follows from the keys.

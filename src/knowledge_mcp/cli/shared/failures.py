@@ -46,7 +46,7 @@ _COMMANDS = {
 
 
 def in_commands(text: str) -> str:
-    """Write a hint that is meant for an assistant as a person at a terminal follows it: commands, not tools."""
+    """Rewrite a hint for assistants for a person at a terminal: with commands instead of tools."""
     for tool, command in _COMMANDS.items():
         text = text.replace(tool, command)
     return text
@@ -120,7 +120,7 @@ def can_ask() -> bool:
 
 
 def ask_password(name: str, why: str) -> str | None:
-    """Ask for a password without showing it; None where none was given."""
+    """Ask for a password without showing it; None if none was given."""
     with _prompt_lock:
         notify(why)
         try:

@@ -1,4 +1,4 @@
-"""A group of commands whose modules are loaded when they are asked for: a command does not wait for the others."""
+"""A group of commands whose modules are loaded on demand, so that a command does not wait for the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CommandPlace(NamedTuple):
     """Say where a command is, and what the list of commands says of it.
 
     `place` is `module:name` below `knowledge_mcp.cli`; the name is a function, or the `typer.Typer` of a group.
-    `whole` names the text of its help in that module, where its docstring is not it.
+    `whole` names a constant of that module with the help text, if it is not the docstring.
     """
 
     place: str

@@ -27,7 +27,7 @@ def write_json(content: Any) -> None:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file in one step, in place of one that is there; what is no file, as a pipe, is written to.
+    """Write a file in one step, replacing an existing one; other targets, such as a pipe, are written to.
 
     Raises:
         InvalidInputError: it cannot be written there.

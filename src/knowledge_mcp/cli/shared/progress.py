@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
 Unit = Literal["count", "percent", "bytes"]
-"""What a bar has beside it: how many of how many, the share, or how many bytes."""
+"""Figures shown next to a bar: count of total, share, or bytes."""
 
 
 class WorkBar:
     """Show on a terminal how far work is, as one bar that is gone at its end; elsewhere nothing.
 
     Args:
-        unit: what stands beside the bar.
+        unit: the figures shown next to the bar.
         shown: False to show nothing on a terminal either.
     """
 

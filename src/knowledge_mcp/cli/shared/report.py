@@ -71,13 +71,13 @@ def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
 
 
 def list_lines(lines: Sequence[str], *, verbose: bool) -> list[str]:
-    """Keep the first of many lines, and count the others, unless all are asked for."""
+    """Keep the first of many lines and count the others, unless all are requested."""
     more = 0 if verbose else len(lines) - _MOST_LINES
     return [*lines[:_MOST_LINES], f"… and {more:,} more; -v lists them all."] if more > 0 else list(lines)
 
 
 def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
-    """Write what was left alone in a folder: how many files of each kind, an example, what to do."""
+    """List the files of a folder that were not ingested: number per kind, an example, the next step."""
     lines = ["Not ingested, because they are not documents or were excluded:"] if left_out else []
     for each in left_out:
         example = f", e.g. {each.examples[0]}" if each.examples else ""
@@ -87,7 +87,7 @@ def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
 
 
 def not_taken(skipped: int) -> str:
-    """Say how many files of a source could not be taken, behind what else is said of it; empty for none."""
+    """Return how many files of a source were not ingested, to append to its summary; empty for none."""
     return f", {skipped} not ingested" if skipped else ""
 
 

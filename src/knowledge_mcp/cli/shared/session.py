@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model", bound="BaseModel")
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
-"""Of every command: how its help is asked for, and how wide it may be."""
+"""Settings of every command: its help options, and the width of the help."""
 
 
 def _show_version(context: typer.Context, requested: bool) -> None:
@@ -142,7 +142,7 @@ def command_group(help: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
 
 @contextmanager
 def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
-    """Turn whatever goes wrong inside into a clear message on stderr and an exit code.
+    """Turn every failure inside into a clear message on stderr and an exit code.
 
     With `as_json` the error object `{"error": {...}}` goes to stdout as well.
     """
@@ -203,7 +203,7 @@ class CommandOptions:
     verbose: Verbose = False
 
     def guard(self) -> AbstractContextManager[None]:
-        """Handle whatever goes wrong inside."""
+        """Handle every failure inside."""
         return guard(verbose=self.verbose, as_json=self.as_json)
 
     def settings(self, *, surface: str = "standards", quiet: str = "WARNING") -> Settings:
@@ -259,7 +259,7 @@ class StoreOptions(CommandOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(CommandOptions):
-    """The same for a command that writes a form of its own instead of JSON."""
+    """The same for a command with its own output format instead of JSON."""
 
     as_json: bool = field(default=False, init=False)
 

@@ -165,7 +165,7 @@ class ErrorAnswer(BaseModel):
 
 
 def render_error(error: KnowledgeError) -> dict[str, Any]:
-    """Put an error into this surface's form; what it adds stands only where there is something to say."""
+    """Convert an error to this surface's format; additional fields are present only if they have a value."""
     fields = explain(error) | ({"details": error.details} if error.details else {})
     return {name: value[:MAX_DETAILS] for name, value in fields.items()}
 
@@ -174,7 +174,7 @@ Method = Literal["text_layer", "ocr", "mixed"]
 
 
 class PageRun(Response):
-    """What became of neighbouring pages that fared alike."""
+    """Result for consecutive pages with the same outcome."""
 
     first: int
     last: int

@@ -294,7 +294,7 @@ def search_result(
 
 
 def _head_of_rows(knowledge: Knowledge, chunk: Chunk, texts: dict[str, str]) -> str:
-    """Return the head of the table whose rows a passage goes on with: without it nobody knows what its cells are."""
+    """Return the header of the table whose rows a passage continues, which explains its cells."""
     if not chunk.content.startswith("|"):
         return ""
     if chunk.document_id not in texts:

@@ -31,7 +31,7 @@ def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
 
 
 def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
-    """Show a document, its chunks from `offset` on: as many as are asked for and fit into one answer."""
+    """Return a document with its chunks from `offset` on: as many as requested and fit into one answer."""
     name = document.record.file_name
     record = document.record
     answer = shapes.DocumentResponse.of(
@@ -73,7 +73,7 @@ class _Running:
         self._ends = list(accumulate((chunk.span.end for chunk in document.chunks), max))
 
     def between(self, first: int, end: int) -> str:
-        """Return the text of neighbouring chunks; empty where it is not known where they stand."""
+        """Return the text of neighbouring chunks; empty if their positions are unknown."""
         if not self._ends or not self._ends[-1]:
             return ""
         last = len(self._text) if end >= len(self._ends) else self._ends[end - 1]

@@ -118,7 +118,7 @@ class CodeSearchResult(Response):
 
 
 class RepositoryFreshness(Response):
-    """How the index of one repository stands to the repository."""
+    """State of the index of one repository."""
 
     repository: str
     status: Literal["ready", "indexing", "error"]

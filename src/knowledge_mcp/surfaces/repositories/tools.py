@@ -110,7 +110,7 @@ def _utc(moment: str) -> str:
 
 
 _MOST_WARNINGS = 20
-"""Warnings of one refresh: each sentence is told once, so that more are rare."""
+"""Warnings of one refresh: each sentence is reported once, so more are rare."""
 _LINES = 200
 """Lines read where no end is named: most functions are shorter."""
 _MOST_CHARACTERS = 60_000

@@ -82,7 +82,7 @@ class ChangeInside(Response):
 
 
 class ClauseChanged(Response):
-    """What became of one clause."""
+    """Outcome for one clause."""
 
     became: str = Field(description="edited, renamed, renumbered, moved, split, merged, added, removed or same.")
     old: str = Field(default="", description="Citation in the older edition.")
@@ -183,7 +183,7 @@ def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, 
 
 
 def _is_numbered(each: ClauseChange, clause: str) -> bool:
-    """Tell whether a clause has a number, or stands below the clause that has it, in either edition."""
+    """Return whether a clause has a number, or is below the clause with it, in either edition."""
     number = clause.strip().rstrip(".")
     numbers = [side.number for side in (each.link.old, each.link.new) if side is not None]
     return any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in numbers)

@@ -131,7 +131,7 @@ def _no_pages(record: DocumentRecord) -> str:
 
 
 def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
-    """Say where words stand; what is empty is left out."""
+    """Return the location of words; empty fields are omitted."""
     span = [place.span.start, place.span.end]
     return shapes.EvidenceLocator.of(
         place, span=span, page_labels=printed_labels(place), boxes=merged_boxes(place.boxes)
@@ -201,7 +201,7 @@ def read(knowledge: Knowledge, request: shapes.ReadRequest) -> shapes.ReadRespon
 
 
 def drawn(knowledge: object, request: shapes.ReadRequest, answer: shapes.ReadResponse) -> bytes | None:
-    """Draw the first page of what was read, with all of it that stands there marked, where that was asked for."""
+    """Draw the first page of the text that was read, with its part on that page marked, if requested."""
     if not request.picture or not answer.passages:
         return None
     if not isinstance(knowledge, MarkedPages):

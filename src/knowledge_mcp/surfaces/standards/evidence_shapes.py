@@ -40,7 +40,7 @@ class PlaceRequest(StandardsRequest):
     chunk_id: Name | None = Field(default=None, description="A search result's id, alone.")
 
     def subject(self) -> str:
-        """Return what in it is asked for."""
+        """Return the requested part of it."""
         return self.clause or self.chunk_id or self.document_id or ""
 
 
@@ -120,7 +120,7 @@ _CITATION = "Ready to paste: title, edition, clause, page."
 
 
 class EvidenceLocator(Response):
-    """Where words stand, so that a program finds them again."""
+    """Location of words, so that a program can find them again."""
 
     document_id: str
     span: list[int] = Field(description="Start and end, in characters of the document's text.")
@@ -204,7 +204,7 @@ class OutlineResponse(Response):
 
 
 class ReferencePlace(Response):
-    """Where a reference stands, or leads to."""
+    """Location or target of a reference."""
 
     document_id: str
     citation: str = Field(description=_CITATION)
@@ -246,7 +246,7 @@ class DifferenceResult(Response):
 
 
 class QuotePlaceResult(Response):
-    """Where the quote, or a part of it, stands."""
+    """Location of the quote, or of a part of it."""
 
     quoted: str = Field(default="", description="Part of the quote, if not the whole quote.")
     text: str = Field(description="The printed words.")

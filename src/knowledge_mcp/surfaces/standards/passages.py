@@ -28,7 +28,7 @@ from knowledge_mcp.surfaces.standards import shapes
 from knowledge_mcp.surfaces.standards.evidence import locator, printed_labels
 
 MOST_ALSO_IN = 10
-"""Citations of passages that say the same: a notice that stands in every document would crowd out the results."""
+"""Citations of passages that say the same: a notice repeated in every document would crowd out the results."""
 
 
 def chunk_uri(chunk_id: str) -> str:
@@ -42,7 +42,7 @@ def document_uri(document_id: str) -> str:
 
 
 def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> shapes.BriefSource:
-    """Tell where a statement stands, in the three specified fields; page and clause where there are any."""
+    """Return the location of a statement in the three specified fields, with page and clause if it has any."""
     return shapes.BriefSource.of(chunk, citation=citation, clause_number=clause_number or chunk.clause_number)
 
 
@@ -156,7 +156,7 @@ def _best_part(text: str, words: set[str], most: int) -> str:
 EMPTY_BASE = "The knowledge base is empty: no document has been ingested yet."
 """Follows the specified sentence, which a client may look for."""
 _MOST_MISSING = 5
-"""Documents that are told as not there, and collections that are: more would crowd out the results."""
+"""Missing documents and existing collections to list: more would crowd out the results."""
 _NO_RESULT = "No documents matched your query"
 _NO_REQUIREMENT = "No requirements found for this topic"
 _INGEST = "Ingest documents with `knowledge-ingest PATH`."

@@ -202,7 +202,7 @@ class LegRank(Response):
 
 
 class BriefSource(Response):
-    """Where a statement stands."""
+    """Location of a statement."""
 
     document_id: str
     document_title: str
@@ -212,7 +212,7 @@ class BriefSource(Response):
 
 
 class PassageSource(Response):
-    """Where a passage stands."""
+    """Location of a passage."""
 
     document_id: str
     document_title: str

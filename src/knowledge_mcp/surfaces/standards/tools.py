@@ -1,4 +1,4 @@
-"""The six tools (A §3.1): from a request to Knowledge and back to an answer; the evidence tools stand beside them."""
+"""The six tools (A §3.1): from a request to Knowledge and back to an answer; evidence tools have their own modules."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
 
 
 def synced_place(status: SourceStatus) -> shapes.SyncedPlace:
-    """Tell how a registered source stands."""
+    """Return the state of a registered source."""
     spec = status.spec
     return shapes.SyncedPlace.of(status.state, name=spec.name, kind=spec.kind, stale=status.is_stale())
 
@@ -178,7 +178,7 @@ def _answer_search(
 
 
 def _fitting(results: list[R], found: int, about: list[Any]) -> tuple[list[R], Truncation | None]:
-    """Keep as many results as fit into an answer beside what else it says, and tell how many are left out."""
+    """Keep as many results as fit into the answer with its other fields, and count the omitted ones."""
     room = ROOM_FOR_RESULTS - size_of(about)
     kept = results[: max(1, fitting_count([each.sent() for each in results], room))]
     omitted = found - len(kept)
@@ -187,7 +187,7 @@ def _fitting(results: list[R], found: int, about: list[Any]) -> tuple[list[R], T
 
 
 def _refuse_cursor(cursor: int, *, among: object) -> None:
-    """Refuse to go on behind the last of what there is."""
+    """Refuse a cursor beyond the last result."""
     if cursor and among:
         raise InvalidInputError(
             f"The cursor {cursor} is beyond the last result.",

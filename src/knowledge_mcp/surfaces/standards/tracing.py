@@ -1,4 +1,4 @@
-"""The tools that hold documents against each other, beyond the specification: links, evidence, conflicts.
+"""The tools that compare documents, beyond the specification: links, evidence, conflicts.
 
 Their runs outlive the call that began them: they are jobs, found by what was asked, whoever asks again.
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.knowledge import LocalKnowledge
 
 PATIENCE = 45.0
-"""Seconds after which a caller is answered that a run goes on: many clients give up after a minute."""
+"""Seconds after which a caller is told that a run is still in progress: many clients time out after a minute."""
 
 _waiting = Counter[str]()
 """How many callers wait for each job."""
@@ -50,7 +50,7 @@ _waiting_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """Tell how far a run is that goes on: its job, hundredths, and words."""
+    """Return the progress of a run: its job, hundredths, and a message."""
 
     job_id: str
     done: float

@@ -84,7 +84,7 @@ class SessionLimit:
     One with a call under way is never closed; where there is no other, the new one is refused with 503.
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         most: sessions in all; `of_key`: of one key.
     """
 
@@ -295,10 +295,10 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 """Most bytes of a request body, unless said otherwise."""
 
 CALL_SECONDS = 25.0
-"""How long calls that are under way may go on after SIGTERM; what ends the process by force waits 30, usually."""
+"""How long running calls may continue after SIGTERM; supervisors usually kill the process after 30 seconds."""
 
 STREAM_SECONDS = 3.0
-"""How long open streams may go on after that."""
+"""How long open streams may continue after that."""
 
 
 def build_app(

@@ -36,9 +36,9 @@ class ServerCard:
     """Answer with the card or the catalogue; pass everything else on.
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         version: ours.
-        closed: whether a key or token is asked for.
+        closed: whether a key or token is required.
         url: of this server, as clients reach it; used where it is that of `/mcp`, else each request tells it.
     """
 

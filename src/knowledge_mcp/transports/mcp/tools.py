@@ -122,7 +122,7 @@ class ToolRunner:
         return _error_result(surface.render_error(error) if rendered is None else rendered)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Run a blocking function on a worker thread, beside the tools that answer soon."""
+        """Run a blocking function on a worker thread, separate from the quick tools."""
         return await self._short.run(function)
 
     def _answer(self, surface: Surface, tool: Tool, request: Any, call: Call, key: Key) -> _Answer:
@@ -197,7 +197,7 @@ def find_service(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
 
 
 def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
-    """Refuse a tool that writes to whom may not write there, whatever is there.
+    """Refuse a writing tool to callers without the right to write, independent of the contents.
 
     Its answer tells what was there before, so it is for keys that see the documents of all groups.
     """

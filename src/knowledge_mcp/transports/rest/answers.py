@@ -43,9 +43,9 @@ def json_response(content: bytes | Response, status: int = 200) -> HttpResponse:
 
 
 class FailureAnswer(RestAnswer):
-    """A failure: its code, why, the status again, what to do, and the request's id, which finds it in the log.
+    """A failure: code, reason, status, next step, and the id that finds the request in the log.
 
-    A document that cannot be read has a `reason` (`corrupted`, `encrypted`, `empty` …) and its `source`, too.
+    If a document cannot be read, there is also a `reason` (`corrupted`, `encrypted`, `empty` …) and its `source`.
     """
 
     model_config = _example(
@@ -62,7 +62,7 @@ class FailureAnswer(RestAnswer):
 
 
 class IngestAnswer(RestAnswer):
-    """What became of an ingestion."""
+    """The result of an ingestion."""
 
     model_config = _example(
         status="ingested", doc_id="5a1f0c9be2d34876", chunks=12, collection="project-alpha", title="Deploying",
@@ -83,7 +83,7 @@ class IngestAnswer(RestAnswer):
 
 
 class AcceptedAnswer(RestAnswer):
-    """An ingestion that goes on by itself, and the job to ask after."""
+    """An ingestion that runs in the background, and its job to poll."""
 
     model_config = _example(status="accepted", job_id="0123456789abcdef")
     status: Literal["accepted"] = "accepted"
@@ -91,14 +91,14 @@ class AcceptedAnswer(RestAnswer):
 
 
 class Progress(RestAnswer):
-    """How far a job is, of 100, and what it is at."""
+    """Progress of a job, of 100, and its current step."""
 
     done: float
     message: str
 
 
 class JobFailure(RestAnswer):
-    """Why a job failed, as the request would have been answered."""
+    """Why a job failed: what the request would have returned."""
 
     error: str
     detail: str
@@ -109,10 +109,10 @@ class JobFailure(RestAnswer):
 
 
 class JobAnswer(RestAnswer):
-    """A job; `result` once an ingestion is done, `error` where it failed.
+    """A job; `result` once an ingestion is done, `error` if it failed.
 
-    `kind` and `documents` are left out for ingestions; what a trace, a check or a search for conflicts came to is asked
-    for as such. Of conflicts, no `documents` are all of the collection.
+    Ingestions have no `kind` and `documents`. To get the result of a trace, a check or a search for conflicts, repeat
+    its request. Conflicts without `documents` cover the whole collection.
     """
 
     model_config = _example(
@@ -134,11 +134,11 @@ class JobAnswer(RestAnswer):
 
 
 class PassageMetadata(RestAnswer):
-    """Where a passage stands, and what it is.
+    """Location and kind of a passage.
 
-    `page` is the first of its pages, null where the format has none; `span` counts characters of the document's text;
-    `context` is what was put before the passage when it was embedded: its headings, and `cut_from`, what it was cut
-    off from and is read with (a table's header and notes, a caption, a lead-in), which is absent where it is complete.
+    `page` is the first of its pages, null if the format has no pages; `span` counts characters of the document's text;
+    `context` is the text added before the passage for embedding: its headings. `cut_from` is the context that the
+    passage was split from (a table's header and notes, a caption, a lead-in); it is absent if the passage is complete.
     """
 
     source: str
@@ -168,7 +168,7 @@ class PassageMetadata(RestAnswer):
 
 
 class ResultMetadata(PassageMetadata):
-    """Where a result stands, and how to cite it."""
+    """Location of a result, and how to cite it."""
 
     citation: str
 
@@ -192,11 +192,11 @@ class SearchResult(RestAnswer):
 
 
 class SearchAnswerBody(RestAnswer):
-    """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed.
+    """Results, best first; `total` counts them, `below_min_score` the omitted ones, `degraded` says what failed.
 
-    `answerability`, where there is one, estimates that one of the ten best results answers the query. `also_asked`
-    lists what was asked for beside the query's own words, which the documents do not use. `note` says that no passage
-    has the quoted words together, a word, or an identifier of the query.
+    `answerability`, if present, estimates whether one of the ten best results answers the query. `also_asked` lists
+    phrases that were also searched for, because the documents do not use the query's own words. `note` says that no
+    passage has the quoted phrase, a word, or an identifier of the query.
     """
 
     model_config = _example(
@@ -230,7 +230,7 @@ class SearchAnswerBody(RestAnswer):
 
 
 class CollectionAnswer(RestAnswer):
-    """One collection and what it holds; `read_only` where another part of the product fills it."""
+    """One collection and its contents; `read_only` if documents are added to it by another command."""
 
     name: str
     doc_count: int
@@ -258,7 +258,7 @@ class CollectionsAnswer(RestAnswer):
 
 
 class CollectionDeleted(RestAnswer):
-    """A collection that is gone, and how many documents went with it."""
+    """A deleted collection, and the number of documents deleted with it."""
 
     model_config = _example(status="deleted", collection="project-alpha", documents=7)
     status: Literal["deleted"] = "deleted"
@@ -267,7 +267,7 @@ class CollectionDeleted(RestAnswer):
 
 
 class _KnownDocument(RestAnswer):
-    """What is known of a document."""
+    """Properties of a document."""
 
     doc_id: str
     title: str
@@ -291,13 +291,13 @@ class _KnownDocument(RestAnswer):
 
 
 class DocumentListed(_KnownDocument):
-    """One document of a list; `status` is `partial` where text is known to be lost."""
+    """One document of a list; `status` is `partial` if text is known to be missing."""
 
     chunks: int
 
 
 class DocumentsAnswer(RestAnswer):
-    """Documents of a collection by title; `total` counts all that fit."""
+    """Documents of a collection by title; `total` counts all that match."""
 
     documents: list[DocumentListed]
     total: int
@@ -311,7 +311,7 @@ class Passage(RestAnswer):
 
 
 class DocumentAnswer(_KnownDocument):
-    """A document: its passages in order, what is known of it, and its text where it was asked for."""
+    """A document: its passages in order, its properties, and its text if requested."""
 
     chunks: list[Passage]
     chunk_count: int
@@ -319,7 +319,7 @@ class DocumentAnswer(_KnownDocument):
 
 
 class DocumentDeleted(RestAnswer):
-    """A document that is gone, and how many passages went with it."""
+    """A deleted document, and the number of passages deleted with it."""
 
     model_config = _example(status="deleted", doc_id="5a1f0c9be2d34876", chunks=12)
     status: Literal["deleted"] = "deleted"
@@ -328,7 +328,7 @@ class DocumentDeleted(RestAnswer):
 
 
 class HealthAnswer(RestAnswer):
-    """The process lives."""
+    """The process is running."""
 
     model_config = _example(status="healthy", version="1.0.0")
     status: Literal["healthy"] = "healthy"
@@ -336,7 +336,7 @@ class HealthAnswer(RestAnswer):
 
 
 class DependencyAnswer(RestAnswer):
-    """Whether one dependency answers."""
+    """Whether one dependency responds."""
 
     up: bool
     message: str
@@ -362,7 +362,7 @@ class ReadyAnswer(RestAnswer):
 
 
 def ingest_answer(done: Deposited, key: Key) -> IngestAnswer:
-    """Say what became of a deposit; who may not read the collection does not see what was there before."""
+    """Return the result of a deposit; without the right to read the collection, earlier versions are not shown."""
     if not key.sees_all_of(done.collection):
         done = replace(done, unchanged=False, replaced=False, embedded=done.chunks, reused=0)
     return IngestAnswer.of(done, status="ingested", doc_id=done.document_id, keep=["status"])
@@ -374,7 +374,7 @@ def accepted_answer(job: IngestJob) -> AcceptedAnswer:
 
 
 def job_answer(job: IngestJob, key: Key) -> JobAnswer:
-    """Tell a key how far a job is."""
+    """Return the progress of a job to a key."""
     failure = None
     if job.failure is not None:
         told = failure_of(job.failure)
@@ -486,10 +486,10 @@ Every address except `/health` and `/ready` needs `Authorization: Bearer <key>`.
 """
 
 BEARER = Security(HTTPBearer(auto_error=False, description="A key of the service."))
-"""Says that an operation needs a key; whether one was shown is looked at long before."""
+"""Says that an operation needs a key; the key itself is checked much earlier."""
 
 GATED = (401, 403, 405, 421)
-"""How every operation can fail before it is looked at."""
+"""Failures that every operation can have before it starts."""
 
 _NAME = FailureAnswer.__name__
 _CONTENT = {"application/json": {"schema": {"$ref": f"#/components/schemas/{_NAME}"}}}
@@ -519,9 +519,9 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def build_openapi(app: FastAPI) -> dict[str, Any]:
-    """Build the OpenAPI document; the form of failures stands in it once, put there by hand.
+    """Build the OpenAPI document; the schema of failures is added once, by hand.
 
-    As a model of each response it would be built again for every one: most of the time that the service takes to start.
+    As a model of each response it would be built again for every one, which would dominate the service's start time.
     """
     document = app.openapi()
     document["components"]["schemas"].setdefault(_NAME, FailureAnswer.model_json_schema())

@@ -23,7 +23,7 @@ from knowledge_mcp.transports.rest.errors import RefusedRequest, from_http, send
 from knowledge_mcp.transports.shared.guards import throw_away
 
 MAX_DEPTH = 16
-"""Most levels of nesting; nothing that is asked for has more than three."""
+"""Maximum levels of nesting; no valid request has more than three."""
 
 SILENCE_SECONDS = 30.0
 """How long a body may pause."""
@@ -46,7 +46,7 @@ class BodyGate:
     in place of the answer.
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         limit: most bytes of a body by path.
         silence: seconds that a body may pause.
     """

@@ -195,7 +195,7 @@ HEARTBEAT = 1.0
 """Seconds after which a silent ingest gives a sign of life."""
 
 _PAUSE = 5.0
-"""Seconds after which a client may try again, where nobody said so."""
+"""Seconds after which a client may try again, if the cause gives no time."""
 _CALLS, _INGESTS = 16, 4
 """Threads for short calls, and for runs that may take hours; more of these would only wait for one another."""
 _MOST_PARTS = 1000

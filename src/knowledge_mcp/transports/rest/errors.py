@@ -36,7 +36,7 @@ FAILURE = "knowledge_failure"
 """Where a scope keeps the failure that was answered, for the log."""
 
 RETRY_SECONDS = 5
-"""When a client may try again, where nobody said so."""
+"""When a client may try again, if the cause gives no time."""
 
 MAX_DETAIL = 2000
 MAX_PROBLEMS = 8
@@ -84,7 +84,7 @@ class RefusedRequest(HTTPException):
 
 
 def _status_of(error: KnowledgeError) -> int:
-    """Choose the status of an error: that of its code, but for what a caller can tell apart."""
+    """Choose the status of an error: by its code, with exceptions that a caller can distinguish."""
     match error:
         case SpaceMismatchError():
             return 409

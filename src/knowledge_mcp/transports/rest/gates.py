@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 UNMATCHED = "unmatched"
 CLIENT_LEFT = 499
-"""Logged in place of a status where the client left before it was answered."""
+"""Logged instead of a status if the client disconnected before the answer."""
 
 _STOPPING = Failure(
     503, "The server stopped before this was done.", "Try again in a moment.", {"Retry-After": str(RETRY_SECONDS)}
@@ -54,7 +54,7 @@ class AccessLayer:
     """Stand in front of everything; a HEAD request is served as the GET that it mirrors, without the body.
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         metrics: count the requests.
         tracing: make a span of each.
         template: names the route of a path, for requests that never came to it; empty where there is none.

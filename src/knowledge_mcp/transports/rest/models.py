@@ -49,9 +49,9 @@ class _Strict(BaseModel):
 
 
 class Metadata(BaseModel):
-    """Flat pairs to keep on the document's record: texts, numbers, true or false.
+    """Flat pairs to store with the document: texts, numbers, true or false.
 
-    `source` says where the document came from, `title` what it is called.
+    `source` is where the document came from, `title` its title.
     """
 
     model_config = ConfigDict(
@@ -72,14 +72,14 @@ class Metadata(BaseModel):
 
 
 class UrlMetadata(Metadata):
-    """What is known of an address: the file name it shall have, and any flat pairs."""
+    """Metadata of an address: the file name to use, and any flat pairs."""
 
     model_config = ConfigDict(json_schema_extra={**_PAIRS, "examples": [{"filename": "guide.pdf", "team": "ops"}]})
     filename: _Filename | None = None
 
 
 class IngestMetadata(Metadata):
-    """What is known of a text: its file name, the collection it goes to, and any flat pairs."""
+    """Metadata of a text: its file name, its collection, and any flat pairs."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -92,7 +92,7 @@ class IngestMetadata(Metadata):
 
 
 class IngestRequest(_Strict):
-    """A text or Markdown to take in; a line `<!-- page 3 -->` says that what follows stands on page 3."""
+    """A text or Markdown to ingest; a line `<!-- page 3 -->` says that what follows is on page 3."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -115,13 +115,13 @@ class IngestRequest(_Strict):
     force: Annotated[bool, Field(description="Read and embed again even if nothing changed.")] = False
 
     def deposit(self) -> Deposit:
-        """Build what the library takes."""
+        """Build the library's input."""
         about = self.metadata
         return Deposit(about.collection, about.filename or "", text=self.text, metadata=about.pairs(), force=self.force)
 
 
 class IngestUrlRequest(_Strict):
-    """An https address to fetch and take in."""
+    """An https address to fetch and ingest."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"url": "https://docs.example.com/guide.pdf", "collection": "default"}]}
@@ -138,13 +138,13 @@ class IngestUrlRequest(_Strict):
     force: Annotated[bool, Field(description="Read and embed again even if nothing changed.")] = False
 
     def deposit(self) -> Deposit:
-        """Build what the library takes."""
+        """Build the library's input."""
         about = self.metadata
         return Deposit(self.collection, about.filename or "", url=self.url, metadata=about.pairs(), force=self.force)
 
 
 class UploadFields(_Strict):
-    """The fields beside the file of an upload."""
+    """The fields of an upload in addition to the file."""
 
     collection: CollectionName = DEFAULT_COLLECTION
     metadata: Annotated[str, Field(max_length=1_000_000, description="A JSON object of flat pairs.")] = ""
@@ -153,7 +153,7 @@ class UploadFields(_Strict):
 
 
 class SearchFilters(_Strict):
-    """Which passages may be found; all that are named must hold."""
+    """Which passages to search; all given conditions must match."""
 
     document_id: Annotated[_Ident | list[_Ident], Field(description="One id, or a list of ids.")] | None = None
     document_type: Annotated[str, Field(min_length=1, max_length=100)] | None = None
@@ -164,7 +164,7 @@ class SearchFilters(_Strict):
     ) = None
 
     def filter(self) -> Filter | None:
-        """Build the engine's filter; None where nothing is named."""
+        """Build the engine's filter; None if no condition is given."""
         ids = [self.document_id] if isinstance(self.document_id, str) else self.document_id
         return combine_filters(
             document_ids=ids,
@@ -230,7 +230,7 @@ class DocumentsQuery(PageQuery):
 
 
 class DocumentQuery(BaseModel):
-    """How much of a document to return: all passages unless a part is named; its text where it is asked for."""
+    """How much of a document to return: all passages unless a part is requested; the text only if requested."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     limit: Annotated[int, Field(ge=1, le=MAX_OFFSET)] | None = None

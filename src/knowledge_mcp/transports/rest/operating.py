@@ -50,7 +50,7 @@ _TYPES = {
 
 
 def is_open(method: str, path: str) -> bool:
-    """Tell what needs no key: health, readiness, and the console's files, which hold nothing of anybody's."""
+    """Serve what needs no key: health, readiness, and the console's files, which contain no user data."""
     return method == "GET" and (path in {"/health", "/ready", "/", "/console"} or path.startswith("/console/"))
 
 
@@ -69,7 +69,7 @@ class _Operating:
         self._described = b""
 
     async def health(self) -> Response:
-        """Tell that the process lives; needs no key, and asks nobody."""
+        """Return that the process is running; needs no key, and checks no dependency."""
         return json_response(HealthAnswer(status="healthy", version=self._version))
 
     async def ready(self) -> Response:
@@ -82,7 +82,7 @@ class _Operating:
         return json_response(answer, 200 if answer.status == "ready" else 503)
 
     async def metrics(self, key: KeyOf) -> Response:
-        """Give the figures of all collections as Prometheus reads them, to administrators and a key for only that."""
+        """Return the figures of all collections in Prometheus format, to administrators and keys for metrics only."""
         if not key.may_read_totals:
             text = f"The key '{key.name}' does not have all rights, and these figures cover all collections."
             raise RefusedRequest(403, text, "Use a key with all rights, or one with no rights at all.")
@@ -90,13 +90,13 @@ class _Operating:
         return Response(text, media_type=CONTENT_TYPE)
 
     async def description(self) -> Response:
-        """Give the OpenAPI document of this service."""
+        """Return the OpenAPI document of this service."""
         if not self._described:
             self._described = json.dumps(self._description(), ensure_ascii=False).encode()
         return json_response(self._described)
 
     async def console(self, request: Request) -> Response:
-        """Give a file of the console."""
+        """Return a file of the console."""
         name = str(request.path_params.get("name", "")) or "index.html"
         request.scope[ROUTE] = "/console/{name}" if "name" in request.path_params else "/"
         kind = _TYPES.get(PurePosixPath(name).suffix)
@@ -124,7 +124,7 @@ def operating_routes(
     Args:
         executor: checks the dependencies and has the figures.
         version: of the product.
-        stopping: tells whether the server has been told to stop: it is then ready for nothing new.
+        stopping: returns whether the server is stopping, and so not ready for new requests.
         description: builds the OpenAPI document.
     """
     own = _Operating(executor, version, stopping, description)
@@ -155,7 +155,7 @@ def operating_routes(
 
 
 def _readiness(report: HealthReport) -> ReadyAnswer:
-    """Tell who asks without a key whether a dependency is up, and nothing of what it says: that is in the log."""
+    """Return to callers without a key only whether a dependency is up; its message is in the log."""
     checks = {
         name: DependencyAnswer(
             up=check.up, message="answers" if check.up else "does not answer", latency_ms=check.latency_ms

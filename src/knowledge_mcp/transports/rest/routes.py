@@ -1,4 +1,4 @@
-"""Routes of the REST service that take documents in: text, addresses, files, and the jobs nobody waits for."""
+"""Routes of the REST service that ingest documents: text, addresses, files, and background jobs."""
 
 from __future__ import annotations
 
@@ -97,20 +97,20 @@ class _Ingesting:
         self._executor = executor
 
     async def ingest(self, request: Request, body: IngestRequest, key: KeyOf) -> Response:
-        """Take in a text or Markdown; it is searchable, whole, when this answers.
+        """Ingest a text or Markdown; when this returns, all of it is searchable.
 
-        The same text again changes nothing; another text under the same file name replaces the earlier one.
+        Ingesting the same text again changes nothing; another text with the same file name replaces the earlier one.
         """
         need_write(key, body.metadata.collection)
         return await self._take(request, _check_deposit(body), size=len(body.text.encode()), wait=body.wait)
 
     async def ingest_url(self, request: Request, body: IngestUrlRequest, key: KeyOf) -> Response:
-        """Fetch an https address, convert what it gives, and take it in."""
+        """Fetch an https address, convert its content, and ingest it."""
         need_write(key, body.collection)
         return await self._take(request, _check_deposit(body), size=None, wait=body.wait)
 
     async def ingest_file(self, request: Request, key: KeyOf) -> Response:
-        """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
+        """Ingest a file in any supported format, detected by its name, otherwise by its declared type."""
         if media_type_of_body(request) != "multipart/form-data":
             raise RefusedRequest(415, "The request body is not a form.", "Send the file as `multipart/form-data`.")
         async with read_form(request, max_files=1, max_fields=MAX_FIELDS) as form:
@@ -126,13 +126,13 @@ class _Ingesting:
             return await self._take(request, deposit, size=file.size or 0, wait=fields.wait)
 
     async def job(self, job_id: str, key: KeyOf) -> Response:
-        """Tell how far an ingestion is that nobody waits for."""
+        """Return the progress of a background ingestion."""
         return await self._executor.answer(
             "library.job", lambda library: job_answer(reachable(library, key).job(_job_id(job_id)), key)
         )
 
     async def cancel(self, job_id: str, key: KeyOf) -> Response:
-        """Tell an ingestion to stop; nothing of it is kept."""
+        """Stop an ingestion; nothing of it is kept."""
 
         def stop(library: SharedLibrary) -> IngestJob:
             visible = reachable(library, key)
@@ -235,7 +235,7 @@ def _basename(name: str | None) -> str:
 def _declared_type(file: UploadFile) -> str | None:
     """Return the media type that the client declared where the name does not say it; None for what the name says.
 
-    What browsers declare depends on the programs that are installed beside them.
+    What browsers declare depends on the programs installed on the same machine.
     """
     if media_type_of(_basename(file.filename)) != UNKNOWN:
         return None
@@ -259,9 +259,9 @@ class _Reading:
         self._executor = executor
 
     async def search(self, request: Request, body: SearchRequest, key: KeyOf) -> Response:
-        """Find the best passages of one collection, or of all that the key may read, with where they stand.
+        """Find the best passages of one collection, or of all that the key may read, with their locations.
 
-        Nothing found is an empty list.
+        The list is empty if nothing was found.
         """
         started = time.perf_counter()
         context: dict[str, Any] = {
@@ -293,7 +293,7 @@ class _Reading:
         return json_response(content)
 
     async def collections(self, page: Annotated[PageQuery, Query()], key: KeyOf) -> Response:
-        """List the collections that the key may read, by name; `default` is always there."""
+        """List the collections that the key may read, by name; `default` is always included."""
 
         def look(library: SharedLibrary) -> CollectionsAnswer:
             listed = readable(library, key).collections()
@@ -328,7 +328,7 @@ class _Reading:
         return await self._executor.answer("library.records", look)
 
     async def document(self, doc_id: str, part: Annotated[DocumentQuery, Query()], key: KeyOf) -> Response:
-        """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
+        """Return a document: its passages in order, its properties, and with `text=true` its full text."""
 
         def look(library: SharedLibrary) -> DocumentAnswer:
             found = readable(library, key).find(check_document_id(doc_id))

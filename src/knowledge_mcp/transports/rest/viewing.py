@@ -57,14 +57,14 @@ _DocumentId = Annotated[str, Field(min_length=1, max_length=128, description="Id
 
 
 class PictureQuery(_Query):
-    """What is marked on a page, and how many dots per inch the picture has."""
+    """What to mark on a page, and the resolution of the image in dots per inch."""
 
     passage: Annotated[int, Field(ge=0, le=MAX_OFFSET, description="Index of the passage to mark.")] | None = None
     dpi: Annotated[int, Field(ge=36, le=300)] = 110
 
 
 class _PairQuery(_Query):
-    """Which two documents are compared, and which part of what is found is shown."""
+    """Which two documents to compare, and which part of the result to return."""
 
     old: _DocumentId
     new: _DocumentId
@@ -73,11 +73,11 @@ class _PairQuery(_Query):
 
 
 class ImpactQuery(_PairQuery):
-    """Which two editions are compared, and which of the places that refer to what changed are shown."""
+    """Which two editions to compare, and which of the references to changes to return."""
 
 
 class ChangesQuery(_PairQuery):
-    """Which two documents are compared, and which of the changed clauses are shown."""
+    """Which two documents to compare, and which of the changed clauses to return."""
 
     kinds: Annotated[
         list[Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]],
@@ -94,7 +94,7 @@ _Patience = Annotated[
 
 
 class TraceQuery(_Query):
-    """Which document is traced to which."""
+    """Which document to trace to which."""
 
     source: Annotated[_DocumentId, Field(alias="from")]
     target: Annotated[_DocumentId, Field(alias="to")]
@@ -102,7 +102,7 @@ class TraceQuery(_Query):
 
 
 class LinkDecision(BaseModel):
-    """What a person says of a link between two items; `accepted` null takes back what was said."""
+    """A person's decision on a link between two items; `accepted` null undoes it."""
 
     model_config = _BODY
     source: Annotated[_DocumentId, Field(alias="from")]
@@ -113,7 +113,7 @@ class LinkDecision(BaseModel):
 
 
 class CheckQuery(_Query):
-    """Which document is held against which."""
+    """Which document to check against which."""
 
     document: _DocumentId
     standard: _DocumentId
@@ -121,7 +121,7 @@ class CheckQuery(_Query):
 
 
 class RowDecision(BaseModel):
-    """What a person says of a row; without mark and note, nothing."""
+    """A person's mark and note on a row; both empty remove them."""
 
     model_config = _BODY
     document: _DocumentId
@@ -133,7 +133,7 @@ class RowDecision(BaseModel):
 
 
 class ConflictsQuery(_Query):
-    """In which documents conflicts are looked for, and which of them are shown."""
+    """In which documents to search for conflicts, and which of them to return."""
 
     collection: Annotated[
         CollectionName, Field(description="Collection whose documents are used if `document` is empty.")
@@ -149,13 +149,13 @@ class ConflictsQuery(_Query):
 
 
 class DecidedAnswer(RestAnswer):
-    """How much is decided of two documents."""
+    """Number of decisions on two documents."""
 
     decided: int
 
 
 class JobsAnswer(RestAnswer):
-    """The jobs of collections that the key may read or write, the newest first; `total` counts all of them."""
+    """The jobs of collections that the key may read or write, newest first; `total` counts all of them."""
 
     jobs: list[JobAnswer]
     total: int
@@ -180,7 +180,7 @@ class _Viewing:
     async def page(
         self, request: Request, doc_id: str, page: int, picture_query: Annotated[PictureQuery, Query()], key: KeyOf
     ) -> Response:
-        """Draw a page of a document's PDF, with a passage marked if one is named; 404 where the file is gone."""
+        """Draw a page of a document's PDF, with a passage marked if requested; 404 if the file is gone."""
 
         def draw(library: SharedLibrary) -> bytes:
             visible = readable(library, key)
@@ -190,7 +190,7 @@ class _Viewing:
         return Response(picture, media_type="image/png", headers={"Cache-Control": "private, no-store"})
 
     async def changes(self, request: Request, query: Annotated[ChangesQuery, Query()], key: KeyOf) -> Response:
-        """Tell what changed from one document to another, clause by clause, all of it or what is of some kinds."""
+        """List what changed from one document to another, clause by clause, optionally only some kinds of changes."""
 
         def compare(library: SharedLibrary) -> bytes:
             old, new = map(readable(library, key).find, _check_ids(query.old, query.new))
@@ -199,7 +199,7 @@ class _Viewing:
         return json_response(await self._executor.view(request, "library.changes", compare))
 
     async def impact(self, request: Request, query: Annotated[ImpactQuery, Query()], key: KeyOf) -> Response:
-        """List the places of other documents that refer to what changed from one edition to another."""
+        """List the passages of other documents that refer to what changed from one edition to another."""
 
         def look(library: SharedLibrary) -> bytes:
             visible = readable(library, key)
@@ -209,22 +209,22 @@ class _Viewing:
         return json_response(await self._executor.view(request, "library.impact", look))
 
     async def trace(self, request: Request, query: Annotated[TraceQuery, Query()], key: KeyOf) -> Response:
-        """Tell which requirements of one document belong to which of another, and which have no counterpart.
+        """Link the requirements of one document to those of another, and list those without a link.
 
-        It is a job: asked for again, it is the same one, or its result, until one of the documents changes.
+        This runs as a job: repeating the request returns the same job, or its result, until a document changes.
         """
         both = _check_ids(query.source, query.target)
         return await self._review(request, key, "trace", both, wait=query.wait)
 
     async def check(self, request: Request, query: Annotated[CheckQuery, Query()], key: KeyOf) -> Response:
-        """Tell what a document says of each obligation of another; a job, as a trace is."""
+        """Check a document against each obligation of another; runs as a job, like a trace."""
         both = _check_ids(query.document, query.standard)
         return await self._review(request, key, "check", both, wait=query.wait)
 
     async def conflicts(self, request: Request, query: Annotated[ConflictsQuery, Query()], key: KeyOf) -> Response:
-        """Tell which requirements may contradict or double each other, which terms are defined in two ways, and why.
+        """List requirements that may contradict or duplicate each other and terms defined in two ways, with reasons.
 
-        It is a job, as a trace is: pages and kinds of the same documents are those of one result.
+        This runs as a job, like a trace: pages and kinds of the same documents come from one result.
         """
 
         def page(found: dict[str, Any]) -> dict[str, Any]:
@@ -266,12 +266,12 @@ class _Viewing:
         return json_response(await self._executor.view(request, name, result))
 
     async def decide(self, body: LinkDecision, key: KeyOf) -> Response:
-        """Accept a link, reject it, or take that back; later traces respect it."""
+        """Accept or reject a link, or undo the decision; later traces respect it."""
         decided = {(body.source_item, body.target_item): body.accepted}
         return await self._decide(key, ("trace", body.source, body.target), lambda known: known.decide(decided))
 
     async def mark(self, body: RowDecision, key: KeyOf) -> Response:
-        """Mark a row of a check, or note something of it; later checks respect it."""
+        """Mark a row of a check, or add a note to it; later checks respect it."""
         mark = RowMark(body.row, body.requirement, as_mark_kind(body.mark), body.note.strip())
         return await self._decide(key, ("check", body.document, body.standard), lambda known: known.mark([mark]))
 
@@ -288,7 +288,7 @@ class _Viewing:
         return await self._executor.answer("library.decide", write)
 
     async def jobs(self, page: Annotated[PageQuery, Query()], key: KeyOf) -> Response:
-        """List the jobs that nobody waits for, and how far they are: ingestions, traces, checks, conflicts."""
+        """List background jobs with their progress: ingestions, traces, checks, conflicts."""
 
         def look(library: SharedLibrary) -> JobsAnswer:
             listed = reachable(library, key).jobs()

@@ -37,7 +37,7 @@ RECHECK_SECONDS = 15.0
 (30), what it may take (10) and the second between two looks, one taken back ends within 60."""
 
 UNCHECKED_SECONDS = 60.0
-"""How long an open session or stream goes on while its token cannot be checked."""
+"""How long an open session or stream continues while its token cannot be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class KeyGate:
     in front of this has asked for one is `anonymous` and may do everything.
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         admission: recognises keys and tokens.
         is_open: tells by method and path what needs no key; metadata for signing on never does.
         refuse: answers.

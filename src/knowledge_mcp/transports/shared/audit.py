@@ -112,7 +112,7 @@ class AuditGate:
     """Write down what REST requests were answered with, before the answer leaves.
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         log: where it is written.
         is_other: tells by path what writes down by itself.
 

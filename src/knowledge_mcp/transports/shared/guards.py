@@ -123,7 +123,7 @@ class HostGuard:
     A proxy may believe the other length, and take what follows for the next request, of somebody else (RFC 9112, 6.3).
 
     Args:
-        app: what stands behind.
+        app: the wrapped app.
         names: judges both.
         refuse: answers.
         own_pages: admit the server's own pages too. A proxy may have ended TLS, so that only the name is compared with

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class SurfaceService(Protocol):
-    """Answer the tools of one surface: a Knowledge, a Library, or whatever else the surface's tools ask."""
+    """Provide the service behind one surface's tools: a Knowledge, a Library, or another."""
 
     def warm_up(self) -> None:
         """Load what the first call would have to load."""
@@ -45,7 +45,7 @@ class KnowledgeProvider(Generic[D]):
         self._closed = False
 
     def get(self) -> D:
-        """Return it, made now if it was not before; blocking.
+        """Return it, created on first use; blocking.
 
         Raises:
             KnowledgeError: it cannot be made, or was closed already.
@@ -114,7 +114,7 @@ class KnowledgeProviders:
         self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
 
     def get(self, surface: str) -> Any:
-        """Return one surface's service, made now if it was not before; blocking; errors as the provider's."""
+        """Return one surface's service, created on first use; blocking; errors as the provider's."""
         return self._providers[surface].get()
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:

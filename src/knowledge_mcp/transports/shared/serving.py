@@ -161,7 +161,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Write a listening socket's address as it stands in a URL."""
+    """Write a listening socket's address in URL form."""
     host, port = listener.getsockname()[:2]
     return _format_address(host, port)
 
@@ -348,7 +348,7 @@ class HttpConnection(H11Protocol):
 
 
 _LOOKS_EVERY = 0.05
-"""Seconds between two looks whether all is answered: nobody notices so short a wait at the end."""
+"""Seconds between two checks whether all requests are answered: short enough to go unnoticed."""
 
 _KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open: longer than clients and proxies keep theirs, so that none sends into a

@@ -179,7 +179,7 @@ class Outbox(Generic[T]):
         self._closed = False
 
     def put(self, message: T) -> None:
-        """Add a message and return at once; where the loop has gone nobody reads it."""
+        """Add a message and return at once; if the loop has ended, nobody reads it."""
         self._waiting.append(message)
         with contextlib.suppress(RuntimeError):
             anyio.from_thread.run_sync(self._wake)

@@ -1,4 +1,4 @@
-"""`knowledge check DOCUMENT --against STANDARD`: what a document says of each obligation of a standard."""
+"""`knowledge check DOCUMENT --against STANDARD`: check a document against each obligation of a standard."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ _MarksFile = Annotated[
 def check_command(
     options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
-    against: Annotated[
-        str, typer.Option(metavar="STANDARD", help="Standard: file, folder, or id of an ingested document.")
-    ],
+    against: Annotated[str, typer.Option(metavar="STANDARD", help="Standard, in one of the same forms.")],
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
     as_html: AsHtml = None,
@@ -126,7 +124,7 @@ def check_command(
 
 
 def _records(settings: Settings) -> Sequence[DocumentRecord]:
-    """List what is ingested, whose editions may be newer than those referred to; nothing need be."""
+    """List the ingested documents, which may be newer editions than those referred to; there may be none."""
     from knowledge_mcp import wiring
 
     try:

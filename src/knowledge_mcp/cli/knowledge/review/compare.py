@@ -118,7 +118,7 @@ def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
 
 
 def _with_own_names(editions: tuple[Edition, Edition], *given: str) -> tuple[Edition, Edition]:
-    """Call two files of one name by what they were given as, or nobody could tell them apart."""
+    """Name two files with the same name by their arguments, so that they can be told apart."""
     before, after = editions
     if before.name != after.name or given[0] == given[1]:
         return editions
@@ -126,7 +126,7 @@ def _with_own_names(editions: tuple[Edition, Edition], *given: str) -> tuple[Edi
 
 
 def _read_both(settings: Settings, old: str, new: str) -> tuple[Edition, Edition]:
-    """Read two editions; two files side by side, for the pages of each are parsed in a child process of its own."""
+    """Read two editions; two files in parallel, because each is parsed in its own child process."""
     if not (Path(old).is_file() and Path(new).is_file()):  # folders show their progress, and documents share a store
         return edition_at(settings, old), edition_at(settings, new)
     is_stopped = threading.Event()
@@ -269,6 +269,6 @@ def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
 
 
 def _in_place(words: str, sentence: str) -> str:
-    """Show changed words with the sentence they stand in."""
+    """Show changed words with their sentence."""
     shortened = sentence if len(sentence) <= _LONGEST else sentence[:_LONGEST] + "…"
     return f"{words}\n{shortened}" if words and sentence and words != sentence else words or shortened

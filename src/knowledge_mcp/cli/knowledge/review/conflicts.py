@@ -1,4 +1,4 @@
-"""`knowledge conflicts`: requirements that contradict or double each other, and terms that are defined in two ways."""
+"""`knowledge conflicts`: requirements that contradict or duplicate each other, and terms defined in two ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`knowledge impact DOCUMENT`: what a new edition touches in other documents."""
+"""`knowledge impact DOCUMENT`: what a new edition affects in other documents."""
 
 from __future__ import annotations
 

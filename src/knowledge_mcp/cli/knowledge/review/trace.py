@@ -65,6 +65,36 @@ _Rejected = Annotated[
 ]
 
 
+TRACE_HELP = """\
+Trace requirements to what meets, refines or tests them: declared links, then proposed links, and the gaps.
+
+FROM and TO can each be:
+
+- a JSON Lines, JSON or CSV file or a workbook of items with `id`, `title` and `text`;
+
+- a ReqIF, StrictDoc, Doorstop or sphinx-needs file; its declared links are used;
+
+- a JUnit or NUnit report; each test case is an item;
+
+- a folder of documents, code or tests; a file without identified requirements is one item;
+
+- a document, the id of an ingested document, or collection:NAME for all documents of a collection.
+
+Nothing needs to be ingested first.
+
+Text that names an item ("Satisfies: REQ-1 to REQ-5", a cross in a matrix) is a declared link. Items that are marked
+as withdrawn, or that quote an item of FROM, are skipped and listed. The probabilities are meaningful only for two
+sets that belong together.
+
+\b
+Examples:
+  knowledge trace srs.csv src/ --html matrix.html
+  knowledge trace system.reqif software.sdoc --columns id=Key,text=Description
+  knowledge trace standard.pdf repository/tests/ --only-from 5.3
+  knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
+"""
+
+
 @with_groups
 def trace_command(
     options: CommandOptions,
@@ -82,34 +112,7 @@ def trace_command(
     only_to: _OnlyTo = None,
     columns: ColumnNames = None,
 ) -> None:
-    """Trace requirements to what meets, refines or tests them: declared links, then proposed links, and the gaps.
-
-    FROM and TO can each be:
-
-    - a JSON Lines, JSON or CSV file or a workbook of items with `id`, `title` and `text`;
-
-    - a ReqIF, StrictDoc, Doorstop or sphinx-needs file; its declared links are used;
-
-    - a JUnit or NUnit report; each test case is an item;
-
-    - a folder of documents, code or tests; a file without identified requirements is one item;
-
-    - a document, the id of an ingested document, or collection:NAME for all documents of a collection.
-
-    Nothing needs to be ingested first.
-
-    Text that names an item ("Satisfies: REQ-1 to REQ-5", a cross in a matrix) is a declared link. Items that are marked
-    as withdrawn, or that quote an item of FROM, are skipped and listed. The probabilities are meaningful only for two
-    sets that belong together.
-
-    Example: knowledge trace srs.csv src/ --html matrix.html
-
-    Example: knowledge trace system.reqif software.sdoc --columns id=Key,text=Description
-
-    Example: knowledge trace standard.pdf repository/tests/ --only-from 5.3
-
-    Example: knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
-    """
+    """Run `knowledge trace` with the options given."""
     with options.guard():
         from knowledge_mcp.wiring import build_linker
 

@@ -160,7 +160,7 @@ def _disk_error(failure: OSError) -> InternalError:
 
 
 def _state_after(before: SourceState, report: SyncReport) -> SourceState:
-    """Return a source's state: what could not be fetched this time leaves it stale, what nobody can read does not."""
+    """Return a source's state: failed fetches leave it stale, unreadable files do not."""
     now = _now()
     unread_files = (*report.ingest.skipped, *report.ingest.failed)
     unread = [
