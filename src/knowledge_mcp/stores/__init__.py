@@ -1,1 +1,1 @@
-"""Chunks and vectors kept, found and removed: one adapter for each store."""
+"""Storage of chunks and vectors: one adapter for each store."""

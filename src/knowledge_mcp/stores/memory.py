@@ -1,4 +1,4 @@
-"""The store in memory: simple, exact, forgotten at the end; what every other store is compared with."""
+"""The in-memory store: simple and exact, gone when the process ends. All other stores are tested against it."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ class _Collection:
 
 
 class MemoryStore:
-    """Keep everything in this process, and search it by going through all of it.
+    """Keep all collections in this process and search them exhaustively.
 
     Args:
-        analyser: gives the terms of the lexical leg.
+        analyser: produces the terms of the lexical leg.
     """
 
     def __init__(self, analyser: Analyser) -> None:
@@ -128,7 +128,11 @@ class MemoryStore:
             self._collections = renamed
 
     def get(self, name: str) -> _Collection:
-        """Find what is kept of a collection; raises NotFoundError."""
+        """Return the stored data of a collection.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
         self._check_open()
         found = self._collections.get(name)
         if found is None:
@@ -147,8 +151,8 @@ class MemoryHandle:
     """A handle on one collection of a `MemoryStore`.
 
     Args:
-        store: where it is.
-        name: of the collection.
+        store: the store that holds the collection.
+        name: name of the collection.
     """
 
     def __init__(self, store: MemoryStore, name: str) -> None:
@@ -240,7 +244,7 @@ class MemoryHandle:
             return printed_terms([(one.term, one.aliases) for one in definitions], self._store.analyser)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        del repair  # there is nothing here that could be repaired: no index stands beside the chunks
+        del repair  # nothing can be repaired here: there is no index next to the chunks
         with self._store.lock:
             return [
                 Finding(
@@ -273,7 +277,7 @@ class MemoryHandle:
 
 
 def _text(document: _Document) -> str | None:
-    """Return a canonical text that is the one which was stored."""
+    """Return the canonical text if it still matches its check sum; otherwise report the damage and return None."""
     if check_sum(document.text) != document.check_sum:
         leave_out(DamagedError.of("canonical text", document.record.id, why="It is not the one that was stored."))
         return None
@@ -288,5 +292,5 @@ def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple
 
 
 def from_options(_: object, analyser: Analyser, __: object = None) -> MemoryStore:
-    """Make an empty store; it needs no setting, and holds no indexes but its contents."""
+    """Create an empty store. It has no settings, and no index that would count towards the memory limit."""
     return MemoryStore(analyser)

@@ -1,1 +1,1 @@
-"""PostgreSQL with pgvector as a store: transactions, vectors and postings in tables of one schema."""
+"""PostgreSQL with pgvector as a store: vectors and postings in the tables of one schema, with transactions."""

@@ -1,7 +1,7 @@
-"""Transactions on one PostgreSQL database: a pool of connections, what is tried again, and errors in our own terms.
+"""Transactions on one PostgreSQL database: connection pool, retries and error mapping.
 
-Nothing lasts longer than a transaction (no prepared statement, no session setting, no session lock), so that a pooler
-in transaction mode may stand in between.
+Nothing lasts longer than a transaction (no prepared statements, session settings or session locks), so that a pooler in
+transaction mode can be used.
 """
 
 from __future__ import annotations
@@ -38,42 +38,42 @@ from knowledge_mcp.stores.shared.rules import store_closed
 T = TypeVar("T")
 
 _MOST_CONNECTIONS = 16
-"""A server takes 100 by default: three replicas, an ingest and a person at a console fit."""
+"""A server accepts 100 by default: enough for three replicas, an ingest and a person at a console."""
 _IDLE_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
-"""How long a free connection is waited for before it is looked whether the server can be reached at all."""
+"""How long to wait for a free connection before checking that the server can be reached at all."""
 _CONNECT_SECONDS = 10
 _CLOSED_BY_SERVER = frozenset({"57P01", "57P02", "57P03", "25006"})
-"""Shut down, crashed, starting; and read-only, as a primary that has become a standby is."""
+"""SQLSTATEs of a server that was shut down, crashed, is starting, or is read-only (a primary that became a standby)."""
 _OVERTAKEN = frozenset({"40001", "40P01"})
 
 
 class _LostError(ConnectionFailedError):
-    """Say that a connection was lost, or the transaction was overtaken, before its end was known.
+    """A connection was lost, or the transaction was aborted by a conflict, before its outcome was known.
 
     Attributes:
-        is_open: whether it may have been committed all the same.
+        is_open: whether it may have been committed anyway.
     """
 
     is_open = False
 
 
 class PostgresDatabase:
-    """Hand out transactions on one database; connects at the first one.
+    """Provides transactions on one database; connects on first use.
 
     Args:
-        url: address as libpq takes it.
-        patience: seconds to wait for a connection, and for another writer, before a TimedOutError.
+        url: connection string, as libpq accepts it.
+        patience: seconds to wait for a connection, and for another writer, before raising TimedOutError.
 
     Raises:
-        ConfigError: the address cannot be read; and of every transaction what `schema.prepare_schema` raises.
-        ConnectionFailedError, TimedOutError: of every transaction.
+        ConfigError: the connection string is invalid. Transactions raise it as `tables.prepare_schema` does.
+        ConnectionFailedError, TimedOutError: raised by transactions.
     """
 
     def __init__(self, url: str, *, patience: float = 120.0) -> None:
         self.location = location_of(url)
         self._patience = patience
-        # an empty password keeps libpq from sending the environment's to whatever address a file names
+        # an empty password stops libpq from sending PGPASSWORD to an address that comes from a file
         ours = {"application_name": "knowledge-mcp", "connect_timeout": _CONNECT_SECONDS, "password": ""}
         given = {**ours, **conninfo_to_dict(url)}
         self._secrets = [str(given[each]) for each in ("password", "sslpassword") if given.get(each)]
@@ -85,20 +85,20 @@ class PostgresDatabase:
 
     @property
     def extension(self) -> Extension:
-        """Tell where pgvector is."""
+        """Location and version of pgvector."""
         self._opened()
         assert self._extension is not None
         return self._extension
 
     def close(self) -> None:
-        """Close every connection; those in use close when their transaction ends."""
+        """Close all idle connections. Those in use are closed when their transaction ends."""
         with self._lock:
             self._closed, pool, self._pool = True, self._pool, None
         if pool is not None:
             pool.close()
 
     def read(self, work: Callable[[PostgresSession], T]) -> T:
-        """Read in one snapshot; once more where the connection was lost."""
+        """Run `work` in one snapshot; retry once if the connection was lost."""
         try:
             with self.snapshot() as session:
                 return work(session)
@@ -109,16 +109,17 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[PostgresSession]:
-        """Open a transaction that reads one state; it keeps no writer waiting."""
+        """Open a read transaction on one snapshot; it blocks no writer."""
         with self._transaction(psycopg.IsolationLevel.REPEATABLE_READ, read_only=True) as session:
             yield session
 
     def write(self, work: Callable[[PostgresSession], T], written: Callable[[PostgresSession], T | None]) -> T:
-        """Write in one transaction; once more where the connection was lost.
+        """Run `work` in one write transaction; retry once if the connection was lost.
 
         Args:
-            work: writes, and gives what is returned; may run twice.
-            written: looks whether a write whose end is unknown is there, and gives what is returned; None if not.
+            work: writes, and returns the result; may run twice.
+            written: checks whether a transaction with an unknown outcome was committed; returns the result if so, else
+                None.
         """
         try:
             return self._write(work)
@@ -136,7 +137,7 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def mapped(self) -> Generator[None]:
-        """Say what fails inside in our own terms, as every transaction does."""
+        """Convert exceptions inside into `KnowledgeError`s, as every transaction does."""
         try:
             yield
         except (psycopg.Error, UnicodeError) as exc:
@@ -168,7 +169,7 @@ class PostgresDatabase:
             pool.putconn(connection)
 
     def _taken(self, pool: ConnectionPool[Connection]) -> Connection:
-        """Take a connection; while none comes, see whether the server can be reached, as a pool does not say why."""
+        """Take a connection. While none is free, check that the server can be reached, as the pool does not."""
         deadline = time.monotonic() + self._patience
         while True:
             try:
@@ -180,7 +181,7 @@ class PostgresDatabase:
                         suggestion="Wait until other work is done, then try again.",
                     ) from exc
                 self._connected().close()
-            except psycopg.Error as exc:  # which a pool raises once it is closed
+            except psycopg.Error as exc:  # raised by a closed pool
                 raise store_closed() from exc
 
     def _opened(self) -> ConnectionPool[Connection]:
@@ -211,7 +212,7 @@ class PostgresDatabase:
             raise self._refused(exc) from exc
 
     def _renew(self) -> None:
-        """Throw away what else a failure has left of dead connections."""
+        """Discard the dead connections that a failure has left in the pool."""
         pool = self._opened()
         with contextlib.suppress(psycopg.Error):
             pool.check()
@@ -223,7 +224,7 @@ class PostgresDatabase:
         return text
 
     def _refused(self, error: psycopg.Error) -> KnowledgeError:
-        """Say why nobody can connect; libpq has no codes here, only words."""
+        """Explain why no connection can be made; libpq has no error codes here, only messages."""
         details, words = self._hidden(error), str(error)
         for said, message, suggestion in _REFUSALS:
             if said in words:
@@ -263,15 +264,15 @@ _STATES: tuple[tuple[tuple[str, ...], Callable[..., KnowledgeError], str, str], 
 
 
 def location_of(url: str) -> str:
-    """Name a database without any secret.
+    """Return a database's location without secrets.
 
     Raises:
-        ConfigError: the address cannot be read.
+        ConfigError: the connection string is invalid.
     """
     try:
         given = conninfo_to_dict(url)
     except psycopg.Error:
-        # its words may hold the password
+        # its message may contain the password
         raise ConfigError(
             "DATABASE_URL is not the address of a PostgreSQL database.",
             suggestion="Write it as postgresql://user:password@host:5432/database.",

@@ -1,4 +1,4 @@
-"""What the settings say of the PostgreSQL store, read without its client library."""
+"""Opens the PostgreSQL store from the settings; importing this module does not need the client library."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class PostgresOptions(Protocol):
-    """Name the settings that this store needs."""
+    """The settings that this store needs."""
 
     @property
     def database_url(self) -> Secret | None: ...
 
 
 def from_options(options: PostgresOptions, analyser: Analyser, _: object = None) -> PostgresStore:
-    """Make the store that the settings name; it connects at its first use.
+    """Create the store that the settings specify; it connects on first use.
 
     Raises:
-        ConfigError: there is no address, it cannot be read, or the client is not installed.
+        ConfigError: the connection string is missing or invalid, or the client is not installed.
     """
     if options.database_url is None:
         raise ConfigError("VECTOR_STORE=postgres needs DATABASE_URL, which is not set.")

@@ -1,10 +1,12 @@
-"""The two legs of the PostgreSQL store's search, in one snapshot.
+"""The two legs of search in the PostgreSQL store, in one snapshot.
 
-Dense: in a small collection, or where a filter keeps little, every vector is compared; else the index chooses, and goes
-on where a filter leaves too few (of 20,000 chunks it finds .997 of the true ten). What was chosen is scored here in
-double precision, as every store does. Lexical: BM25 over the posting lists of the terms; the counters are of the
-same snapshot, so the scores are exact. In a large collection the lists of rare terms are read first, and of the others
-only what can still change who is among the best.
+Dense: in a small collection, or if a filter keeps few chunks, all vectors are compared. Otherwise the HNSW index
+selects candidates, and continues if a filter leaves too few (of 20,000 chunks it finds .997 of the true top 10).
+Candidates are scored here in double precision, as in every store.
+
+Lexical: BM25 over the posting lists of the terms. Its counters are from the same snapshot, so the scores are exact. In
+a large collection the postings of rare terms are read first, and of the other terms only those that can still change
+the top k.
 """
 
 from __future__ import annotations
@@ -26,33 +28,37 @@ from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.ranking import K1, B, best_hits, inverse_frequency, products, run_legs
 
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 200, 1_000
-"""What the index looks at: among 200 are .997 of the true ten (0148); pgvector takes no more than 1,000."""
+"""Candidates that the index examines: 200 contain .997 of the true top 10 (0148); pgvector allows at most 1,000."""
 _BESIDE = 8
-"""Candidates fetched beside the hits asked for, best first by the server's 32 bits: in 64 some change places."""
+"""Additional candidates to fetch, because the server ranks in 32 bits: with 64 requested, some change places."""
 _ITERATIVE = (0, 8)
 HEAD = 4
-"""Bytes before the numbers of a vector as pgvector sends it."""
+"""Bytes before the components of a vector in pgvector's binary format."""
 _NAMES_PER_HIT, _FEWEST_NAMES = 20, 500
-"""Best scored chunks that are looked up first; where a filter leaves too few of them, all that it keeps are."""
+"""Best scored chunks to look up first; if the filter leaves too few of them, all that it keeps are looked up."""
 _MOST_GAPS = 8
-"""Keys for each posting, up to which every key in between has a sum: no more memory than sorting the postings takes."""
+"""Ratio of key range to postings up to which a dense array of sums is used; it takes no more memory than sorting."""
 _READ_FIRST = 20_000
-"""Postings that are read before it is looked whether more can matter: some 2 ms, as long as a statement more takes."""
+"""Postings to read before checking whether more can matter: about 2 ms, the cost of one more statement."""
 _FEW_BLOCKS = 200
-"""Blocks in which all terms that are left are looked up at once; in more of them the rarest comes first."""
+"""Up to this many blocks, all remaining terms are looked up at once; above, the rarest term is looked up first."""
 _ROUNDING = 1e-9
-"""Share of a score by which sums in another order may differ, and much more."""
+"""Generous bound for the relative difference between sums in different order."""
 _MOST_KNOWN = 20_000
-"""Terms of which it is remembered how many chunks hold them; a megabyte or two."""
+"""Maximum number of cached document frequencies; one or two megabytes."""
 Postings = dict[str, tuple[NDArray[np.int64], NDArray[Any]]]
-"""Of each term the keys of the chunks that hold it, and its entries, in no order."""
+"""For each term the keys of the chunks that contain it, and its entries, in no particular order."""
 Known = dict[tuple[str, frozenset[str], str], int]
-"""How many chunks hold a term, by a collection's state, the documents that count as absent, and the term."""
+"""Document frequencies by collection state, absent documents and term."""
 _BLOCK = np.dtype([("first", ">i8"), ("bytes", ">i4")])
 
 
 def condition(filter: Filter | None) -> tuple[str, tuple[object, ...]]:
-    """Write a filter as SQL that begins with AND, empty where it keeps all, with the values of its place holders."""
+    """Convert a filter into SQL.
+
+    Returns:
+        A condition that begins with AND (empty if the filter keeps everything), and the values of its placeholders.
+    """
     where = ""
     values: list[object] = []
     for each in simple_filters(filter):
@@ -63,7 +69,7 @@ def condition(filter: Filter | None) -> tuple[str, tuple[object, ...]]:
             where += f" AND {each.field} {'= ANY' if isinstance(each, In) else '<> ALL'}(%s::text[])"
             values.append(list(each.values))
         else:
-            stem = each.value.rstrip(".")  # what begins with it and a dot lies before "/", which follows the dot
+            stem = each.value.rstrip(".")  # strings that begin with it and a dot sort before "/", the next character
             where += " AND (clause_number = %s OR clause_number >= %s AND clause_number < %s)"
             values.extend((stem, f"{stem}.", f"{stem}/"))
     return where, tuple(values)
@@ -74,9 +80,10 @@ class Search:
     """One search of a collection in one snapshot.
 
     Attributes:
-        where, values: what a filter keeps, as `condition` writes it.
-        known: what earlier searches have counted, to be added to.
-        absent: documents without which words are weighed.
+        where, values: the filter, as `condition` returns it.
+        limit: maximum number of hits per leg.
+        known: cached document frequencies; searches add to it.
+        absent: documents that BM25 statistics ignore.
     """
 
     session: PostgresSession
@@ -89,7 +96,7 @@ class Search:
     absent: frozenset[str]
 
     def legs(self, vector: Vector | None, terms: Mapping[str, float] | None) -> LegResults:
-        """Run the legs asked for; where there are two and the postings are damaged, the dense hits are given."""
+        """Run the requested legs. If both are requested and one fails, return the hits of the other."""
         return run_legs(
             None if vector is None else partial(self.dense, vector),
             None if terms is None else partial(self.lexical, terms),
@@ -97,14 +104,14 @@ class Search:
         )
 
     def dense(self, vector: Vector) -> tuple[LegHit, ...]:
-        """Rank by cosine; by the index in a large collection, unless it finds too few that the filter keeps."""
+        """Rank by cosine; a large collection uses the index, unless it finds too few chunks that the filter keeps."""
         if not self.limit:
             return ()
         if self.place.chunks >= INDEX_FROM_CHUNKS and "_id = " not in self.where:
             found = self._by_index(vector)
             if len(found) >= self.limit:
                 return self._scored(found, vector)
-        # no index is on this sum, so that all are compared
+        # "+ 0" prevents the use of the index, so that all vectors are compared
         found: Any = self.session.rows(
             f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE {self._kept}"
             f" ORDER BY (vector OPERATOR({self.extension.schema}.<#>) %s) + 0, chunk_id LIMIT %s",
@@ -140,14 +147,14 @@ class Search:
         return f"collection = {self.place.id}{self.where}"
 
     def lexical(self, terms: Mapping[str, float]) -> tuple[LegHit, ...]:
-        """Rank by BM25 the chunks that hold any of the terms and that the filter keeps."""
+        """Rank by BM25 the chunks that contain any of the terms and that the filter keeps."""
         count = max(_FEWEST_NAMES, _NAMES_PER_HIT * self.limit) if self.where else self.limit
         if not count:
             return ()
         keys, scores = self._scores(terms, count)
         best = np.arange(len(keys))
         if count < len(keys):
-            best = np.flatnonzero(scores >= np.partition(scores, -count)[-count])  # equal scores stay together
+            best = np.flatnonzero(scores >= np.partition(scores, -count)[-count])  # ties stay together
         hits = self._named(keys[best], scores[best], "key = ANY(%s::bigint[])", _listed(keys[best]))
         if len(hits) < self.limit and count <= len(keys):
             hits = self._named(*self._scores(terms), "collection = %s", self.place.id)
@@ -156,7 +163,7 @@ class Search:
     def _named(
         self, keys: NDArray[np.int64], scores: NDArray[np.float64], among: str, value: object
     ) -> tuple[LegHit, ...]:
-        """Rank those of some scored chunks, in order of their keys, that the filter keeps."""
+        """Return the best of some scored chunks (sorted by key) that the filter keeps."""
         found = self.session.rows(
             f"SELECT key, chunk_id FROM {SCHEMA}.chunks WHERE {among}{self.where}", (value, *self.values)
         )
@@ -167,7 +174,7 @@ class Search:
     def _scores(
         self, terms: Mapping[str, float], count: int | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Sum up BM25; gives keys and scores of all chunks, or at least of so many that score best."""
+        """Compute BM25. Returns keys and scores of all chunks, or of at least the `count` best."""
         hidden, chunks, words = self._counted()
         mean = words / max(1, chunks) or 1.0
 
@@ -183,7 +190,7 @@ class Search:
         return _bm25(found, weights, mean)
 
     def _holding(self, terms: Sequence[str], read: Callable[[Sequence[str]], Postings]) -> dict[str, int]:
-        """Count the chunks that hold each term, if any does."""
+        """Return the document frequency of each term that occurs."""
         state = self.place.state, self.absent
         counts = {term: number for term in terms if (number := self.known.get((*state, term))) is not None}
         unknown = [term for term in terms if term not in counts]
@@ -200,7 +207,7 @@ class Search:
         return {term: number for term, number in counts.items() if number}
 
     def _counted(self) -> tuple[NDArray[np.int64], int, int]:
-        """Give the keys of chunks that count as absent, and how many chunks and terms there are without them."""
+        """Return the keys of absent chunks, and the numbers of chunks and terms without them."""
         if not self.absent:
             return np.zeros(0, np.int64), self.place.chunks, self.place.words
         of_these = "WHERE collection = %s AND document_id = ANY(%s::text[])"
@@ -220,7 +227,7 @@ def postings(
     terms: Sequence[str] | None = None,
     blocks: NDArray[np.int64] | None = None,
 ) -> Postings:
-    """Read the postings of some terms, or of all; of some blocks, or of all."""
+    """Read the postings of some or all terms, in some or all blocks."""
     both = "string_agg(int8send(block) || int4send(octet_length(entries)), ''::bytea), string_agg(entries, ''::bytea)"
     read: Postings = {}
     for term, heads, data in _of_terms(session, place, both, terms, blocks):
@@ -237,7 +244,7 @@ def _of_terms(
     terms: Sequence[str] | None,
     blocks: NDArray[np.int64] | None = None,
 ) -> list[Row]:
-    """Read something of each term's postings."""
+    """Read an aggregate of the postings of each term."""
     where, values = "collection = %s", list[object]([place.id])
     if terms is not None:
         where, values = f"{where} AND term = ANY(%s)", [*values, list(terms)]
@@ -249,17 +256,18 @@ def _of_terms(
 def _likely(
     read: Callable[..., Postings], holding: Mapping[str, int], weights: Mapping[str, float], count: int, mean: float
 ) -> Postings:
-    """Read the postings of all chunks that can be among the best.
+    """Read the postings of all chunks that can be in the top k.
 
-    A term adds less to a score than its weight. Rare terms are read first. Once all that are left add less than the
-    best have already, they are looked up for those chunks only that they can still lift among these.
+    A term contributes less to a score than its weight. Rare terms are read first. Once all remaining terms together can
+    add less than the score of the k-th best, they are looked up only for the chunks that they can still lift into the
+    top k.
 
     Args:
-        read: gives the postings of terms, in some blocks or in all.
-        holding: how many chunks hold each term.
-        weights: of the terms.
-        count: how many of the best there must be, with all that score like the last of them.
-        mean: length.
+        read: reads the postings of terms, in some or all blocks.
+        holding: document frequency of each term.
+        weights: weight of each term.
+        count: k; chunks that tie with the k-th best are included.
+        mean: mean length of a chunk, in terms.
     """
     left = sorted(weights, key=holding.__getitem__)
     found: Postings = {}
@@ -288,12 +296,12 @@ def _likely(
 
 
 def _listed(numbers: NDArray[np.int64]) -> str:
-    """Write numbers as an array in SQL; psycopg takes ten times as long over a list of them."""
+    """Format integers as an SQL array literal; psycopg takes ten times as long for a list."""
     return f"{{{','.join(map(str, numbers.tolist()))}}}"
 
 
 def _among(found: Postings, some: NDArray[np.int64], *, invert: bool = False) -> Postings:
-    """Keep the postings of some chunks, given in order, or of all others."""
+    """Keep the postings of some chunks (sorted keys), or of all others if `invert` is set."""
     if not len(some):
         return found if invert else {}
     kept: Postings = {}
@@ -309,7 +317,7 @@ def _counts(found: Postings) -> dict[str, int]:
 
 
 def _bm25(found: Postings, weights: Mapping[str, float], mean: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Sum up what was found, term by term in the order of the weights; gives the keys in order, and their sums."""
+    """Sum the BM25 contributions, term by term in the order of the weights; returns sorted keys, and their sums."""
     keys, shares = [np.zeros(0, np.int64)], [np.zeros(0, np.float64)]
     for term, weight in weights.items():
         if term in found:
@@ -321,20 +329,20 @@ def _bm25(found: Postings, weights: Mapping[str, float], mean: float) -> tuple[N
 
 
 def summed(keys: NDArray[np.int64], shares: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Add up the shares of each key; gives the keys in order, and their sums."""
+    """Sum the shares of each key; returns sorted keys, and their sums."""
     if not len(keys):
         return keys, shares
     first = int(keys.min())
     if int(keys.max()) - first >= _MOST_GAPS * len(keys):
         own, places = np.unique(keys, return_inverse=True)
         return own, np.bincount(places, shares, len(own)).astype(np.float64, copy=False)
-    sums = np.bincount(keys - first, shares).astype(np.float64, copy=False)  # nothing to sort: a quarter of the time
+    sums = np.bincount(keys - first, shares).astype(np.float64, copy=False)  # no sorting: a quarter of the time
     held = np.flatnonzero(sums)
     return held + first, sums[held]
 
 
 def known_vectors(session: PostgresSession, collection: int, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-    """Look vectors up by embedding key."""
+    """Look up vectors by embedding key."""
     found = session.rows(
         f"SELECT embedding_key, vector FROM {SCHEMA}.chunks WHERE collection = %s AND embedding_key = ANY(%s)",
         (collection, list(embedding_keys)),

@@ -1,7 +1,7 @@
-"""PostgreSQL with pgvector: one transactional store for many machines, on a server that a company runs already.
+"""PostgreSQL with pgvector: one transactional store for many machines, on a server that a company already runs.
 
-Everything is in tables of one schema (`schema`); nothing is held in memory between calls. `writing` puts documents in
-each other's places, `search` has the legs.
+All data is in the tables of one schema (`tables`). Only sizes and document frequencies are cached in memory between
+calls. `writing` replaces documents, `search` has the legs.
 """
 
 from __future__ import annotations
@@ -70,20 +70,21 @@ Reading = Callable[[PostgresSession, PostgresPlace], T]
 _logger = logging.getLogger(__name__)
 
 _DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE = 64, 2_000
-"""Most that one transaction publishes: a server has room for 64 locks a connection, and none should last for long."""
+"""Limits for one publish transaction: a server has room for 64 locks per connection, and none should be held for long.
+"""
 
 
 class PostgresStore:
-    """Keep collections in one PostgreSQL database; connects at its first use.
+    """Stores collections in one PostgreSQL database; connects on first use.
 
     Args:
-        url: address as libpq takes it.
-        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
-            first use, the index of a newer one is left as it is.
+        url: connection string, as libpq accepts it.
+        analyser: produces the terms of the lexical leg. A collection indexed by an older version is re-indexed at its
+            first use; the index of a newer version is left alone.
         patience: seconds to wait for other writers.
 
     Raises:
-        ConfigError: the address cannot be read, or the client is not installed.
+        ConfigError: the connection string is invalid, or the client is not installed.
     """
 
     def __init__(self, url: str, analyser: Analyser, *, patience: float = 120.0) -> None:
@@ -99,7 +100,7 @@ class PostgresStore:
 
     @property
     def location(self) -> str:
-        """Name the address, without any secret."""
+        """The address, without secrets."""
         return self.database.location
 
     def close(self) -> None:
@@ -160,11 +161,11 @@ class PostgresStore:
 
 
 class PostgresHandle:
-    """A handle on one collection of a `PostgresStore`; a snapshot is a transaction that reads.
+    """A handle on one collection of a `PostgresStore`; a snapshot is a read transaction.
 
     Args:
-        store: where it is.
-        name: of the collection.
+        store: the store that holds the collection.
+        name: name of the collection.
     """
 
     def __init__(self, store: PostgresStore, name: str) -> None:
@@ -244,7 +245,7 @@ class PostgresHandle:
                     lambda it: writing.index_chunks(it, self._database.extension, place), lambda _: None
                 )
             self._store.indexed.add(place.id)
-        except KnowledgeError as exc:  # the documents are there, every vector is compared, the next publish tries again
+        except KnowledgeError as exc:  # documents are stored and all vectors are compared; the next publish tries again
             log_event(_logger, logging.WARNING, "index_not_made", reason=exc.message)
 
     def delete(self, document_id: str) -> int:
@@ -318,7 +319,7 @@ class PostgresHandle:
         return self._read(work, indexed=True, by_newer=True)
 
     def defined_terms(self) -> dict[str, str]:
-        """Map keys to terms as printed: a term before an alias, the first document and passage before later ones."""
+        """Map keys to terms as printed: terms take precedence over aliases, earlier documents over later ones."""
         found = self._rows(
             f"SELECT DISTINCT ON (term_key) term_key, term FROM {SCHEMA}.definitions WHERE collection = %s"
             " ORDER BY term_key, alias, document_id, position, place, key",
@@ -335,15 +336,16 @@ class PostgresHandle:
         return self._database.write(lambda session: work(session, self._locked(session, alone=True)), lambda _: None)
 
     def _rows(self, statement: str, *values: object, indexed: bool = False) -> list[Any]:
-        """Read rows of this collection, whose number is a statement's first value."""
+        """Read rows of this collection, whose id is the first value of the statement."""
         return self._read(lambda session, place: session.rows(statement, (place.id, *values)), indexed=indexed)
 
     def _read(self, read: Reading[T], *, indexed: bool = False, by_newer: bool = False) -> T:
-        """Read in this handle's snapshot, or in one of its own.
+        """Read in this handle's snapshot, or in a new one.
 
         Args:
-            indexed: what is read needs an index by this store's analyser, which is made where it is an older one's.
-            by_newer: an index by a newer one does too.
+            read: reads from a session.
+            indexed: the data depends on the analyser; a collection indexed by an older version is re-indexed first.
+            by_newer: an index of a newer version is acceptable too.
         """
         own = self._store.analyser.version
 
@@ -365,12 +367,12 @@ class PostgresHandle:
         return found[0]
 
     def _locked(self, session: PostgresSession, *, indexes: bool = True, alone: bool = False) -> PostgresPlace:
-        """Keep the collection for a transaction that writes; where it `indexes`, by this store's analyser.
+        """Lock the collection for a write transaction; with `indexes`, first re-index it if its analyser is older.
 
         Raises:
-            ConfigError: a newer version has indexed it, and its index is to be written to.
+            ConfigError: a newer version has indexed the collection, and `indexes` is set.
         """
-        # looked at before it is locked: of two who share a lock, neither could have it alone
+        # checked before locking: two holders of a shared lock could not upgrade it to an exclusive one
         version = self._store.analyser.version
         is_other = indexes and place_of(session, self._name, self._store.location).indexed_by != version
         place = lock_place(session, self._name, self._store.location, alone=alone or is_other)
@@ -381,7 +383,7 @@ class PostgresHandle:
         return lock_place(session, self._name, self._store.location, alone=True)
 
     def _statistics(self, session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
-        """Count a collection; the server looks at files for the bytes, and is asked once for each state."""
+        """Count a collection. The server computes the size from its files, so it is cached for each state."""
         state, size = self._store.sizes.get(place.id, ("", 0))
         if state != place.state:
             ((size,),) = session.rows(

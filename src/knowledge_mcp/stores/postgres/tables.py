@@ -1,17 +1,18 @@
-"""The tables of the PostgreSQL store: statements with types of its own, the schema, and a collection's row in it.
+"""The tables of the PostgreSQL store: typed statements, the schema, and a collection's row.
 
-Only `PostgresSession` knows how psycopg's calls look. The schema has a version, and there is a way from an older one:
+Only `PostgresSession` calls psycopg. The schema has a version, and older versions are migrated to the current one:
 
 | table | one row for each |
 |---|---|
 | `meta` | version of the tables |
-| `collections` | collection, with its counters; `state` is another one after each change |
-| `documents` | document: record, canonical text, structure; `generation` is another one after each publish |
+| `collections` | collection, with its counters; `state` changes with each change |
+| `documents` | document: record, canonical text, structure; `generation` changes with each publish |
 | `chunks`, `payloads` | chunk: what is searched and filtered, and the passage itself |
-| `postings` | 200 postings of a term in a block: which chunks hold it how often, and how long these are |
+| `postings` | up to 200 postings of a term in a block: chunk, count and length of the chunk |
 | `definitions` | defined term or alias of a chunk |
 
-A *block* is what one publish has written together. Texts are kept as bytes: a text may hold what PostgreSQL's may not.
+A *block* is what one publish has written together. Texts are stored as bytes, because they may contain characters that
+PostgreSQL's text type does not allow.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ Connection = psycopg.Connection[Row]
 
 
 class PostgresVector:
-    """Bind a vector as pgvector's own type."""
+    """A vector, to be bound as pgvector's type."""
 
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
 
 
 class PostgresSession:
-    """Run statements in one transaction; one thread at a time. Raises psycopg's errors."""
+    """Runs statements in one transaction, from one thread at a time. Raises psycopg's errors."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -54,26 +55,26 @@ class PostgresSession:
 
     @property
     def server_version(self) -> int:
-        """Name the server's version, such as 150004."""
+        """Version of the server, such as 150004."""
         return self._connection.info.server_version
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Run a statement and list its rows; vectors come as `reading.floats` takes them."""
+        """Run a statement and return its rows; vectors are returned in pgvector's binary format."""
         return self._cursor.execute(statement.encode(), values).fetchall()
 
     def run(self, statement: str, values: Sequence[object] = ()) -> int:
-        """Run a statement and tell how many rows it has met; without values it may be several."""
+        """Run a statement and return the number of affected rows; without values there may be several statements."""
         cursor = self._cursor if values else self._connection.cursor()
         return cursor.execute(statement.encode(), values or None).rowcount
 
     def set(self, name: str, value: str) -> None:
-        """Give a setting a value of our own until the transaction ends."""
+        """Set a configuration parameter until the transaction ends."""
         if self._set.get(name) != value:
             self.run(f"SET LOCAL {name} = {value}")
             self._set[name] = value
 
     def copy(self, table: str, columns: str, types: Sequence[str | int], rows: Iterable[Row]) -> None:
-        """Write many rows."""
+        """Write many rows with COPY."""
         with self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)".encode()) as copying:
             copying.set_types(types)
             for row in rows:
@@ -81,7 +82,7 @@ class PostgresSession:
 
 
 def register_vectors(oid: int) -> Callable[[Connection], None]:
-    """Teach connections to write pgvector's type, whose number is the database's own."""
+    """Return a function that registers pgvector's type with a connection; its `oid` differs between databases."""
 
     class VectorDumper(Dumper):
         format = Format.BINARY
@@ -97,13 +98,13 @@ def register_vectors(oid: int) -> Callable[[Connection], None]:
 SCHEMA = "knowledge_mcp"
 SCHEMA_VERSION = 2
 NO_WORKERS = ("max_parallel_maintenance_workers", "0")
-"""Setting with which an index is made: workers need shared memory that containers lack."""
+"""Setting for creating an index: parallel workers need shared memory that containers lack."""
 _SERVER, _EXTENSION = 15, (0, 7)
-"""Before 0.7 there was no `halfvec`, whose index takes half the memory."""
+"""Minimum versions. pgvector before 0.7 had no `halfvec`, whose index takes half the memory."""
 
 
 def _cut_postings(session: PostgresSession) -> None:
-    """Cut postings into pieces that one index holds beside their terms, and drop the indexes that did so in part."""
+    """Migrate from version 1: split postings to fit a covering index, and drop the old partial indexes."""
     session.set(*NO_WORKERS)
     session.run(f"ALTER TABLE {SCHEMA}.postings DROP CONSTRAINT postings_pkey")
     older = "SELECT indexname FROM pg_indexes WHERE schemaname = %s AND indexname ~ '^(terms|longs)_[0-9]+$'"
@@ -114,7 +115,8 @@ def _cut_postings(session: PostgresSession) -> None:
         f" INSERT INTO {SCHEMA}.postings SELECT collection, term, block, substr(data, start, 1800)"
         " FROM long, generate_series(1, octet_length(data), 1800) start"
     )
-    # written anew, for an index is of rows deleted just now too; by another name, for an older process must not read on
+    # the column is rewritten, because an index also covers rows deleted just now, and renamed, so that an older process
+    # cannot read it
     session.run(
         f"ALTER TABLE {SCHEMA}.postings ALTER data TYPE bytea USING substr(data, 1), ALTER data SET STORAGE EXTERNAL;"
         f"ALTER TABLE {SCHEMA}.postings RENAME data TO entries;"
@@ -124,15 +126,15 @@ def _cut_postings(session: PostgresSession) -> None:
 
 
 MIGRATIONS: Mapping[int, Callable[[PostgresSession], None]] = MappingProxyType({1: _cut_postings})
-"""From each older version the step to the next one, run inside the transaction that ends with the new version."""
+"""For each older version the step to the next one; all steps run in the transaction that sets the new version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """Where pgvector is in this database.
+    """The installed pgvector extension.
 
     Attributes:
-        schema: quoted, as statements name it.
+        schema: its schema, quoted for use in statements.
         version: such as (0, 8, 1).
         oid: of its type `vector`.
     """
@@ -143,14 +145,15 @@ class Extension:
 
 
 def prepare_schema(session: PostgresSession, location: str) -> Extension:
-    """Make the tables where there are none, bring older ones to this version, and refuse what is not ours.
+    """Create the tables if there are none, migrate older ones, and reject those of other programs.
 
     Raises:
-        ConfigError: server or extension are too old or missing, or the schema is another program's or a newer one's.
+        ConfigError: server or extension are too old or missing, or the schema belongs to another program or a newer
+            version.
     """
     extension = _extension(session, location)
     if _version(session, location) != SCHEMA_VERSION:
-        # one process makes or changes tables; the others wait, and find them made
+        # one process creates or migrates the tables; others wait and then find them
         session.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (SCHEMA,))
         version = _version(session, location)
         if version is None:
@@ -168,10 +171,10 @@ def prepare_schema(session: PostgresSession, location: str) -> Extension:
 
 
 def check_version(version: int, location: str) -> None:
-    """Refuse the tables of a newer version, which another process may have made at any moment.
+    """Reject the tables of a newer version, which another process may have created at any time.
 
     Raises:
-        ConfigError: they are.
+        ConfigError: the version is newer than this program.
     """
     if version > SCHEMA_VERSION:
         raise ConfigError(
@@ -241,7 +244,7 @@ _SELECT = (
     f" (SELECT version FROM {SCHEMA}.meta) FROM {SCHEMA}.collections"
 )
 _SWAPS = 3
-"""A name that is given to another collection while its row is waited for is looked up again, so many times."""
+"""How often a name is looked up again if it was given to another collection while waiting for its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +252,9 @@ class PostgresPlace:
     """A collection as one transaction sees it.
 
     Attributes:
-        indexed_by: version of the analyser.
-        state: another one after each change.
-        documents, chunks, tokens, words: how many it has; words are terms of its lexical leg.
+        indexed_by: version of the analyser that indexed it.
+        state: changes with each change of the collection.
+        documents, chunks, tokens, words: counters; words are terms of the lexical leg.
     """
 
     id: int
@@ -265,7 +268,7 @@ class PostgresPlace:
 
     @property
     def space(self) -> EmbeddingSpace:
-        """Name the space of its vectors."""
+        """The embedding space of the collection."""
         return self.info.space
 
 
@@ -275,7 +278,7 @@ def every_place(session: PostgresSession, location: str) -> list[PostgresPlace]:
 
 
 def find_place(session: PostgresSession, name: str, location: str, lock: str = "") -> PostgresPlace | None:
-    """Find a collection, None where there is none of that name."""
+    """Return a collection, or None if it does not exist."""
     found = session.rows(f"{_SELECT} WHERE name = %s {lock}", (name,))
     if found:
         return _place(found[0], location)
@@ -284,10 +287,10 @@ def find_place(session: PostgresSession, name: str, location: str, lock: str = "
 
 
 def place_of(session: PostgresSession, name: str, location: str) -> PostgresPlace:
-    """Find a collection.
+    """Return a collection.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: it does not exist.
     """
     found = find_place(session, name, location)
     if found is None:
@@ -296,13 +299,16 @@ def place_of(session: PostgresSession, name: str, location: str) -> PostgresPlac
 
 
 def lock_place(session: PostgresSession, name: str, location: str, *, alone: bool = False) -> PostgresPlace:
-    """Find a collection and keep it under its name, with its index, until the transaction ends.
+    """Return a collection, and lock its name and its index until the transaction ends.
 
     Args:
-        alone: keep all other writers out too.
+        session: the transaction.
+        name: name of the collection.
+        location: the database, for messages.
+        alone: take an exclusive lock, which also blocks other writers.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: it does not exist.
     """
     for _ in range(_SWAPS):
         found = find_place(session, name, location, "FOR UPDATE" if alone else "FOR KEY SHARE")

@@ -1,4 +1,4 @@
-"""How the PostgreSQL store is checked against itself, and repaired: whatever is derived from the chunks can be."""
+"""Consistency checks and repair of the PostgreSQL store: everything that is derived from chunks can be rebuilt."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SAMPLED_CHUNKS, _AT_ONCE = 200, 2_000
 
 
 def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *, repair: bool) -> list[Finding]:
-    """Check one collection; `repair`, in a transaction that writes and has locked it, rebuilds what is derived."""
+    """Check one collection; `repair` rebuilds derived data, in a write transaction that has locked the collection."""
     swept = list(_orphans(session, place, repair=repair))
     lost = list(_damaged(session, place))
     derived = list(_counters(session, place))
-    if not lost:  # what is made of damaged parts cannot be right
+    if not lost:  # data derived from damaged parts cannot be right
         derived += _index(session, place, analyser)
     if derived and repair and not lost:
         index_anew(session, place, analyser)
@@ -33,7 +33,7 @@ def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *
 
 
 def index_anew(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
-    """Make postings, definitions and counters again from the visible chunks of a locked collection."""
+    """Rebuild postings, definitions and counters from the chunks of a locked collection."""
     for table in ("postings", "definitions"):
         session.run(f"DELETE FROM {SCHEMA}.{table} WHERE collection = %s", (place.id,))
     block: list[tuple[Sequence[int], IndexedDocument]] = []
@@ -74,7 +74,7 @@ _COUNTED = (
 
 
 def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding]:
-    """Read every record, text, structure, chunk and vector, and tell which are not what was stored."""
+    """Read every record, text, structure, chunk and vector, and yield a finding for each that is damaged."""
     for (document_id,) in session.rows(
         f"SELECT document_id FROM {SCHEMA}.documents WHERE collection = %s ORDER BY 1", (place.id,)
     ):
@@ -102,7 +102,7 @@ _DOCUMENT = f"SELECT record, text, structure, tokens FROM {SCHEMA}.documents WHE
 
 
 def _vectors(document_id: str, found: Sequence[Row], dimensions: int) -> Iterator[DamagedError]:
-    """Tell which vectors have another length or are not of unit norm."""
+    """Yield the damage of vectors with a wrong length or a norm other than 1."""
     for _, chunk_id, vector in found:
         damage = vector_damage(document_id, chunk_id, np.frombuffer(vector[HEAD:], ">f4"), dimensions)
         if damage is not None:
@@ -110,7 +110,7 @@ def _vectors(document_id: str, found: Sequence[Row], dimensions: int) -> Iterato
 
 
 def _orphans(session: PostgresSession, place: PostgresPlace, *, repair: bool) -> Iterator[Finding]:
-    """Tell what hangs on nothing, which no search sees; of payloads and postings those of all collections."""
+    """Find, and with `repair` delete, rows without a parent; payloads are checked for all collections."""
     for what, where in _ORPHANS:
         bound = (place.id,) if "%s" in where else ()
         ((count,),) = session.rows(f"SELECT count(*) FROM {where}", bound)
@@ -136,7 +136,7 @@ _ORPHANS = (
         f" (SELECT 1 FROM {SCHEMA}.documents d WHERE d.block = p.block)",
     ),
 )
-"""In the order in which they are swept: what a sweep sets free the next one sees."""
+"""In the order in which they are deleted: later statements see what earlier ones leave behind."""
 
 
 def _counters(session: PostgresSession, place: PostgresPlace) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _counters(session: PostgresSession, place: PostgresPlace) -> Iterator[str]:
 
 
 def _index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> Iterator[str]:
-    """Compare the postings with the chunks: all by their sums, some by their words, and the definitions."""
+    """Compare index and chunks: all postings by their sums, a sample by its terms, definitions by number."""
     lengths: dict[int, int] = {}
     sums: dict[int, int] = {}
     try:

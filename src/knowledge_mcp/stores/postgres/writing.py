@@ -1,7 +1,7 @@
-"""How the PostgreSQL store writes: one transaction puts documents in the place of those that are visible.
+"""Writes to the PostgreSQL store: one transaction replaces the visible documents with new ones.
 
-Whatever takes time (cutting chunks into terms) is done before the transaction begins. Documents are locked in one
-order, then the blocks of their old postings, then for a moment the counters: no two writers wait for each other.
+Slow work (analysing chunks into terms) is done before the transaction begins. Locks are always taken in the same order
+to avoid deadlocks: documents, then the blocks of their old postings, then briefly the counters.
 """
 
 from __future__ import annotations
@@ -33,40 +33,41 @@ from knowledge_mcp.stores.shared.ranking import DefinedName, counted_terms, defi
 from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
 
 ENTRY = np.dtype([("offset", "<u4"), ("count", "u1"), ("length", "<u4")])
-"""A posting: the chunk's key from its block's first one on, how often it holds the term, and its length in terms."""
+"""A posting: the chunk's key relative to its block, the count of the term, and the chunk's length in terms."""
 _PACK = struct.Struct("<IBI").pack
 PIECE = 200 * ENTRY.itemsize
-"""Bytes of a term's postings in one row: an index holds them beside the term, so that those of a term lie together.
+"""Bytes of postings in one row, chosen so that an index can include them and keep those of a term together.
 
-A row of an index has room for 2,704, and a term 64 letters at the most.
+An index row has room for 2,704 bytes, and a term has at most 64 characters.
 """
 
 FIELDS: tuple[FilterField, ...] = ("document_type", "chunk_type", "normative", "clause_number")
 
 INDEX_FROM_CHUNKS = 20_000
-"""Chunks from which an approximate index pays: an exact search of so many takes 25 ms, one by the index 3 ms."""
+"""Chunks from which approximate search is used: an exact search of this many takes 25 ms, one with the index 3 ms."""
 _INDEXES = {
     "filters": "chunks (clause_number, document_type, chunk_type, normative, document_id)",
     "vectors": "chunks USING hnsw ((vector::{half}) {ops}) WITH (m = 8, ef_construction = 80)",
 }
-"""Indexes of a large collection by the first part of their name: on what, and how.
+"""The indexes of a large collection, by the first part of their name.
 
-With pgvector's m = 16 a vector takes half as long again to get in, with ef_construction = 64 fewer are found (0148).
+With pgvector's default m = 16, inserting a vector takes half as long again; with ef_construction = 64, recall is lower
+(0148).
 """
 _MOST_DIMENSIONS = 4_000
-"""Components up to which pgvector has an index."""
+"""Maximum number of components that pgvector can index."""
 
 
 Counters = NDArray[np.int64]
-"""How many documents, chunks, tokens and words a transaction adds or takes away."""
+"""Changes to the numbers of documents, chunks, tokens and words."""
 
 
 @dataclass(frozen=True)
 class IndexedDocument:
-    """Hold what the search index keeps of a document's chunks, worked out before the transaction begins.
+    """Index data of a document's chunks, computed before the transaction begins.
 
     Attributes:
-        terms: counted terms of each chunk, by index.
+        terms: term counts of each chunk, in order.
         definitions: names, each with the position of the chunk that defines it.
     """
 
@@ -75,12 +76,12 @@ class IndexedDocument:
 
     @property
     def words(self) -> int:
-        """Count all terms."""
+        """Number of all terms."""
         return sum(sum(each.values()) for each in self.terms)
 
 
 def prepare(chunks: Sequence[Chunk], analyser: Analyser) -> IndexedDocument:
-    """Work out postings and definitions of a document's chunks, given by index."""
+    """Compute the index data of a document's chunks, given in order."""
     definitions = [(slot, name) for slot, chunk in enumerate(chunks) for name in defined_names(chunk, analyser)]
     return IndexedDocument(tuple([counted_terms(each, analyser) for each in chunks]), tuple(definitions))
 
@@ -88,10 +89,13 @@ def prepare(chunks: Sequence[Chunk], analyser: Analyser) -> IndexedDocument:
 def write_block(
     session: PostgresSession, collection: int, first: int, documents: Sequence[tuple[Sequence[int], IndexedDocument]]
 ) -> None:
-    """Write the postings and definitions of documents, each with the keys of its chunks, as a block.
+    """Write the postings and definitions of documents as one block.
 
     Args:
-        first: number of the block, from which keys are counted.
+        session: the transaction.
+        collection: id of the collection.
+        first: number of the block; keys in postings are relative to it.
+        documents: for each document the keys of its chunks, and its index data.
     """
     postings: dict[str, bytearray] = {}
     for keys, document in documents:
@@ -119,7 +123,7 @@ def _write_postings(
 
 
 def lock_documents(session: PostgresSession, collection: int, document_ids: Iterable[str]) -> None:
-    """Keep other writers from some documents until the transaction ends."""
+    """Lock some documents against other writers until the transaction ends."""
     _lock(session, [f"{collection} {each}" for each in document_ids])
 
 
@@ -135,7 +139,7 @@ def publish(
     place: PostgresPlace,
     documents: Sequence[tuple[WholeDocument, IndexedDocument]],
 ) -> list[int]:
-    """Let documents take the visible ones' places; gives each one's generation, which nothing else has."""
+    """Replace the visible versions of documents; returns the new generations, which are unique."""
     ids = [document.record.id for document, _ in documents]
     lock_documents(session, place.id, ids)
     gone = remove(session, place.id, ids)
@@ -193,7 +197,7 @@ def _chunk(collection: int, key: int, each: EmbeddedChunk) -> Row:
 
 
 def remove(session: PostgresSession, collection: int, document_ids: Sequence[str]) -> Counters:
-    """Remove documents, which are locked, with all that hangs on them; the caller counts."""
+    """Delete locked documents with everything that belongs to them; returns what the caller must subtract."""
     bound = (collection, list(document_ids))
     found = session.rows(
         f"DELETE FROM {SCHEMA}.documents WHERE collection = %s AND document_id = ANY(%s)"
@@ -213,7 +217,7 @@ def remove(session: PostgresSession, collection: int, document_ids: Sequence[str
 
 
 def _take_out(session: PostgresSession, collection: int, blocks: set[int], keys: Sequence[int]) -> None:
-    """Take the postings of chunks out of their blocks; of a block that other documents share what they held."""
+    """Remove the postings of chunks from their blocks; blocks that other documents share are rewritten."""
     _lock(session, [f"block {each}" for each in blocks])
     shared = session.rows(f"SELECT DISTINCT block FROM {SCHEMA}.documents WHERE block = ANY(%s)", (list(blocks),))
     gone = np.array(keys, np.int64)
@@ -235,7 +239,7 @@ def _take_out(session: PostgresSession, collection: int, blocks: set[int], keys:
 
 
 def count(session: PostgresSession, collection: int, added: Counters) -> None:
-    """Bring a collection's counters and state up to date; last, for other writers wait from here to the end."""
+    """Update a collection's counters and state. Call it last: other writers wait from here to the end."""
     session.run(
         f"UPDATE {SCHEMA}.collections SET state = gen_random_uuid(), documents = documents + %s, chunks = chunks + %s,"
         " tokens = tokens + %s, words = words + %s WHERE id = %s",
@@ -244,7 +248,7 @@ def count(session: PostgresSession, collection: int, added: Counters) -> None:
 
 
 def generations(session: PostgresSession, collection: int, document_ids: Sequence[str]) -> set[int]:
-    """Tell which generations of some documents are visible."""
+    """Return the visible generations of some documents."""
     found = session.rows(
         f"SELECT generation FROM {SCHEMA}.documents WHERE collection = %s AND document_id = ANY(%s)",
         (collection, list(document_ids)),
@@ -253,7 +257,7 @@ def generations(session: PostgresSession, collection: int, document_ids: Sequenc
 
 
 def drop(session: PostgresSession, place: PostgresPlace) -> None:
-    """Delete a locked collection with all it holds; its index on vectors goes when another one is made."""
+    """Delete a locked collection with all its content; its vector index is dropped when another one is created."""
     bound = (place.id,)
     session.run(
         f"DELETE FROM {SCHEMA}.payloads WHERE key IN (SELECT key FROM {SCHEMA}.chunks WHERE collection = %s)", bound
@@ -264,11 +268,11 @@ def drop(session: PostgresSession, place: PostgresPlace) -> None:
 
 
 def rename(session: PostgresSession, names: Mapping[str, str]) -> dict[int, str]:
-    """Give collections new names, and return these by id, to which everything else refers."""
-    _lock(session, ["names"])  # nobody else renames until the transaction ends
+    """Rename collections; returns the new names by collection id."""
+    _lock(session, ["names"])  # blocks other renames until the transaction ends
     ids = {str(row[1]): int(row[0]) for row in session.rows(f"SELECT id, name FROM {SCHEMA}.collections")}
     changed = checked_renames(names, ids)
-    for old in sorted(changed):  # names are unique at every statement, so that all are given up before any is taken
+    for old in sorted(changed):  # names are unique at all times, so old names are released first
         session.run(f"UPDATE {SCHEMA}.collections SET name = chr(1) || id WHERE id = %s", (ids[old],))
     for old, new in changed.items():
         session.run(f"UPDATE {SCHEMA}.collections SET name = %s WHERE id = %s", (new, ids[old]))
@@ -276,16 +280,16 @@ def rename(session: PostgresSession, names: Mapping[str, str]) -> dict[int, str]
 
 
 def index_names(place: PostgresPlace) -> list[str]:
-    """Name a large collection's indexes: of what filters ask for, of terms, of vectors where pgvector has one."""
+    """List the names of a large collection's indexes; the vector index only if pgvector supports the dimensions."""
     return [
         f"{kind}_{place.id}" for kind in _INDEXES if kind != "vectors" or place.space.dimensions <= _MOST_DIMENSIONS
     ]
 
 
 def index_chunks(session: PostgresSession, extension: Extension, place: PostgresPlace) -> None:
-    """Make the indexes of a large collection, and drop those of collections that are gone.
+    """Create the indexes of a large collection, and drop those of collections that no longer exist.
 
-    Writers wait meanwhile, readers do not; what is published later goes into them as it comes.
+    Writers wait meanwhile, readers do not. Chunks published later are added to the indexes.
     """
     found = session.rows(
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s"
@@ -300,5 +304,5 @@ def index_chunks(session: PostgresSession, extension: Extension, place: Postgres
     for name in index_names(place):
         what = _INDEXES[name.partition("_")[0]].format(half=f"{half}({place.space.dimensions})", ops=f"{half}_ip_ops")
         session.run(f"CREATE INDEX IF NOT EXISTS {name} ON {SCHEMA}.{what} WHERE collection = {place.id}")
-    # else they are not used before the server finds the time
+    # otherwise the indexes are not used until autovacuum has run
     session.run(f"ANALYZE {SCHEMA}.chunks, {SCHEMA}.postings")

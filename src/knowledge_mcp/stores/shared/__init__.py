@@ -1,1 +1,1 @@
-"""What every store uses."""
+"""Code that all stores share."""

@@ -1,4 +1,4 @@
-"""What every store's check of itself says, in the same words."""
+"""Findings that the `verify` methods of all stores report, in the same words."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from knowledge_mcp.model.ingest import Finding
 AGAIN = "Run `knowledge doctor --repair`."
 INGEST = "Ingest the document again with --force."
 _LONGEST, _SHORTEST = 1.1, 0.9
-"""Norms that a vector of unit norm has, however coarse its numbers are."""
+"""Accepted range for the norm of a unit vector; wide enough for coarsely quantised vectors."""
 
 
 def repairable(message: str, document_id: str | None = None, *, repaired: bool) -> Finding:
-    """Say what a repair sets right, or has."""
+    """Return a finding that a repair can fix, or has just fixed."""
     return Finding(message, document_id, repaired=repaired, suggestion="" if repaired else AGAIN)
 
 
 def of_damage(damage: DamagedError, document_id: str = "") -> Finding:
-    """Say that something is not what was stored."""
+    """Return the finding for stored data that is damaged."""
     message = f"{damage.message} {damage.details}".strip()
     return Finding(message, damage.document_id or document_id or None, suggestion=damage.suggestion)
 
 
 def of_index(wrong: Iterable[str], *, lost: bool, repaired: bool) -> list[Finding]:
-    """Say what is wrong with what is made of the chunks; where some are lost, it cannot be made again."""
+    """Return findings about an index that is derived from chunks.
+
+    If chunks are lost, the index cannot be rebuilt from them, and the document has to be ingested again.
+    """
     if lost:
         return [Finding(message, suggestion=INGEST) for message in wrong]
     return [repairable(message, repaired=repaired) for message in wrong]
@@ -37,7 +40,11 @@ def of_index(wrong: Iterable[str], *, lost: bool, repaired: bool) -> list[Findin
 def vector_damage(
     document_id: str, chunk_id: str, numbers: NDArray[np.floating], dimensions: int
 ) -> DamagedError | None:
-    """Tell whether a vector has another length, is no numbers, or is not of unit norm; None where it is sound."""
+    """Check that a vector has the right length, finite components and unit norm.
+
+    Returns:
+        The damage, or None if the vector is sound.
+    """
     norm = float(np.linalg.norm(numbers.astype(np.float64)))
     if len(numbers) == dimensions and _SHORTEST < norm < _LONGEST:
         return None

@@ -1,4 +1,4 @@
-"""What a filter means, once for all stores: the fields of a chunk, and which values of a field a filter keeps."""
+"""The meaning of filters, shared by all stores: the fields of a chunk, and which values of a field a filter keeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Simple = Equals | In | NotIn | Prefix
 
 
 def simple_filters(filter: Filter | None) -> Iterator[Simple]:
-    """List the parts that must all hold, nested `And`s opened."""
+    """Yield the parts that must all hold, with nested `And`s flattened."""
     if isinstance(filter, And):
         for part in filter.parts:
             yield from simple_filters(part)
@@ -23,7 +23,11 @@ def simple_filters(filter: Filter | None) -> Iterator[Simple]:
 
 
 def chunk_ids_in(filter: Filter | None) -> tuple[Filter | None, tuple[str, ...] | None]:
-    """Take the chunk ids out of a filter: the rest of it, and the ids that it keeps, None where it names none."""
+    """Split the chunk ids off a filter.
+
+    Returns:
+        The rest of the filter, and the ids that it keeps; None for the ids if the filter names none.
+    """
     parts = list(simple_filters(filter))
     named = [part for part in parts if part.field == "chunk_id"]
     if not named:
@@ -35,16 +39,16 @@ def chunk_ids_in(filter: Filter | None) -> tuple[Filter | None, tuple[str, ...] 
 
 
 def absent_in(filter: Filter | None) -> frozenset[str]:
-    """List the documents without which words are weighed."""
+    """Return the ids of the documents that BM25 statistics must ignore."""
     parts = [part for part in simple_filters(filter) if isinstance(part, NotIn) and part.absent]
     return frozenset(each for part in parts for each in part.values)
 
 
 def check_filter(filter: Filter | None) -> None:
-    """Refuse a field that no chunk has: it must not be passed over as if it were satisfied.
+    """Reject a field that chunks do not have, so that it is never silently treated as satisfied.
 
     Raises:
-        InvalidInputError: names the field and those that exist.
+        InvalidInputError: names the field and the fields that exist.
     """
     for part in simple_filters(filter):
         by_prefix = isinstance(part, Prefix) and cast("str", part.field) != "clause_number"
@@ -57,7 +61,7 @@ def check_filter(filter: Filter | None) -> None:
 
 
 def field_value(chunk: Chunk, field: FilterField) -> str | None:
-    """Return a chunk's value of a field as text, `normative` as `true` or `false`; None where it has none."""
+    """Return a chunk's value of a field as text (`normative` as `true` or `false`), or None if it has no value."""
     if field == "normative":
         return "true" if chunk.normative else "false"
     value: str | None = getattr(chunk, "id" if field == "chunk_id" else field)
@@ -65,7 +69,7 @@ def field_value(chunk: Chunk, field: FilterField) -> str | None:
 
 
 def keeps_value(part: Simple, value: str | None) -> bool:
-    """Tell whether one part keeps a field's value (as `field_value` gives it); no value is kept by nothing."""
+    """Return whether one part of a filter keeps a field's value, as `field_value` returns it; None is never kept."""
     if value is None:
         return False
     if isinstance(part, Equals):
@@ -79,12 +83,12 @@ def keeps_value(part: Simple, value: str | None) -> bool:
 
 
 def kind_of(chunk: Chunk) -> tuple[str, str, str]:
-    """Give document type, chunk type and normative of a chunk, which filters ask for most."""
+    """Return a chunk's document type, chunk type and `normative`: the fields that filters use most."""
     return str(chunk.document_type), chunk.chunk_type.value, "true" if chunk.normative else "false"
 
 
 def clause_prefixes(clause_number: str | None) -> list[str]:
-    """List the values of a `Prefix` filter that keep a clause: `5.3.1` lies at 5, 5.3 and 5.3.1."""
+    """List the `Prefix` values that keep a clause: `5.3.1` is kept by 5, 5.3 and 5.3.1."""
     if clause_number is None:
         return []
     above = {clause_number[:place] for place, sign in enumerate(clause_number) if sign == "."}
@@ -92,7 +96,7 @@ def clause_prefixes(clause_number: str | None) -> list[str]:
 
 
 def keeps(filter: Filter | None, chunk: Chunk) -> bool:
-    """Tell whether the whole filter keeps a chunk."""
+    """Return whether a chunk satisfies the whole filter."""
     return all(keeps_value(part, field_value(chunk, part.field)) for part in simple_filters(filter))
 
 

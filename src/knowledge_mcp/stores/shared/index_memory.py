@@ -1,4 +1,4 @@
-"""One budget for what all stores of a process hold of their collections for searches."""
+"""One memory budget for the search indexes that all stores of a process hold."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from typing import Protocol
 from knowledge_mcp.support.events import log_event
 
 DEFAULT_LIMIT = 1024 << 20
-"""Bytes, unless the settings say otherwise."""
+"""Default limit in bytes."""
 
 _logger = logging.getLogger(__name__)
 
 
 class IndexOwner(Protocol):
-    """Hold indexes that can be read again from what is stored."""
+    """An object that holds indexes which can be rebuilt from stored data."""
 
     def drop_index(self, key: Hashable) -> None:
-        """Let an index go; searches that use it now go on with it."""
+        """Release an index. Searches that are using it keep their own reference."""
         ...
 
 
 class IndexMemory:
-    """Keep the sum of all indexes below a limit: the one that was not used for longest goes first.
+    """Keep the total size of all indexes below a limit by evicting the least recently used.
 
-    Owners are held weakly; what one that is gone had no longer counts. The index in use just now always stays.
+    Owners are referenced weakly; the indexes of an owner that no longer exists are not counted. The index in use is
+    never evicted.
 
     Args:
-        limit: bytes of all indexes together.
+        limit: bytes for all indexes together.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
@@ -42,9 +43,10 @@ class IndexMemory:
         self._told = False
 
     def used(self, owner: IndexOwner, key: Hashable, size: int) -> None:
-        """Note that an index of so many bytes is used now, and let others go where all together are too large.
+        """Record that an index of `size` bytes is in use, and evict others if the total exceeds the limit.
 
-        No lock is held while an owner drops its index, so it may take its own; the caller must not hold that.
+        No lock is held while an owner drops its index, so `drop_index` may take the owner's lock; the caller must not
+        hold that lock.
         """
         entry = (weakref.ref(owner), key)
         with self._lock:
@@ -64,20 +66,20 @@ class IndexMemory:
             log_event(_logger, logging.WARNING, "index_memory_exceeded", bytes=size, limit=self.limit)
 
     def forget(self, owner: IndexOwner, key: Hashable | None = None) -> None:
-        """Count an index no longer, all of an owner's where none is named."""
+        """Stop counting an index, or all indexes of an owner if no key is given."""
         reference = weakref.ref(owner)
         with self._lock:
             for entry in [each for each in self._sizes if each[0] == reference and key in (None, each[1])]:
                 self._sum -= self._sizes.pop(entry)
 
     def usage(self) -> tuple[int, int]:
-        """Return the bytes of all indexes and how many they are."""
+        """Return the total bytes of all indexes, and their number."""
         with self._lock:
             self._clean()
             return self._sum, len(self._sizes)
 
     def _excess(self) -> list[tuple[weakref.ref[IndexOwner], Hashable]]:
-        """Take out what is to go; the last one used stays."""
+        """Remove and return the entries to evict; the most recently used one stays."""
         self._clean()
         dropped: list[tuple[weakref.ref[IndexOwner], Hashable]] = []
         while self._sum > self.limit and len(self._sizes) > 1:

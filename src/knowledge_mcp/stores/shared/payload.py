@@ -1,8 +1,9 @@
-"""Chunks, records and spaces as compact JSON text, and back; the same text for equal values.
+"""Chunks, records and spaces as compact JSON text, and back. Equal values always give the same text.
 
-A chunk's text ends with a check sum of all before it. A record's begins with one of all behind it, and with those of
-its document's canonical text and structure: under a name that comes again, whose last value counts, so that older
-programs read it too. What was written before there were any is read unchecked, but for a chunk's content.
+A chunk's text ends with a check sum of everything before it. A record's text begins with a check sum of everything
+after it, and with those of its document's canonical text and structure. These are stored under a key that occurs again
+later; since the last value of a repeated key wins, older programs can read the record too. Data written before check
+sums existed is read without them; only a chunk's content is checked, against its hash.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from knowledge_mcp.model.lines import LineRun
 
 V = TypeVar("V")
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
-"""What reading a damaged value may raise, whatever the damage."""
+"""Exceptions that reading damaged data may raise."""
 
 _SUM = b',"sum":"'
 _DIGITS = 16
@@ -47,19 +48,21 @@ _SIMPLE = tuple(
     if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions", "boxes"}
 )
 _REMEMBERED = 1024
-"""Texts that need not be parsed again: one search reads the same chunks up to three times, the next one often some."""
+"""Size of the caches of parsed texts: one search reads the same chunks up to three times, and the next one often reads
+some of them again.
+"""
 
 _OF_A_CHUNK = frozenset(field.name for field in fields(Chunk))
 _OF_A_RECORD = tuple(field.name for field in fields(DocumentRecord))
 _NO_VALUE: dict[str, Any] = {"section_hierarchy": (), "clause_number": None, "parent_chunk_id": None}
-"""Fields of a chunk that need a value, which is not written where it is this one."""
+"""Required fields of a chunk that are omitted from the JSON when they have these values."""
 
 _TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references", "lines"})
 _CHUNK_TYPES = {each.value: each for each in ChunkType}
 
 
 def chunk_to_json(chunk: Chunk) -> str:
-    """Write a chunk."""
+    """Serialise a chunk."""
     data: dict[str, Any] = {name: getattr(chunk, name) for name in _SIMPLE}
     data["span"] = _span(chunk.span)
     data["chunk_type"] = chunk.chunk_type.value
@@ -73,10 +76,10 @@ def chunk_to_json(chunk: Chunk) -> str:
 
 @functools.lru_cache(_REMEMBERED)
 def chunk_from_json(text: str | bytes) -> Chunk:
-    """Read a chunk; equal texts give one and the same, which nobody can change.
+    """Parse a chunk. Equal texts return the same immutable object.
 
     Raises:
-        DamagedError: it is not what was written, or its content is not that of its hash.
+        DamagedError: the text is not what was written, or the content does not match its hash.
     """
     try:
         data, is_checked = _opened(text)
@@ -87,10 +90,10 @@ def chunk_from_json(text: str | bytes) -> Chunk:
 
 
 def checked_chunk(chunk: Chunk) -> Chunk:
-    """Return a chunk whose content is that of its hash.
+    """Return the chunk if its content matches its hash.
 
     Raises:
-        DamagedError: it is not.
+        DamagedError: it does not match.
     """
     if hashlib.sha256(_bytes(chunk.content)).hexdigest() != chunk.content_hash:
         raise DamagedError.of("passage", chunk.document_id, chunk.id, why="Its content is not that of its hash.")
@@ -99,7 +102,7 @@ def checked_chunk(chunk: Chunk) -> Chunk:
 
 def _chunk_of(values: dict[str, Any]) -> Chunk:
     data = _NO_VALUE | values
-    for name in data.keys() - _OF_A_CHUNK:  # a later version may write more
+    for name in data.keys() - _OF_A_CHUNK:  # later versions may write more fields
         del data[name]
     data["span"] = Span(*data["span"])
     data["chunk_type"] = _CHUNK_TYPES[data["chunk_type"]]
@@ -111,7 +114,7 @@ def _chunk_of(values: dict[str, Any]) -> Chunk:
 
 
 def record_to_json(record: DocumentRecord, text: str, structure: str) -> str:
-    """Write a document's record, with the check sums of its canonical text and of its structure as JSON."""
+    """Serialise a document's record, with the check sums of its canonical text and of its structure (as JSON)."""
     body = _dump({name: getattr(record, name) for name in _OF_A_RECORD})
     kept = f"{check_sum(text)} {check_sum(structure)}"
     return f'{{"id":"sums {check_sum(kept + body)} {kept}",{body[1:]}'
@@ -119,18 +122,18 @@ def record_to_json(record: DocumentRecord, text: str, structure: str) -> str:
 
 @functools.lru_cache(_REMEMBERED)
 def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord:
-    """Read a document's record, as `chunk_from_json` does.
+    """Parse a document's record. Equal texts return the same immutable object.
 
     Args:
-        text: as it was written.
-        document_id: under which it is kept, where that is known.
+        text: the record as it was written.
+        document_id: the id under which it is stored, if known.
 
     Raises:
-        DamagedError: it is not what was written, or is kept under another id.
+        DamagedError: it is not what was written, or it is stored under another id.
     """
     try:
         data: dict[str, Any] = json.loads(_record_body(text))
-        for name in data.keys() - set(_OF_A_RECORD):  # a later version may write more
+        for name in data.keys() - set(_OF_A_RECORD):  # later versions may write more fields
             del data[name]
         data["status"] = DocumentStatus(data["status"])
         data["metadata"] = tuple((name, value) for name, value in data["metadata"])
@@ -146,12 +149,13 @@ def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord
 def parts_from(
     record: str | bytes, document_id: str, text: str | bytes | None, structure: str | bytes | None
 ) -> DocumentParts:
-    """Hold a document's parts as they were read, to be checked and decoded when they are asked for.
+    """Wrap a document's stored parts; they are checked and decoded on first use.
 
     Args:
-        record: as JSON.
-        document_id: whose they are.
-        text, structure: the latter as JSON; None where one is missing.
+        record: the record as JSON.
+        document_id: id of the document.
+        text: the canonical text, or None if it is missing.
+        structure: the structure as JSON, or None if it is missing.
     """
 
     @functools.cache
@@ -167,18 +171,19 @@ def parts_from(
 
 
 def checked_part(record: str | bytes, document_id: str, part: str, text: str | bytes | None) -> str | None:
-    """Return a canonical text, or a structure as JSON, that is the one its document's record was written with.
-
-    What is damaged is left out: None, where somebody is noticing.
+    """Return a canonical text, or a structure as JSON, if it matches the check sum in its document's record.
 
     Args:
-        record: as JSON.
-        document_id: whose it is.
+        record: the record as JSON.
+        document_id: id of the document.
         part: "canonical text" or "structure".
-        text: as it was read, None where it is missing.
+        text: the part as it was read, or None if it is missing.
+
+    Returns:
+        The part, or None if it is damaged and the caller collects damage (`leave_out`).
 
     Raises:
-        DamagedError: it is another one, it is missing, or the record itself is damaged.
+        DamagedError: the part does not match or is missing, or the record itself is damaged.
     """
     try:
         known = record_from_json(record, document_id)
@@ -201,26 +206,26 @@ def checked_part(record: str | bytes, document_id: str, part: str, text: str | b
 
 
 def has_check_sums(text: str | bytes) -> bool:
-    """Tell whether a chunk or record was written with a check sum."""
+    """Return whether a chunk or record was written with a check sum."""
     data = _bytes(text)
     return data[-_SEAL:].startswith(_SUM) or _RECORD_SUMS.match(data) is not None
 
 
 def check_sum(text: str | bytes) -> str:
-    """Return the check sum of a text: 16 hex digits of its SHA-256."""
+    """Return the check sum of a text: the first 16 hex digits of its SHA-256."""
     return hashlib.sha256(_bytes(text)).hexdigest()[:_DIGITS]
 
 
 def sealed(text: str) -> str:
-    """Put the check sum of a JSON object at its end."""
+    """Append the check sum to a JSON object."""
     return f'{text[:-1]}{_SUM.decode()}{check_sum(text)}"}}'
 
 
 def unsealed(text: str | bytes) -> str:
-    """Return a JSON object as it was before it was sealed, where it was.
+    """Remove the check sum from a JSON object, if it has one, after verifying it.
 
     Raises:
-        ValueError: its check sum is another.
+        ValueError: the check sum does not match.
     """
     data = _bytes(text)
     if not data[-_SEAL:].startswith(_SUM):
@@ -232,7 +237,11 @@ def unsealed(text: str | bytes) -> str:
 
 
 def _record_body(text: str | bytes) -> str:
-    """Return a record as JSON without its check sums, as `unsealed` does."""
+    """Return a record as JSON without its check sums, after verifying them.
+
+    Raises:
+        ValueError: the check sum does not match.
+    """
     data = _bytes(text)
     sums = _RECORD_SUMS.match(data)
     if sums is None:
@@ -244,7 +253,7 @@ def _record_body(text: str | bytes) -> str:
 
 
 def _opened(text: str | bytes) -> tuple[dict[str, Any], bool]:
-    """Parse a JSON object, and tell whether its check sum was there, and right."""
+    """Parse a JSON object. Also return whether it had a check sum, which then was correct."""
     return json.loads(unsealed(text)), has_check_sums(text)
 
 
@@ -259,13 +268,13 @@ def _damaged_chunk(text: str | bytes, error: Exception) -> DamagedError:
 
 
 def _said(text: str | bytes, name: str) -> str:
-    """Return what a damaged JSON object says of itself, empty where it cannot be read."""
+    """Return a field of a damaged JSON object, or an empty string if it cannot be read."""
     found = re.search(rf'"{name}": ?"([^"\\]{{1,300}})"'.encode(), _bytes(text)) if text else None
     return found[1].decode("utf-8", "replace") if found else ""
 
 
 def structure_to_json(structure: DocumentStructure) -> str:
-    """Write a document's structure; empty text for an empty one."""
+    """Serialise a document's structure; an empty structure gives an empty text."""
     if structure == NO_STRUCTURE:
         return ""
     lists = {name: [form.write(each) for each in getattr(structure, name)] for name, form in _LISTS.items()}
@@ -273,10 +282,10 @@ def structure_to_json(structure: DocumentStructure) -> str:
 
 
 def structure_from_json(text: str) -> DocumentStructure:
-    """Read a document's structure.
+    """Parse a document's structure.
 
     Raises:
-        DamagedError: it cannot be read.
+        DamagedError: it cannot be parsed.
     """
     if not text:
         return NO_STRUCTURE
@@ -293,13 +302,13 @@ def _structure_of(data: dict[str, Any]) -> DocumentStructure:
 
 
 def space_to_json(space: EmbeddingSpace) -> str:
-    """Write an embedding space."""
+    """Serialise an embedding space."""
     return _dump(asdict(space))
 
 
 @functools.lru_cache(_REMEMBERED)
 def space_from_json(text: str) -> EmbeddingSpace:
-    """Read an embedding space."""
+    """Parse an embedding space."""
     return EmbeddingSpace(**json.loads(text))
 
 
@@ -312,12 +321,12 @@ def _dump(data: Any) -> str:
 
 
 class _Form(Generic[V]):
-    """How values of a class are written: as a list of its fields in their order, where `span` is two numbers.
+    """Serialises the values of one class as lists of their fields, in order; a `span` takes two numbers.
 
     Args:
         kind: the class.
-        optional: values of its last fields for none; these are not written where all of them are so.
-        write, read: how a field is written and read that JSON has otherwise, by its name.
+        optional: default values of the last fields; if all of them have these values, they are omitted.
+        write, read: conversions, by field name, for fields that JSON cannot represent directly.
     """
 
     def __init__(
@@ -372,7 +381,7 @@ _PARTS: Mapping[str, _Form[Any]] = {
     "definitions": _Form(Definition, ((), ""), read={"aliases": tuple, "notes": tuple}),
     "boxes": _Form(Box),
 }
-"""How a chunk's lists of parts are written."""
+"""How the parts of a chunk that are lists are serialised."""
 _LISTS: Mapping[str, _Form[Any]] = {
     "sections": _Form(OutlineEntry, (None,)),
     "pages": _Form(
@@ -389,4 +398,4 @@ _LISTS: Mapping[str, _Form[Any]] = {
         read={"links": lambda links: tuple(map(_DECLARED.read, links))},
     ),
 }
-"""How the lists of a document's structure are written."""
+"""How the lists of a document's structure are serialised."""

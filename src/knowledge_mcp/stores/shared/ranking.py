@@ -1,17 +1,18 @@
-"""How hits are scored and the best of them chosen, the same in every store.
+"""Scoring and top k selection, the same in every store.
 
-Cosines of unit vectors are worked out in double precision. Words are weighed by BM25:
+Cosines of unit vectors are computed in double precision. The lexical leg is scored with BM25:
 
 ```text
 score = sum over query terms of  idf · tf / (tf + k1 · (1 - b + b · length / mean length))
 idf   = ln(1 + (N - df + 0.5) / (df + 0.5))
 ```
 
-N, df and the mean length count the visible chunks of the whole collection, whatever the filter; `tf` stops at 255.
+N, df and the mean length are counted over all visible chunks of the collection, whether or not the filter keeps them;
+only documents that it declares absent are not counted. `tf` is capped at 255.
 
-A *slot* is a chunk's number in what a process holds of a collection; chunks that are gone have slots too. SQLite and
-ChromaDB fill them each in its own way; what is held of every slot, what a filter keeps, BM25 and the choice of the best
-are here. So are the words that every store keeps of a chunk: the terms of the lexical leg, and the names it defines.
+A *slot* is the number of a chunk in the index that a process holds of a collection; deleted chunks keep their slots.
+SQLite and ChromaDB fill the slots in different ways. The data of each slot, filter masks, BM25 and the selection of the
+best are here, and so is what every store keeps of a chunk: the terms of the lexical leg, and the names it defines.
 """
 
 from __future__ import annotations
@@ -37,25 +38,28 @@ Scores = NDArray[np.float64]
 K1 = 1.2
 B = 0.4
 LARGEST_COUNT = 255
-"""A term said oftener than this in one chunk counts as said so often; keeps a count in one byte."""
+"""Cap on the count of a term in one chunk, so that a count fits in one byte."""
 
 
 def term_counts(terms: Iterable[str]) -> dict[str, int]:
-    """Count each term of a chunk; a chunk's length is the sum of these counts."""
+    """Count each term of a chunk, capped; the length of the chunk is the sum of these counts."""
     return {term: min(count, LARGEST_COUNT) for term, count in Counter(terms).items()}
 
 
 def inverse_frequency(chunks: int, holding: int) -> float:
-    """Weigh a term by how few of the chunks hold it; always above 0."""
+    """Return the inverse document frequency of a term (idf); always above 0."""
     return math.log(1.0 + (chunks - holding + 0.5) / (holding + 0.5))
 
 
 _AT_ONCE = 1024
-"""Rows worked out at once: they stay in the processor's cache."""
+"""Rows per block: small enough to stay in the CPU cache."""
 
 
 def products(matrix: NDArray[np.float32], rows: NDArray[np.integer], vector: Vector) -> NDArray[np.float64]:
-    """Multiply some rows of a matrix, `[n, dimensions]`, with a vector; a product does not depend on the other rows."""
+    """Return the dot products of selected rows of a matrix, `[n, dimensions]`, with a vector.
+
+    Each product is independent of which other rows are selected.
+    """
     query = np.frombuffer(vector, "<f4").astype(np.float64)
     found = np.empty(len(rows), np.float64)
     for start in range(0, len(rows), _AT_ONCE):
@@ -65,22 +69,24 @@ def products(matrix: NDArray[np.float32], rows: NDArray[np.integer], vector: Vec
 
 
 def ranked(hits: Iterable[LegHit], limit: int | None = None) -> list[LegHit]:
-    """Sort hits, the best first; of equal scores the smaller chunk id. At most `limit`."""
+    """Return at most `limit` hits, best first; ties are broken by the smaller chunk id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
 
 STRIDE = 16
-"""Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
+"""Sampling interval for estimating the cut-off score; any sample gives a safe lower bound."""
 
 _MASKS_KEPT = 16
-"""Filters whose slots are kept, a byte a slot each: a person's questions have few, an assistant's often the same."""
+"""Number of filter masks to cache, at one byte per slot each: a person uses few filters, an assistant often repeats the
+same ones.
+"""
 _KIND = ("document_type", "chunk_type", "normative")
 
 T = TypeVar("T", bound=np.generic)
 
 
 class Growing(Generic[T]):
-    """An array that grows at its end; slices given out before stay what they were."""
+    """An array that grows at its end. Slices returned earlier keep their contents."""
 
     def __init__(self, dtype: type[T], rows: int | None = None, *, by_columns: bool = False) -> None:
         self._by_columns = by_columns
@@ -94,7 +100,7 @@ class Growing(Generic[T]):
 
     @property
     def bytes(self) -> int:
-        """Count the bytes that are taken, those yet to be filled too."""
+        """Size of the allocated memory in bytes, including unused capacity."""
         return self._data.nbytes
 
     @property
@@ -102,7 +108,7 @@ class Growing(Generic[T]):
         return self._data.shape[-1 if self._by_columns else 0]
 
     def put(self, start: int, values: NDArray[T]) -> None:
-        """Write values from `start` on, along the growing side."""
+        """Write values from position `start`, along the growing axis."""
         count = values.shape[-1 if self._by_columns else 0]
         if start + count > self._capacity:
             grown: NDArray[T] = np.zeros(self._shape(max(start + count, self._capacity * 3 // 2)), self._data.dtype)
@@ -117,7 +123,7 @@ class Growing(Generic[T]):
             self._data[start : start + count] = values
 
     def upto(self, size: int) -> NDArray[T]:
-        """View the first `size` places."""
+        """Return a view of the first `size` positions."""
         if size > self._capacity:
             self.put(size, np.zeros(self._shape(0), self._data.dtype))
         return self._data[:, :size] if self._by_columns else self._data[:size]
@@ -125,7 +131,7 @@ class Growing(Generic[T]):
 
 @dataclass
 class SlotBuffers:
-    """Hold what filters and BM25 ask of every slot; slots without a chunk have code 0. It only grows."""
+    """The data of each slot that filters and BM25 need. Slots without a chunk have code 0. The buffers only grow."""
 
     lengths: Growing[np.uint32] = field(default_factory=lambda: Growing(np.uint32))
     kinds: Growing[np.uint16] = field(default_factory=lambda: Growing(np.uint16))
@@ -142,14 +148,15 @@ class SlotBuffers:
         kinds: tuple[Iterable[tuple[str, str, str]], Sequence[int] | None],
         clauses: Iterable[str | None],
     ) -> None:
-        """Take in the chunks of one document, a block of consecutive slots.
+        """Add the chunks of one document as a block of consecutive slots.
 
         Args:
-            first: slot of the block.
-            document_id: whose chunks they are.
-            lengths: in terms.
-            kinds: as `filters.kind_of` gives them, and which of these each chunk has; None for one a chunk in order.
-            clauses: clause numbers.
+            first: first slot of the block.
+            document_id: document of the chunks.
+            lengths: length of each chunk in terms.
+            kinds: distinct kinds, as `filters.kind_of` returns them, and for each chunk the index of its kind; None
+                instead of the indexes if there is one kind per chunk, in order.
+            clauses: clause number of each chunk.
         """
         self.blocks[first] = (document_id, len(lengths))
         if not len(lengths):
@@ -163,14 +170,15 @@ class SlotBuffers:
 
 @dataclass
 class SlotView:
-    """Hold one state of the slots of a collection, by which filters and BM25 are worked out.
+    """One state of a collection's slots, on which filters and BM25 are computed.
 
     Attributes:
-        size: slots, dead ones too; the length of every array.
-        chunks: slots alive.
-        alive: which slots are visible chunks; None where all are.
-        norms: BM25's length norm of each slot.
-        buffers: what is known of every slot; those beyond `size` are of later states.
+        size: number of slots, including dead ones; the length of every array.
+        chunks: number of live slots.
+        alive: mask of the slots that are visible chunks; None if all are.
+        norms: BM25 length norm of each slot.
+        buffers: data of each slot; entries beyond `size` belong to later states.
+        masks: cached filter masks.
     """
 
     size: int
@@ -181,7 +189,7 @@ class SlotView:
     masks: dict[Filter, Mask] = field(default_factory=dict[Filter, Mask], init=False)
 
     def mask(self, filter: Filter | None) -> Mask | None:
-        """Tell which slots a filter without chunk ids keeps, None where it keeps all; some masks are kept."""
+        """Return the mask of the slots that a filter without chunk ids keeps, or None if it keeps all; cached."""
         if filter is None:
             return self.alive
         found = self.masks.get(filter)
@@ -195,18 +203,18 @@ class SlotView:
         return found
 
     def weighed_mask(self, filter: Filter | None) -> Mask | None:
-        """Tell which visible slots words are weighed by, None where it is all of them."""
+        """Return the mask of the visible slots that BM25 statistics count, or None if they count all."""
         absent = absent_in(filter)
         return self.mask(NotIn("document_id", absent, absent=True)) if absent else None
 
     def weighed_by(self, seen: Mask | None) -> tuple[Scores, Mask | None, int]:
-        """Give what BM25 counts of the slots of `weighed_mask`: norms, which they are, how many."""
+        """Return what BM25 needs for the slots of `weighed_mask`: length norms, the mask, and the number of chunks."""
         if seen is None:
             return self.norms, self.alive, self.chunks
         return length_norms(self.lengths(), seen), seen, int(np.count_nonzero(seen))
 
     def lengths(self) -> Scores:
-        """Give the length of each slot in terms."""
+        """Return the length of each slot in terms."""
         return self.buffers.lengths.upto(self.size).astype(np.float64)
 
     def _part(self, part: Simple) -> Mask:
@@ -226,7 +234,7 @@ class SlotView:
 
 
 def length_norms(lengths: Scores, alive: Mask | None) -> Scores:
-    """Work out BM25's length norm of each slot; `alive` is None where all are."""
+    """Return the BM25 length norm of each slot; `alive` is None if all slots are visible."""
     visible = lengths if alive is None else lengths[alive]
     mean = float(visible.sum()) / max(len(visible), 1) or 1.0
     return K1 * (1.0 - B + B * lengths / mean)
@@ -239,17 +247,17 @@ def bm25_weights(
     alive: Mask | None,
     chunks: int,
 ) -> tuple[NDArray[np.intp], Scores]:
-    """Work out what a term adds to the BM25 of the slots that hold it; dead slots may have any score.
+    """Compute the BM25 contribution of one term for each slot that contains it; dead slots may get any score.
 
     Args:
-        slots: that hold it, each once.
-        counts: how often each does.
-        norms: of all slots.
-        alive: slots of visible chunks, None where all are.
-        chunks: how many those are.
+        slots: slots that contain the term, each once.
+        counts: count of the term in each of these slots.
+        norms: length norms of all slots.
+        alive: mask of visible slots, or None if all are.
+        chunks: number of visible chunks.
 
     Returns:
-        The slots, none where no visible one is among them, and what is added to each.
+        The slots (empty if none of them is visible) and their contributions.
     """
     places = slots.astype(np.intp)
     holding = len(places) if alive is None else int(np.count_nonzero(alive[places]))
@@ -259,12 +267,12 @@ def bm25_weights(
 
 
 def term_weights(counts: NDArray[np.unsignedinteger], norms: Scores, rarity: float) -> Scores:
-    """Work out what a term adds to BM25 of slots: less than its rarity, and 0 where its count is 0.
+    """Compute the BM25 contribution of a term per slot: always less than its idf, and 0 if its count is 0.
 
     Args:
-        counts: how often each slot has it.
+        counts: count of the term in each slot.
         norms: length norms of these slots.
-        rarity: its `inverse_frequency`.
+        rarity: the term's `inverse_frequency`.
     """
     weights = counts.astype(np.float64)
     weights /= norms + weights
@@ -273,9 +281,9 @@ def term_weights(counts: NDArray[np.unsignedinteger], norms: Scores, rarity: flo
 
 
 def likely_slots(scores: Scores, limit: int) -> NDArray[np.int64]:
-    """List the slots that may be among the best, the best all among them; 0 is no hit."""
+    """Return a superset of the top k slots; slots with score 0 are no hits."""
     sample = scores[::STRIDE]
-    if len(sample) > limit:  # the sample's n-th best is never better than the n-th best of all
+    if len(sample) > limit:  # the sample's k-th best score is never above the k-th best of all
         least = np.partition(sample, len(sample) - limit)[len(sample) - limit]
         if least > 0.0:
             return np.flatnonzero(scores >= least)
@@ -285,12 +293,15 @@ def likely_slots(scores: Scores, limit: int) -> NDArray[np.int64]:
 def best_hits(
     slots: NDArray[np.int64], scores: Scores, limit: int, names_of: Callable[[NDArray[np.int64]], Iterable[str]]
 ) -> tuple[LegHit, ...]:
-    """Name the best; of equal scores at the cut those with the smaller chunk ids, so all of them are looked up.
+    """Select the top k hits.
+
+    Ties at the cut-off go to the smaller chunk ids, so the ids of all tied slots are looked up.
 
     Args:
-        slots: that may be named. scores: of these.
-        limit: most hits.
-        names_of: gives the chunk ids of slots.
+        slots: candidate slots.
+        scores: score of each candidate.
+        limit: maximum number of hits.
+        names_of: returns the chunk ids of slots.
     """
     if limit <= 0 or not len(slots):
         return ()
@@ -306,11 +317,11 @@ Leg = Callable[[], tuple[LegHit, ...]]
 
 
 def run_legs(dense: Leg | None, lexical: Leg | None, *, failures: Sequence[type[Exception]] = ()) -> LegResults:
-    """Run the legs that are asked for, words first; where there are two and one fails, the other one's hits are given.
+    """Run the requested legs, the lexical one first. If both are requested and one fails, return the hits of the other.
 
     Args:
-        dense, lexical: give the hits.
-        failures: that may happen besides errors of the program's own.
+        dense, lexical: return the hits of a leg; None if it is not requested.
+        failures: exceptions to handle in addition to `KnowledgeError`.
     """
     both = dense is not None and lexical is not None
     said, lexical_error = (None, "") if lexical is None else _run_leg(lexical, failures, alone=not both)
@@ -332,10 +343,11 @@ class DefinedName(NamedTuple):
     """One name that a chunk defines.
 
     Attributes:
-        term_key: by which it is looked up.
-        alias: 0 for the term itself, 1 for another name of it.
-        document_id, position, place: of the chunk and of the definition in it, by which names are sorted.
-        term: as printed.
+        term_key: lookup key.
+        alias: 0 for the term itself, 1 for an alias.
+        document_id, position, place: document, index of the chunk and index of the definition in it; the sort order of
+        names.
+        term: the name as printed.
     """
 
     term_key: str
@@ -361,7 +373,7 @@ def defined_names(chunk: Chunk, analyser: Analyser) -> list[DefinedName]:
 
 
 def printed_terms(definitions: Iterable[tuple[str, Sequence[str]]], analyser: Analyser) -> dict[str, str]:
-    """Map keys to terms as printed: a term before an alias, an earlier definition before a later one."""
+    """Map keys to names as printed: terms take precedence over aliases, earlier definitions over later ones."""
     found = list(definitions)
     terms: dict[str, str] = {}
     for name in (*(term for term, _ in found), *(alias for _, aliases in found for alias in aliases)):

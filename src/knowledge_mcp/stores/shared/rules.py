@@ -1,4 +1,4 @@
-"""What every store refuses before it writes or searches, and the order in which it answers."""
+"""Checks that all stores make before they write or search, and the order of their results."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from knowledge_mcp.support.wording import how_many
 
 
 def check_documents(documents: Iterable[WholeDocument], dimensions: int) -> None:
-    """Make sure of the length of every vector, and of as many chunks as announced, each once.
+    """Check the length of every vector, and that each document has as many distinct chunks as its record announces.
 
     Raises:
         InvalidInputError: a vector has another length; names the chunk.
-        InternalError: a document has not the chunks that its record announces.
+        InternalError: the number of chunks differs from the record.
     """
     size = 4 * dimensions
     for document in documents:
@@ -41,27 +41,27 @@ def check_documents(documents: Iterable[WholeDocument], dimensions: int) -> None
 
 
 def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
-    """Make sure that a query's vector, where there is one, has the components of the collection's space.
+    """Check that a query vector, if there is one, has the dimensions of the collection's space.
 
     Raises:
-        InvalidInputError: it has more or fewer.
+        InvalidInputError: it has other dimensions.
     """
     if vector is not None and len(vector) != 4 * space.dimensions:
         raise InvalidInputError(f"The query vector is not of {space.label}.")
 
 
 def check_space(name: str, there: EmbeddingSpace, configured: EmbeddingSpace) -> None:
-    """Make sure that a collection that exists is in the space that is asked for.
+    """Check that an existing collection is in the configured embedding space.
 
     Raises:
-        SpaceMismatchError: it is in another one; names both.
+        SpaceMismatchError: it is in another space; names both.
     """
     if there.fingerprint != configured.fingerprint:
         raise SpaceMismatchError(f"Collection '{name}' belongs to {there.label}, not to {configured.label}.")
 
 
 def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
-    """Say that a document has not the chunks that its record tells of."""
+    """Return the error for a document whose number of chunks differs from its record."""
     return InternalError(
         f"Document '{record.id}' has {how_many(there, 'chunk')}, not the {record.chunk_count} announced.",
         details=why,
@@ -70,15 +70,15 @@ def not_announced(record: DocumentRecord, there: int, why: str = "") -> Internal
 
 
 def checked_renames(names: Mapping[str, str], present: Collection[str]) -> dict[str, str]:
-    """Return the entries that change something, once all can be done together.
+    """Return the renames that change something, after checking that they can all be done together.
 
     Args:
-        names: new names by present ones.
-        present: the names of all collections.
+        names: new names by current names.
+        present: names of all collections.
 
     Raises:
-        NotFoundError: a collection to be renamed is not there.
-        InvalidInputError: two would get one name, or a name is taken by a collection that keeps it.
+        NotFoundError: a collection to rename does not exist.
+        InvalidInputError: a new name is empty, used twice, or taken by a collection that keeps its name.
     """
     for old in names:
         if old not in present:
@@ -100,16 +100,16 @@ _NUMBER = re.compile(r"(?:^|-)(\d+)(?:-|$)")
 
 
 def is_newer(label: str, other: str) -> bool:
-    """Tell whether a version label such as `english-2-porter2` comes after another one.
+    """Return whether a version label such as `english-2-porter2` is newer than another.
 
-    The first number between hyphens decides, 0 where there is none; then the text, so that of two labels exactly one
-    comes after the other, and no two versions replace each other's work for ever.
+    The first number between hyphens decides (0 if there is none), then the text. This is a total order: of two
+    different labels exactly one is newer, so two versions never keep replacing each other's index.
     """
     return _order(label) > _order(other)
 
 
 class IndexedPlace(Protocol):
-    """A collection as a store found it, with the version of the analyser that has indexed it."""
+    """A collection as the store found it, with the version of the analyser that indexed it."""
 
     @property
     def info(self) -> CollectionInfo: ...
@@ -119,7 +119,7 @@ class IndexedPlace(Protocol):
 
 
 def newer_index(place: IndexedPlace, analyser: Analyser) -> ConfigError | None:
-    """Say that a newer version has indexed a collection, and that this one leaves its index alone; None where not."""
+    """Return an error if a newer version has indexed a collection, since this version must leave that index alone."""
     if not is_newer(place.indexed_by, analyser.version):
         return None
     return ConfigError(
@@ -130,17 +130,17 @@ def newer_index(place: IndexedPlace, analyser: Analyser) -> ConfigError | None:
 
 
 def check_index(place: IndexedPlace, analyser: Analyser) -> None:
-    """Make sure that no newer version has indexed a collection.
+    """Check that no newer version has indexed a collection.
 
     Raises:
-        ConfigError: one has.
+        ConfigError: a newer version has.
     """
     if (newer := newer_index(place, analyser)) is not None:
         raise newer
 
 
 def described(place: IndexedPlace, analyser: Analyser) -> CollectionInfo:
-    """Describe a collection, with what this version cannot use of it."""
+    """Return the information about a collection, including what this version cannot use of it (`degraded`)."""
     newer = newer_index(place, analyser)
     return place.info if newer is None else replace(place.info, degraded=newer.message)
 
@@ -148,12 +148,14 @@ def described(place: IndexedPlace, analyser: Analyser) -> CollectionInfo:
 def terms_of(
     text: str | None, place: IndexedPlace, analyser: Analyser, *, alone: bool
 ) -> tuple[dict[str, float] | None, str]:
-    """Cut a question into terms with their weights.
+    """Analyse a question into terms.
 
-    None for none, and where a newer version has indexed the collection, with the reason.
+    Returns:
+        The terms with their weights and an empty reason. The terms are None if there is no question, or if a newer version has indexed the
+        collection; in that case the reason says so.
 
     Raises:
-        ConfigError: one has, and no other leg may answer.
+        ConfigError: a newer version has indexed the collection, and there is no other leg to answer.
     """
     if text is None:
         return None, ""
@@ -166,22 +168,22 @@ def terms_of(
 
 
 def no_collection(name: str) -> NotFoundError:
-    """Say that there is no collection of a name."""
+    """Return the error for a collection that does not exist."""
     return NotFoundError(f"There is no collection '{name}'.")
 
 
 def replaced(name: str) -> InternalError:
-    """Say that the collection of a name is not the one that something was prepared for."""
+    """Return the error for a collection that was replaced while something was being prepared for it."""
     return InternalError(f"Another collection has just become '{name}'.", suggestion="Ingest it again.")
 
 
 def store_closed() -> ConnectionFailedError:
-    """Say that a store was closed."""
+    """Return the error for using a store after it was closed."""
     return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
 
 
 def now() -> str:
-    """Tell the time as `CollectionInfo.created_at` has it."""
+    """Return the current time in the format of `CollectionInfo.created_at`."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -191,12 +193,12 @@ def _order(label: str) -> tuple[int, str]:
 
 
 def in_order(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Sort chunks by document and index, as every store gives them."""
+    """Sort chunks by document and index, the order in which all stores return them."""
     return sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
 
 
 def by_value(chunks: Iterable[Chunk], key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-    """List for each id or content, in the order asked, the chunks that have it; one asked twice is answered twice."""
+    """List the chunks for each id or content hash, in the order requested, repeats included."""
     name = "content_hash" if key == "content" else "id"
     having: dict[str, list[Chunk]] = {}
     for chunk in in_order(chunks):
@@ -205,5 +207,5 @@ def by_value(chunks: Iterable[Chunk], key: ChunkKey, values: Sequence[str]) -> l
 
 
 def as_kept(chunks: Iterable[EmbeddedChunk]) -> list[EmbeddedChunk]:
-    """Sort one document's chunks as they are kept."""
+    """Sort the chunks of one document in the order in which they are stored."""
     return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))

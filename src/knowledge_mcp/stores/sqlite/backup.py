@@ -1,4 +1,4 @@
-"""Copies of a SQLite store: made while it is used, checked, and put in its place."""
+"""Backup and restore of a SQLite store: copy it while it is in use, check the copy, and replace a store with it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from knowledge_mcp.stores.sqlite.tables import PAGE_BYTES, Session, prepare_sche
 from knowledge_mcp.stores.sqlite.verify import damaged_parts
 
 _PATIENCE_MILLISECONDS = 60_000
-"""A restore waits for an ingest to end its transaction, which takes seconds."""
+"""A restore waits this long for an ingest to end its transaction, which takes seconds."""
 _AHEAD = 1_000_000
-"""Changes that may be made to a store while it is overwritten, by far."""
+"""Far more changes than can be made to a store while it is being overwritten."""
 
 
 def copy_store(store: Path, copy: Path, on_progress: Callable[[int, int], object]) -> None:
-    """Copy a store as it is at one moment, while others read and write it.
+    """Copy a store in one consistent state, while others read and write it.
 
     Args:
-        store: its file.
-        copy: file that is overwritten.
-        on_progress: is told pages done and pages in all.
+        store: the store's file.
+        copy: the target file; it is overwritten.
+        on_progress: called with the number of pages done and the total.
 
     Raises:
-        KnowledgeError: the store cannot be read, or the copy not be written.
+        KnowledgeError: the store cannot be read, or the copy cannot be written.
     """
     database = Database(store)
     try:
@@ -44,10 +44,13 @@ def copy_store(store: Path, copy: Path, on_progress: Callable[[int, int], object
 
 
 def check_copy(copy: Path) -> dict[str, int]:
-    """Make sure that a copy is a whole store whose evidence is what was stored; returns counts.
+    """Check that a copy is a complete, undamaged store.
+
+    Returns:
+        The number of `documents` and `chunks`.
 
     Raises:
-        ConfigError: it is no store of this program, or of a newer version.
+        ConfigError: it is not a store of this program, or was written by a newer version.
         InternalError: something in it is damaged; names it.
     """
     try:
@@ -72,19 +75,19 @@ def check_copy(copy: Path) -> dict[str, int]:
 
 
 def put_in_place(copy: Path, store: Path) -> None:
-    """Put a checked copy in the place of a store, in one step for whoever uses it.
+    """Replace a store with a checked copy, atomically for everyone who uses it.
 
-    A store that can be opened is overwritten in one transaction, so that those who read it finish what they began. One
-    that cannot, or none, is replaced as a file.
+    A store that can be opened is overwritten in one transaction, so that its readers can finish what they began.
+    Otherwise the file is replaced.
 
     Raises:
-        KnowledgeError: it cannot be done; the store is as it was.
+        KnowledgeError: it failed; the store is unchanged.
         OSError: the file cannot be replaced.
     """
     if store.exists() and _is_usable(store):
         _overwrite(copy, store)
         return
-    for end in ("-wal", "-shm"):  # the log of what cannot be opened must not be read into what takes its place
+    for end in ("-wal", "-shm"):  # an old write-ahead log must not be applied to the new file
         store.with_name(f"{store.name}{end}").unlink(missing_ok=True)
     os.replace(copy, store)  # noqa: PTH105 - one step, whatever is there
 
@@ -103,7 +106,7 @@ def _is_usable(store: Path) -> bool:
 
 
 def _overwrite(copy: Path, store: Path) -> None:
-    """Write a copy into a store; what searches hold in memory of the old one is out of date after it."""
+    """Overwrite a store with a copy; versions and epochs are raised, so that all views in memory become stale."""
     try:
         live, fresh = Session(str(store)), Session(str(copy))
         try:
@@ -119,5 +122,5 @@ def _overwrite(copy: Path, store: Path) -> None:
 
 
 def _numbers(connection: Session) -> tuple[int, int]:
-    """Return the greatest numbers of a change and of an epoch."""
+    """Return the largest version and the largest epoch of all collections."""
     return connection.rows("SELECT coalesce(max(version), 0), coalesce(max(epoch), 0) FROM collections")[0]

@@ -1,4 +1,4 @@
-"""One SQLite file for many threads and processes: connections, transactions, patience, and errors in our own terms."""
+"""Access to one SQLite file from many threads and processes: connections, transactions, retries and error mapping."""
 
 from __future__ import annotations
 
@@ -34,35 +34,37 @@ from knowledge_mcp.stores.sqlite.tables import (
 from knowledge_mcp.support.files import make_private_folder, touch_private
 
 _BUSY_MILLISECONDS = 5_000
-"""SQLite waits so long by itself; after that a transaction is begun again here, until patience is over."""
+"""How long SQLite itself waits for a lock. After that, the transaction is retried here until `patience` runs out."""
 _CACHE_KIBIBYTES = 16_384
-"""Of one connection: 2,000 pages, the vectors of 10,000 passages of 384 components."""
+"""Page cache per connection: 2,000 pages, enough for the vectors of 10,000 passages of 384 components."""
 _WAL_LIMIT = 64 * 1024 * 1024
-"""To which the log is cut once it was copied into the file: a large ingest leaves no second file of its size."""
+"""The write-ahead log is truncated to this size after a checkpoint, so that a large ingest does not leave a second file
+of its size.
+"""
 _LOG_INDEX_BYTES = 32_768
-"""The first part of the index of a write-ahead log (`-shm`), without which no transaction begins."""
+"""Size of the first part of the write-ahead log's index (`-shm`), which every transaction needs."""
 _IDLE_CONNECTIONS = 8
-"""Connections that wait for their next transaction: more questions are rarely answered at once."""
+"""Number of idle connections to keep: more questions are rarely answered at the same time."""
 _PAUSE_SECONDS = 0.02
-"""Between two tries to begin a transaction that SQLite has refused."""
+"""Pause between attempts to begin a transaction when the file is locked."""
 _UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
 _BUSY = (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
 
 
 class Database:
-    """Hand out transactions on one file.
+    """Provides transactions on one SQLite file.
 
-    Reading transactions see one snapshot and never wait for writers; writing ones wait for each other, across
-    processes, until `patience` is over. A connection serves one transaction at a time and is then kept for the next.
+    Read transactions see one snapshot and never wait for writers. Write transactions wait for each other, also across
+    processes, for at most `patience` seconds. A connection serves one transaction at a time and is then reused.
 
     Args:
-        path: the file; made with its folder where there is none.
-        patience: seconds to wait for another writer before a TimedOutError.
+        path: the file; it is created with its folder if it does not exist.
+        patience: seconds to wait for another writer before raising TimedOutError.
 
     Raises:
         ConnectionFailedError: the file cannot be opened, read or written.
-        InternalError: the file is damaged, or is no SQLite file.
-        ConfigError: the file is something else's, or of a newer version of this program.
+        InternalError: the file is damaged, or is not a SQLite file.
+        ConfigError: the file belongs to another program, or to a newer version of this one.
     """
 
     def __init__(self, path: Path, *, patience: float = 120.0) -> None:
@@ -84,7 +86,7 @@ class Database:
 
     @property
     def storage_bytes(self) -> int:
-        """Count the bytes of the file and of its write-ahead log."""
+        """Total size in bytes of the file and its write-ahead log."""
         total = 0
         for name in (self.path, self.path.with_name(f"{self.path.name}-wal")):
             with contextlib.suppress(OSError):
@@ -93,13 +95,13 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Session]:
-        """Open one snapshot; nothing may be written through it."""
+        """Open a read transaction: one snapshot, without writes."""
         with self.mapped(), self._transaction("BEGIN") as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Generator[Session]:
-        """Open the one writing transaction; it is committed at the end and rolled back by any exception."""
+        """Open the write transaction. It commits at the end, and any exception rolls it back."""
         with self.mapped(), self._alone(), self._transaction("BEGIN IMMEDIATE", writing=True) as connection:
             yield connection
             connection.run("COMMIT")
@@ -118,7 +120,7 @@ class Database:
 
     @contextlib.contextmanager
     def mapped(self) -> Generator[None]:
-        """Say what fails inside in our own terms, as every transaction does."""
+        """Convert exceptions of SQLite and of decoding into `KnowledgeError`s, as every transaction does."""
         try:
             yield
         except KnowledgeError:
@@ -128,14 +130,14 @@ class Database:
 
     @contextlib.contextmanager
     def decoding(self) -> Generator[None]:
-        """Take whatever fails while rows are read and understood for damage: what was written can be read."""
+        """Report any failure to decode rows as damage, since everything that was written can be decoded."""
         try:
             yield
         except UNREADABLE as exc:
             raise _damaged(self.path, f"{type(exc).__name__}: {exc}") from exc
 
     def close(self) -> None:
-        """Close every idle connection; those in use close when their transaction ends."""
+        """Close all idle connections. Those in use are closed when their transaction ends."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -144,7 +146,7 @@ class Database:
 
     @contextlib.contextmanager
     def _alone(self) -> Generator[None]:
-        """Queue this process's own writers here, where they wake at once, not at the file's lock, which is polled."""
+        """Let the writers of this process wait for a lock here, where they wake at once; SQLite polls the file lock."""
         if not self._writer.acquire(timeout=self._patience):
             raise self._too_busy()
         try:
@@ -164,7 +166,7 @@ class Database:
             raise
 
     def _patiently(self, connection: Session, work: Callable[[], None]) -> None:
-        """Work as soon as the file is free; a try that was in vain is rolled back."""
+        """Retry `work` until the file is free or patience runs out; each failed attempt is rolled back."""
         deadline = time.monotonic() + self._patience
         while True:
             try:
@@ -195,7 +197,7 @@ class Database:
         return self._connect(writing=writing)
 
     def _file_there(self) -> FileIdentity:
-        """Tell which file is there now: what was moved away or deleted must not be answered from any longer."""
+        """Return the identity of the file at the path now, so that a moved or deleted file is not read any longer."""
         there = file_identity(str(self.path))
         if there is None:
             raise ConnectionFailedError(
@@ -234,7 +236,7 @@ class Database:
             raise
 
     def _frozen(self) -> Session:
-        """Open a closed file that cannot be written, on a read-only or a full disk, to read it as it is."""
+        """Open a file that cannot be written (read-only or full disk, no log) as immutable, for reading."""
         connection = Session(str(self.path), frozen=True)
         try:
             connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
@@ -254,9 +256,9 @@ class Database:
 
 
 def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
-    """Say a failure of SQLite in our own terms, whatever its class; the original's text goes into the details.
+    """Convert a SQLite or decoding error into a `KnowledgeError`; the original text goes into its details.
 
-    The file is told by its name alone, for clients of a server read it too.
+    The message has only the file's name, not its path, because clients of a server see it.
     """
     details = f"{type(error).__name__}: {error}"
     if isinstance(error, UnicodeEncodeError):
@@ -281,7 +283,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
             details=details,
             suggestion="Check the disk (`knowledge doctor` reads the whole file), then try again.",
         )
-    # what SQLite hands out unharmed may be damaged inside: its checks end at the form of its pages
+    # rows that SQLite returns without an error may still be damaged: it only checks the structure of its pages
     if isinstance(
         error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError, json.JSONDecodeError)
     ):
@@ -290,7 +292,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
 
 
 def _is_full(path: Path) -> bool:
-    """Tell whether the disk has no room for the index of a write-ahead log; SQLite has no error of its own for it."""
+    """Return whether the disk is too full for the index of a write-ahead log; SQLite has no error code for this."""
     try:
         return shutil.disk_usage(path.parent).free < _LOG_INDEX_BYTES
     except OSError:

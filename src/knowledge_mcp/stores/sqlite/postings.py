@@ -1,9 +1,9 @@
-"""The inverted index of the SQLite store: which slots hold a term how often, in segments that are written once.
+"""The inverted index of the SQLite store: posting lists of slots and counts, in segments that are written once.
 
-Every publish writes one small segment; eight segments of a level are merged into one of the next, so that a query reads
-few rows of each term. A posting list is `4 n` bytes of slots (uint32, ascending) and then `n` bytes of counts (uint8),
-so that NumPy views it without unpacking. Postings of chunks that have gone stay until the slots are renumbered;
-whoever reads them leaves dead slots out.
+Each publish writes one small segment. Eight segments of a level are merged into one of the next level, so that a query
+reads few rows per term. A posting list is `4 n` bytes of slots (uint32, ascending) followed by `n` bytes of counts
+(uint8), so that NumPy can view it without unpacking. Postings of deleted chunks stay until the slots are renumbered;
+readers must ignore dead slots.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from knowledge_mcp.stores.sqlite.tables import Session
 
 SEGMENTS_PER_LEVEL = 8
-"""A query reads at most 7 rows of a term for each level; each posting is rewritten once for each level."""
+"""A query reads at most 7 rows per term and level, and each posting is rewritten once per level."""
 BATCH_POSTINGS = 500_000
 """Postings held at once while the index is read or renumbered: 2.5 MB."""
 
 
 @dataclass
 class Segment:
-    """Gather the terms of the chunks of one block; slots count from the block's first one."""
+    """Collects the postings of one block; slots are relative to the block's first slot."""
 
     slots: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     counts: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
 
     def add(self, slot: int, counts: dict[str, int]) -> None:
-        """Take in the counted terms of one chunk; slots must come in ascending order."""
+        """Add the term counts of one chunk. Slots must be added in ascending order."""
         for term, count in counts.items():
             if term in self.slots:
                 self.slots[term].append(slot)
@@ -42,13 +42,13 @@ class Segment:
                 self.counts[term] = [count]
 
     def take_over(self, other: Segment, offset: int) -> None:
-        """Append another segment's postings, its slots moved by `offset`; they must lie behind those here."""
+        """Append the postings of another segment, shifted by `offset`; their slots must be greater than those here."""
         for term, slots in other.slots.items():
             self.slots.setdefault(term, []).extend(slot + offset for slot in slots)
             self.counts.setdefault(term, []).extend(other.counts[term])
 
     def lists(self, first_slot: int) -> Iterator[tuple[str, bytes]]:
-        """Yield every term with its posting list, by term, the slots moved by the block's first one."""
+        """Yield each term with its posting list, sorted by term, with `first_slot` added to the slots."""
         terms = sorted(self.slots)
         all_slots = np.fromiter((slot for term in terms for slot in self.slots[term]), "<u4")
         slots = (all_slots + np.uint32(first_slot)).tobytes()
@@ -60,7 +60,7 @@ class Segment:
 
 
 def add_segment(connection: Session, collection: int, lists: Iterable[tuple[str, bytes]]) -> None:
-    """Write a new segment of the lowest level, and merge levels that are full."""
+    """Write a new segment at the lowest level, and merge the levels that are full."""
     _write(connection, collection, 0, lists)
     level = 0
     while True:
@@ -78,9 +78,9 @@ def add_segment(connection: Session, collection: int, lists: Iterable[tuple[str,
 def posting_lists(
     connection: Session, collection: int, terms: Sequence[str]
 ) -> dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
-    """Read the slots and counts of each of some terms that a chunk ever held; no slot comes twice.
+    """Read the posting lists of terms: slots and counts, each slot once.
 
-    Dead slots come too. The slots of one segment ascend; the segments come in any order.
+    Dead slots are included. Slots ascend within a segment; segments come in any order.
     """
     found: dict[str, list[bytes]] = {}
     for term, data in connection.rows(
@@ -98,7 +98,7 @@ def posting_lists(
 
 
 def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
-    """Yield all slots and counts of the collection, many terms at a time."""
+    """Yield all slots and counts of a collection, in batches of many terms."""
     batch: list[bytes] = []
     size = 0
     for (data,) in connection.stream(
@@ -114,13 +114,13 @@ def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray
 
 
 def drop_segments(connection: Session, collection: int) -> None:
-    """Delete the whole inverted index of a collection."""
+    """Delete the inverted index of a collection."""
     found = connection.rows("SELECT id FROM segments WHERE collection = ?", (collection,))
     _delete(connection, [int(row[0]) for row in found])
 
 
 def renumber_postings(connection: Session, collection: int, new_slots: NDArray[np.int64]) -> None:
-    """Rewrite the index as one segment; `new_slots[old]` is a slot's new number, -1 for one that has gone."""
+    """Rewrite the index as one segment; `new_slots[old]` is the new number of a slot, or -1 if it is dead."""
     found = connection.rows("SELECT id, level FROM segments WHERE collection = ? ORDER BY id", (collection,))
     old = [int(row[0]) for row in found]
     level = max((int(row[1]) for row in found), default=0)

@@ -1,6 +1,6 @@
-"""How the SQLite store reads what is visible: records, texts, chunks, definitions, known vectors.
+"""Reads the visible content of the SQLite store: records, texts, chunks, definitions, known vectors.
 
-What has a check sum is read as bytes, so that one damaged letter does not keep SQLite from giving the rows beside it.
+Columns with a check sum are read as bytes, so that one damaged character does not make SQLite fail on the whole query.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from knowledge_mcp.stores.sqlite.tables import Row, Session
 from knowledge_mcp.support.batches import batches
 
 _AT_ONCE = 500
-"""Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
+"""Values per lookup statement. There, `CROSS JOIN` forces SQLite to read the tables in the order written: chunks first.
+"""
 
 
 def records(
     connection: Session, collection: int, document_ids: Sequence[str] | None = None, limit: int | None = None
 ) -> list[DocumentRecord]:
-    """Read records by document id: all of them, the first few, or those of some ids."""
+    """Read records, sorted by document id: all, the first `limit`, or those of some ids."""
     if document_ids is None:
         select = (
             "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? ORDER BY document_id LIMIT ?"
@@ -48,7 +49,7 @@ def _chunk(row: Row) -> Chunk:
 
 
 def parts(connection: Session, collection: int, document_id: str) -> DocumentParts | None:
-    """Read a canonical text, and sections and pages, which are empty where none were published."""
+    """Read the canonical text and the structure of a document; the structure is empty if none was published."""
     found = connection.rows(
         "SELECT CAST(d.record AS BLOB), d.document_id, CAST(t.text AS BLOB), coalesce(CAST(s.structure AS BLOB), x'')"
         " FROM documents d LEFT JOIN texts t ON t.generation = d.generation"
@@ -59,7 +60,7 @@ def parts(connection: Session, collection: int, document_id: str) -> DocumentPar
 
 
 def chunks(connection: Session, collection: int, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks by their ids, or those of documents, terms or contents."""
+    """Read visible chunks by id, document, defined term or content hash."""
     if key == "id":
         found = _visible(connection, collection, "c.chunk_id", values, "CAST(c.payload AS BLOB)")
         return by_value(sound(found, _chunk), "id", values)
@@ -72,7 +73,7 @@ def chunks(connection: Session, collection: int, key: ChunkKey, values: Sequence
 
 
 def document_chunks(connection: Session, collection: int, document_id: str) -> list[Chunk]:
-    """Read a document's chunks by index."""
+    """Read a document's chunks in order."""
     found = connection.rows(
         "SELECT CAST(c.payload AS BLOB) FROM documents d JOIN chunks c ON c.generation = d.generation"
         " WHERE d.collection = ? AND d.document_id = ? ORDER BY c.position, c.chunk_id",
@@ -82,13 +83,13 @@ def document_chunks(connection: Session, collection: int, document_id: str) -> l
 
 
 def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
-    """Map ids of visible chunks to their keys."""
+    """Map the ids of visible chunks to their keys."""
     found = _visible(connection, collection, "c.chunk_id", chunk_ids, "c.chunk_id, c.key")
     return {str(chunk_id): int(key) for chunk_id, key in found}
 
 
 def _visible(connection: Session, collection: int, of: str, values: Sequence[str], columns: str) -> Iterator[Row]:
-    """Read columns of each visible chunk for which an expression `of` it has one of the values."""
+    """Yield columns of the visible chunks for which the SQL expression `of` has one of the values."""
     for batch in batches(dict.fromkeys(values), _AT_ONCE):
         yield from connection.rows(
             f"SELECT {columns} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
@@ -98,7 +99,7 @@ def _visible(connection: Session, collection: int, of: str, values: Sequence[str
 
 
 def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
-    """Look vectors up by embedding key; damaged ones are not known."""
+    """Look up vectors by embedding key; damaged ones are left out."""
     known: dict[str, Vector] = {}
     for batch in batches(dict.fromkeys(keys), _AT_ONCE):
         found = connection.rows(
@@ -112,14 +113,14 @@ def known_vectors(connection: Session, collection: int, dimensions: int, keys: S
 
 
 def _is_sound(vector: Vector, dimensions: int) -> bool:
-    """Tell whether a vector can be used again."""
+    """Return whether a vector has the right length and finite components."""
     import numpy as np
 
     return len(vector) == 4 * dimensions and bool(np.isfinite(np.frombuffer(vector, "<f4")).all())
 
 
 def _definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
-    """Read the chunks that define a term, by document and index."""
+    """Read the chunks that define a term, sorted by document and index."""
     found = connection.rows(
         "SELECT CAST(c.payload AS BLOB) FROM chunks c WHERE c.key IN"
         " (SELECT key FROM definitions WHERE collection = ? AND term_key = ?)",
@@ -129,7 +130,7 @@ def _definitions(connection: Session, collection: int, term_key: str) -> list[Ch
 
 
 def defined_terms(connection: Session, collection: int) -> dict[str, str]:
-    """Map keys to terms as printed: a term before an alias, the first document and passage before later ones."""
+    """Map keys to terms as printed: terms take precedence over aliases, earlier documents over later ones."""
     terms: dict[str, str] = {}
     for key, term in connection.rows(
         "SELECT term_key, term FROM definitions WHERE collection = ?"

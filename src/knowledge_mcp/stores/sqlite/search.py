@@ -1,11 +1,13 @@
-"""The two legs of the SQLite store's search, over a view and the snapshot that it belongs to.
+"""The two legs of search in the SQLite store, on a view and the snapshot that it belongs to.
 
-Dense: in a small collection, or where a filter leaves little, every vector is compared. Else the sign bits of all
-vectors are compared with the query's; the nearest few thousand are ranked by the query itself on their signs, and the
-best few hundred of these are scored with the float vectors, held in memory or read from the file. (Of SciFact's 11,471
-abstracts and 300 questions the true first ten are all found so; 400 by bits alone find .993 of them, 2,400 all.)
-Lexical: BM25 over the posting lists of all query terms; the document frequencies are counted from what is alive, so
-they are exact in every snapshot. Frequent terms are looked up only for slots that they can lift among the best.
+Dense: in a small collection, or if a filter leaves few chunks, all vectors are compared. Otherwise the sign bits of all
+vectors are compared with those of the query by Hamming distance; the nearest few thousand are ranked by the product of
+the query and their signs, and the best few hundred of these are scored with the float vectors, held in memory or read
+from the file. (On SciFact, 11,471 abstracts and 300 questions, this finds all of the true top 10; with bits alone, 400
+candidates find .993 of them, and 2,400 find all.)
+
+Lexical: BM25 over the posting lists of all query terms. Document frequencies are counted from the live slots, so they
+are exact in every snapshot. Frequent terms are looked up only for slots that they can lift into the top k.
 """
 
 from __future__ import annotations
@@ -41,29 +43,33 @@ from knowledge_mcp.stores.sqlite.view import FREQUENT, SqliteView, sign_bits
 from knowledge_mcp.support.batches import batches
 
 COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
-"""Vectors that are rather all compared than chosen by their bits: read from the file, and held in memory."""
+"""Up to this many vectors, comparing all is faster than selecting by sign bits: if read from the file, and if held in
+memory.
+"""
 
 THREAD_FROM_SLOTS = 20_000
-"""Slots from which the two legs are worth two threads."""
+"""Number of slots from which running the two legs on two threads pays off."""
 
 FEWEST_DIMENSIONS = 64
-"""Dimensions from which signs tell enough."""
+"""Number of dimensions from which sign bits are selective enough."""
 
 FEWEST_NEAR, NEAR_PER_HIT = 2_400, 12
-"""Vectors that are chosen by comparing bits with bits."""
+"""Number of vectors to select by Hamming distance of sign bits: minimum, and per requested hit."""
 
 FEWEST_CANDIDATES, CANDIDATES_PER_HIT = 600, 4
-"""Vectors that are chosen of these by comparing bits with the query's numbers, to be compared in full."""
+"""Number of these to select by the product of query and signs, for the exact comparison: minimum, and per requested
+hit.
+"""
 
 TERMS_AT_ONCE = 16
-"""Terms whose posting lists are read by one statement; each may be as long as the collection."""
+"""Terms whose posting lists are read by one statement; each list may be as long as the collection."""
 
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32)
 _BLOCK = 32_768
 _ROUGH = 1e-3
-"""More than single precision can be wrong by, as a share of the largest product."""
+"""Bound for the error of single precision, relative to the largest product."""
 _ROUGH_SUM = 1e-9
-"""More than sums of the same numbers in another order differ by, as a share of them."""
+"""Bound for the difference between sums of the same numbers in different order, relative to the sum."""
 _FARTHEST = 65_535
 _FAILURES = (apsw.Error, *UNREADABLE)
 
@@ -78,16 +84,16 @@ def legs(
     filter: Filter | None,
     limit: int,
 ) -> LegResults:
-    """Run the legs asked for; where there are two and one fails, the other one's hits are given.
+    """Run the requested legs. If both are requested and one fails, return the hits of the other.
 
     Args:
-        connection: in the snapshot that the view belongs to.
-        view: the collection's state.
-        pool: gives the threads that a large collection's dense leg begins in.
-        vector: for the dense leg, None for none.
-        terms: for the lexical leg, with their weights; None for none.
-        filter: what may be found.
-        limit: most hits of each leg.
+        connection: a session in the snapshot that the view belongs to.
+        view: the state of the collection.
+        pool: returns the threads on which the dense leg of a large collection starts.
+        vector: query of the dense leg, or None for no dense leg.
+        terms: query of the lexical leg, each term with its weight; or None for no lexical leg.
+        filter: restricts what can be found.
+        limit: maximum number of hits per leg.
     """
     rest, chunk_ids = chunk_ids_in(filter)
     mask = view.mask(rest)
@@ -119,7 +125,7 @@ def legs(
 def _mask_of(
     connection: Session, view: SqliteView, chunk_ids: Sequence[str], mask: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """Tell which slots are those of some chunks, of those that a mask keeps."""
+    """Return the mask of the slots of some chunks, intersected with another mask."""
     slots = {} if view.names is None else view.slots(chunk_ids)
     kept = np.zeros(view.size, np.bool_)
     kept[list(slots.values())] = True
@@ -130,7 +136,7 @@ def _mask_of(
 
 
 def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
-    """Choose the slots whose vectors are to be compared; needs no connection, so it can run beside the other leg."""
+    """Select the slots whose vectors to compare. Needs no connection, so it can run in parallel to the other leg."""
     possible = view.chunks if mask is None else int(np.count_nonzero(mask))
     depth = max(FEWEST_NEAR, NEAR_PER_HIT * limit)
     all_up_to = max(COMPARE_ALL_UP_TO if view.floats is None else COMPARE_ALL_HELD_UP_TO, depth)
@@ -145,10 +151,10 @@ def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: V
 
 
 def _nearest(distances: NDArray[np.uint16], depth: int) -> NDArray[np.int64]:
-    """List the slots of the smallest distances, of equal ones the first, at most `depth`; the farthest is none."""
+    """Return the `depth` slots with the smallest distances; ties go to the first slots, `_FARTHEST` is excluded."""
     sample = np.sort(distances[::STRIDE])
     near = np.zeros(0, np.int64)
-    # a fourth more than the share of the sample is nearly always enough; the whole depth of it always is
+    # a quarter more than the sample's share is nearly always enough; the full depth always is
     for place in (depth * 5 // (4 * STRIDE), depth):
         bound = int(sample[place]) if place < len(sample) else _FARTHEST
         near = np.flatnonzero(distances <= min(bound, _FARTHEST - 1))
@@ -162,7 +168,7 @@ def _nearest(distances: NDArray[np.uint16], depth: int) -> NDArray[np.int64]:
 
 
 def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, count: int) -> NDArray[np.int64]:
-    """Keep the slots on whose signs the query's own numbers sum up highest."""
+    """Keep the slots with the largest product of query and signs."""
     if len(near) <= count:
         return near
     packed = np.ascontiguousarray(view.bits[:, near].T).view(np.uint8).T
@@ -171,27 +177,27 @@ def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, co
     table = query.reshape(-1, 8) @ _BITS.T  # what each of the 256 bytes is worth in each place
     sums, worth = np.zeros(len(near), np.float32), np.empty(len(near), np.float32)
     for values, byte in zip(table, packed, strict=True):
-        values.take(byte, out=worth, mode="clip")  # which needs no buffer; a byte is never beyond
+        values.take(byte, out=worth, mode="clip")  # "clip" needs no buffer; a byte is never out of range
         sums += worth
     best = near[np.argpartition(sums, len(sums) - count)[len(sums) - count :]]
-    best.sort()  # vectors are read in the order in which they lie in the file
+    best.sort()  # read the vectors in the order in which they are stored in the file
     return best
 
 
 def dense_hits(
     connection: Session, view: SqliteView, vector: Vector, candidates: NDArray[np.int64], limit: int
 ) -> tuple[LegHit, ...]:
-    """Score the candidates by cosine and name the best; every score is the same whatever it is computed with."""
+    """Score the candidates by cosine and return the best; scores do not depend on the other candidates."""
     query = np.frombuffer(vector, "<f4")
     every = np.arange(len(candidates))
     if view.floats is None:
         matrix, rows = view.vectors(connection, candidates), every
     elif len(candidates) * 2 < view.size:
         matrix, rows = view.floats[candidates], every
-    else:  # copying nearly all would take longer than comparing the few that are not asked for
+    else:  # copying nearly all would take longer than comparing the few that are not needed
         matrix, rows = view.floats, candidates
     likely = every
-    if 0 < limit < len(candidates):  # exact enough to leave out what cannot be among the best
+    if 0 < limit < len(candidates):  # single precision is enough to rule out what cannot be in the top k
         rough = np.einsum("ij,j->i", matrix, query)[rows]
         if not math.isfinite(float(rough.sum())):
             sound = np.isfinite(rough)
@@ -207,27 +213,27 @@ def dense_hits(
 
 
 def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) -> None:
-    """Name chunks whose vectors cannot be compared; their words can still be found."""
+    """Report chunks whose vectors cannot be compared; they can still be found by their words."""
     for name in view.names_at(connection, slots):
         leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
 
 
 class _Term(NamedTuple):
-    """Hold a term's postings. `slots` is None where `counts` has every slot, as of a frequent term."""
+    """The postings of a term. `slots` is None if `counts` covers every slot, as for frequent terms."""
 
     slots: NDArray[np.intp] | None
     counts: NDArray[np.uint8]
     rarity: float
 
     def weights(self, norms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Work out what it adds to its slots' sums."""
+        """Return the term's BM25 contribution to each of its slots."""
         return term_weights(self.counts, norms if self.slots is None else norms[self.slots], self.rarity)
 
 
 def _terms(
     connection: Session, view: SqliteView, terms: Mapping[str, float], seen: NDArray[np.bool_] | None
 ) -> list[_Term]:
-    """Read the postings of terms that visible chunks hold, in the order of the question; frequent ones stay."""
+    """Read the postings of the query terms that visible chunks contain, in query order; frequent ones are cached."""
     known, found = view.counts.copy(), list[_Term]()
     _, alive, chunks = view.weighed_by(seen)
     for some in batches(terms, TERMS_AT_ONCE):
@@ -253,10 +259,10 @@ def _terms(
 def _best_sums(
     asked: Sequence[_Term], norms: NDArray[np.float64], mask: NDArray[np.bool_] | None, limit: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Sum the BM25 of the slots that may be among the best, term by term; 0 is no hit.
+    """Sum BM25 term by term for the slots that may be in the top k; a score of 0 is no hit.
 
-    What rare terms add is summed first. Where the last of the best has more of it than all frequent terms can add,
-    these are looked up only for the slots that they can lift so far.
+    The contributions of rare terms are summed first. If the k-th best of these sums exceeds what all frequent terms
+    together can add, the frequent terms are looked up only for slots that can still reach the top k.
     """
     rare = [each for each in asked if each.slots is not None]
     sums = _summed(rare, norms)
@@ -276,7 +282,7 @@ def _best_sums(
 
 
 def _summed(terms: Iterable[_Term], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum what terms add to every slot; dead ones may have any score."""
+    """Sum the contributions of terms for every slot; dead slots may get any score."""
     sums = np.zeros(len(norms), np.float64)
     for each in terms:
         sums[slice(None) if each.slots is None else each.slots] += each.weights(norms)
@@ -284,7 +290,7 @@ def _summed(terms: Iterable[_Term], norms: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _summed_at(slots: NDArray[np.int64], terms: Iterable[_Term], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum what terms add to some slots, in the same order and so to the same numbers as `_summed`."""
+    """Sum the contributions of terms for some slots, in the same order as `_summed`, so with identical results."""
     sums, norms_there = np.zeros(len(slots), np.float64), norms[slots]
     every = np.zeros(len(norms), np.uint8)
     for each in terms:
@@ -307,7 +313,7 @@ def lexical_hits(
     *,
     seen: NDArray[np.bool_] | None = None,
 ) -> tuple[LegHit, ...]:
-    """Name the best chunks that hold any of the terms; `seen` is as in `SlotView`."""
+    """Return the best chunks that contain any of the terms; `seen` is a `SlotView.weighed_mask`."""
     if limit <= 0:
         return ()
     asked = _terms(connection, view, terms, seen)
@@ -316,13 +322,13 @@ def lexical_hits(
 
 
 def _hamming(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """Count the bits of every column that differ from the query's; three words at most are summed in one byte."""
+    """Return the Hamming distance of every column to the query; up to three words are summed in one byte."""
     found = np.zeros(bits.shape[1], np.uint16)
     words = np.empty(_BLOCK, np.uint64)
     counts, sums = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK, np.uint8)
     for start in range(0, bits.shape[1], _BLOCK):
         block, out = bits[:, start : start + _BLOCK], found[start : start + _BLOCK]
-        word, count, part = words[: len(out)], counts[: len(out)], sums[: len(out)]  # made once: fresh memory is slow
+        word, count, part = words[: len(out)], counts[: len(out)], sums[: len(out)]  # reused: fresh memory is slow
         for first in range(0, len(query), 3):
             np.bitwise_count(np.bitwise_xor(block[first], query[first], out=word), out=part)
             for place in range(first + 1, min(first + 3, len(query))):

@@ -1,8 +1,8 @@
-"""The embedded default: one SQLite file that many threads and processes share, without any server.
+"""The default store: one SQLite file, shared by many threads and processes, without a server.
 
-The file is the only truth. What searches need at hand (sign bits, lengths, filter fields) is read from it at the first
-search and follows whatever this or another process writes; `tables` tells what is in it, `search` has the legs. What
-needs NumPy is imported when it is used, which a list does not.
+The file is the only source of truth. What searches need in memory (sign bits, lengths, filter fields) is loaded at the
+first search, and updated when this or another process writes. `tables` describes the schema, `search` has the legs.
+Modules that need NumPy are imported on first use, since listing collections does not need it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Snapshot:
-    """An open transaction, and the view of its state once something was searched."""
+    """An open transaction, with its view once something was searched."""
 
     connection: Session
     place: Place
@@ -64,17 +64,17 @@ class _Snapshot:
 
 
 class SqliteStore:
-    """Keep collections in one SQLite file.
+    """Stores collections in one SQLite file.
 
     Args:
-        path: the file; made with its folder where there is none.
-        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
-            first use, the index of a newer one is left as it is.
+        path: the file; it is created with its folder if it does not exist.
+        analyser: produces the terms of the lexical leg. A collection indexed by an older version is re-indexed at its
+            first use; the index of a newer version is left alone.
         patience: seconds to wait for other writers.
-        memory: shared by the process's stores, bounds what searches hold; None for one of its own.
+        memory: shared budget of the process's stores for search indexes; None for a separate one.
 
     Raises:
-        ConnectionFailedError, InternalError, ConfigError: as `connection.Database` says.
+        ConnectionFailedError, InternalError, ConfigError: see `connection.Database`.
     """
 
     def __init__(
@@ -148,32 +148,41 @@ class SqliteStore:
     # for its handles
 
     def has_view(self, place: Place) -> bool:
-        """Tell whether a collection was searched already, by this version's analyser."""
+        """Return whether a view of the collection is in memory, and its index is not older than this analyser."""
         return place.id in self._views and not is_newer(self.analyser.version, place.indexed_by)
 
     def drop_index(self, key: Hashable) -> None:
-        """Let the view of a collection go; the next search reads it again."""
+        """Drop the view of a collection from memory; the next search loads it again."""
         with self._views_lock:
             self._views.pop(cast("int", key), None)
 
     def pool(self) -> ThreadPoolExecutor:
-        """Give the threads on which a search runs its legs."""
+        """Return the thread pool for the legs of a search, created on first use."""
         with self._views_lock:
             if self._workers is None:
                 self._workers = ThreadPoolExecutor(2, thread_name_prefix="dense-leg")
             return self._workers
 
     def view_in(self, connection: Session, place: Place, *, behind: bool = False) -> SqliteView | None:
-        """Make the view of a snapshot's state; None where others are ahead of it, unless that is wanted, at a price."""
+        """Return the view of a snapshot's state.
+
+        Args:
+            connection: a session in the snapshot.
+            place: the collection.
+            behind: build a view even if the cached one is already newer than the snapshot, which means a full load.
+
+        Returns:
+            The view, or None if the cached view is newer than the snapshot and `behind` is False.
+        """
         from knowledge_mcp.stores.sqlite.view import next_view, state_of
 
         with self._views_lock:
-            if connection.file != self._views_of:  # another file has taken the store's place
+            if connection.file != self._views_of:  # another file has replaced the store
                 self._views.clear()
                 self._views_of = connection.file
                 self._memory.forget(self)
             loading = self._loading.setdefault(place.id, threading.Lock())
-        with loading:  # of one collection: the others are searched meanwhile
+        with loading:  # one lock per collection: others can be searched meanwhile
             last, state = self._views.get(place.id), state_of(connection, place.id)
             is_behind = last is not None and last.version > state.version
             if is_behind and not behind:
@@ -190,7 +199,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
-        """Open a transaction that reads; where it is to be `indexed`, by this store's analyser or a newer one."""
+        """Open a read transaction; with `indexed`, first re-index if the index is older than this analyser."""
         with self.database.reading() as connection:
             place = place_of(connection, name)
             if not indexed or not is_newer(self.analyser.version, place.indexed_by):
@@ -203,10 +212,10 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def writing(self, name: str, *, indexes: bool = True) -> Generator[tuple[Session, Place]]:
-        """Open the writing transaction; where it `indexes`, the collection is indexed by this store's analyser in it.
+        """Open the write transaction; with `indexes`, first re-index if the analyser version is different.
 
         Raises:
-            ConfigError: a newer version has indexed it, and its index is to be written to.
+            ConfigError: a newer version has indexed the collection, and `indexes` is set.
         """
         with self.database.writing() as connection:
             place = place_of(connection, name)
@@ -220,11 +229,11 @@ class SqliteStore:
 
 
 class SqliteHandle:
-    """A handle on one collection of a `SqliteStore`; a snapshot is a transaction that reads.
+    """A handle on one collection of a `SqliteStore`; a snapshot is a read transaction.
 
     Args:
-        store: where it is.
-        name: of the collection.
+        store: the store that holds the collection.
+        name: name of the collection.
     """
 
     def __init__(self, store: SqliteStore, name: str) -> None:
@@ -256,7 +265,7 @@ class SqliteHandle:
             return None if found is None else self._described(connection, found, counted)
 
     def _described(self, connection: Session, place: Place, counted: bool) -> CollectionInfo:
-        """Describe the collection with the state of its documents, which no other file and collection shares."""
+        """Return the collection's information; its state is unique to file, collection and version."""
         statistics = StoreStatistics(*place.counts, self._store.database.storage_bytes) if counted else None
         state = f"{connection.file} {place.id} {place.version}"
         return replace(described(place, self._store.analyser), state=state, statistics=statistics)
@@ -327,14 +336,14 @@ class SqliteHandle:
             return verify(connection, place.id, place.space.dimensions, self._store.analyser, True)
 
     def unchecked_documents(self) -> int:
-        """Count the documents that were stored before there were check sums."""
+        """Count the documents that were stored before check sums existed."""
         from knowledge_mcp.stores.sqlite.verify import unchecked_documents
 
         return self._read(lambda connection, place: unchecked_documents(connection, place.id))
 
     @contextlib.contextmanager
     def _searching(self) -> Generator[tuple[Session, Place, SqliteView]]:
-        """Open a snapshot with the view that belongs to it."""
+        """Open a snapshot with its view."""
         held = self._held_indexed()
         if held is not None:
             with self._store.database.mapped():
@@ -350,7 +359,7 @@ class SqliteHandle:
                     return
 
     def _held_indexed(self) -> _Snapshot | None:
-        """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
+        """Return the snapshot held by this handle, unless an older analyser indexed what it sees."""
         view = self._held
         return None if view is None or is_newer(self._store.analyser.version, view.place.indexed_by) else view
 
@@ -368,12 +377,12 @@ class SqliteHandle:
 
 
 class SqliteOptions(Protocol):
-    """Name the settings that this store needs."""
+    """The settings that this store needs."""
 
     @property
     def store_file(self) -> Path: ...
 
 
 def from_options(options: SqliteOptions, analyser: Analyser, memory: IndexMemory | None = None) -> SqliteStore:
-    """Open the store that the settings name."""
+    """Open the store that the settings specify."""
     return SqliteStore(options.store_file, analyser, memory=memory)

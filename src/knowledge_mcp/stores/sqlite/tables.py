@@ -1,6 +1,6 @@
-"""The file of the SQLite store: a connection with types of its own, the tables, and a collection's row among them.
+"""The file format of the SQLite store: a typed connection, the tables, and a collection's row.
 
-Only `Session` knows how apsw's calls look. The tables have a version, and there is a way from an older one to this:
+Only `Session` calls apsw. The tables have a version, and older versions are migrated to the current one:
 
 | table | one row for each |
 |---|---|
@@ -8,13 +8,13 @@ Only `Session` knows how apsw's calls look. The tables have a version, and there
 | `generations` | set of chunks of a document; all that this version writes are visible |
 | `chunks`, `vectors` | chunk of a generation |
 | `documents`, `texts` | visible document: its record, its canonical text |
-| `structures` | visible document that has sections or pages: these; since version 2 |
-| `blocks` | visible generation: what searches hold in memory of its chunks, slot by slot |
-| `graves` | block that has gone, for those who have it in memory |
+| `structures` | visible document with sections or pages; since version 2 |
+| `blocks` | visible generation: the in-memory data of its chunks, slot by slot |
+| `graves` | deleted block, so that processes that hold it in memory notice |
 | `segments`, `postings` | part of the inverted index; term in such a part: slots and counts |
 | `definitions` | defined term or alias of a visible chunk |
 
-A *slot* is a chunk's number in the memory and in the postings of its collection; a block has consecutive ones.
+A *slot* is a chunk's number in the memory and in the postings of its collection; the slots of a block are consecutive.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 FileIdentity = tuple[int, int]
-"""Device and inode; while a connection is open, no other file can have them."""
+"""Device and inode. While a connection is open, no other file can have the same pair."""
 
 
 def file_identity(path: str) -> FileIdentity | None:
-    """Tell which file is at a path now, None where there is none."""
+    """Return the identity of the file at a path, or None if there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - asked before each transaction
     except OSError:
@@ -54,7 +54,7 @@ def file_identity(path: str) -> FileIdentity | None:
 
 
 def has_log(path: str) -> bool:
-    """Tell whether the write-ahead log holds anything, which may not be in the file."""
+    """Return whether the write-ahead log has content, which may not be in the main file yet."""
     try:
         return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - asked before each transaction
     except OSError:
@@ -67,15 +67,15 @@ def _state_of(path: str) -> tuple[int, int]:
 
 
 class Session:
-    """Run statements on one connection; one thread at a time. Raises apsw's errors.
+    """Runs statements on one connection, from one thread at a time. Raises apsw's errors.
 
     Args:
-        path: the file; made where there is none.
-        frozen: read it without a lock or a log, as nobody is writing to it.
+        path: the file; it is created if it does not exist.
+        frozen: open it as immutable, without locks or a log; nobody may be writing to it.
 
     Attributes:
-        file: identity of the file that was opened, which another one of the same path does not share.
-        state: its size and its last change when it was opened frozen, else None.
+        file: identity of the opened file, different from that of any other file at the same path.
+        state: size and modification time when it was opened frozen, else None.
     """
 
     def __init__(self, path: str, *, frozen: bool = False) -> None:
@@ -90,16 +90,16 @@ class Session:
 
     @property
     def is_stale(self) -> bool:
-        """Tell whether somebody writes to the file, or has written, since it was opened frozen."""
+        """Whether somebody has written to the file, or is writing, since it was opened frozen."""
         return self.state is not None and (self.state != _state_of(self._path) or has_log(self._path))
 
     def copy_to(self, target: Session, on_progress: Callable[[int, int], object], pages: int = 256) -> None:
-        """Overwrite another file with this one as it is now, in one transaction.
+        """Overwrite another file with the current state of this one, in one transaction.
 
         Args:
-            target: the other one.
-            on_progress: is told pages done and pages in all, after each step.
-            pages: of one step; -1 for all.
+            target: a session on the other file.
+            on_progress: called with the number of pages done and the total, after each step.
+            pages: pages per step; -1 for all.
         """
         with target._connection.backup("main", self._connection, "main") as copying:
             while not copying.done:
@@ -107,15 +107,15 @@ class Session:
                 on_progress(copying.page_count - copying.remaining, copying.page_count)
 
     def run(self, statements: str, bindings: Iterable[Any] = ()) -> None:
-        """Run statements whose rows nobody wants."""
+        """Run statements and ignore their rows."""
         self._connection.execute(statements, tuple(bindings)).fetchall()
 
     def rows(self, statement: str, bindings: Iterable[Any] = ()) -> list[Row]:
-        """Run a statement and list its rows."""
+        """Run a statement and return its rows."""
         return self._connection.execute(statement, tuple(bindings)).fetchall()
 
     def stream(self, statement: str, bindings: Iterable[Any] = ()) -> Iterator[Row]:
-        """Run a statement and yield its rows as they come."""
+        """Run a statement and yield its rows."""
         return self._connection.execute(statement, tuple(bindings))
 
     def insert(self, statement: str, bindings: Iterable[Any]) -> int:
@@ -124,7 +124,7 @@ class Session:
         return self._connection.last_insert_rowid()
 
     def delete(self, statement: str, bindings: Iterable[Any]) -> int:
-        """Delete rows and return how many went."""
+        """Delete rows and return their number."""
         self._connection.execute(statement, tuple(bindings))
         return self._connection.changes()
 
@@ -133,31 +133,31 @@ class Session:
         self._connection.executemany(statement, bindings)
 
     def by_keys(self, select: str, keys: NDArray[np.int64]) -> list[Row]:
-        """Run `SELECT … FROM carray(?) …` over whole numbers, one row for each in their order."""
+        """Run `SELECT … FROM carray(?) …` on integers; returns a row for each, in their order."""
         if not len(keys):
             return []
         array: Any = getattr(apsw, "carray")  # noqa: B009 - its stub is untyped
         return self.rows(select, (array(keys.tobytes(), flags=apsw.SQLITE_CARRAY_INT64),))
 
     def wait_for_locks(self, milliseconds: int) -> None:
-        """Let SQLite itself wait so long for a lock before it reports that it is busy."""
+        """Set how long SQLite itself waits for a lock before it reports that it is busy."""
         self._connection.set_busy_timeout(milliseconds)
 
     def roll_back(self) -> None:
-        """End a transaction that is still open; does nothing where there is none."""
+        """Roll back the open transaction, if there is one."""
         if self._connection.in_transaction:
             with contextlib.suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connection, whatever is still open on it."""
+        """Close the connection, even if statements are still open."""
         with contextlib.suppress(apsw.Error):
             self._connection.close(True)
 
 
 SCHEMA_VERSION = 2
 PAGE_BYTES = 8192
-"""Holds five vectors of 384 components, where SQLite's own 4096 would hold two and waste a quarter."""
+"""A page holds five vectors of 384 components; SQLite's default of 4096 would hold two and waste a quarter."""
 
 Migration = Callable[[Session], None]
 
@@ -165,12 +165,12 @@ _STRUCTURES = "CREATE TABLE structures (generation INTEGER PRIMARY KEY, structur
 
 
 def _add_structures(connection: Session) -> None:
-    """Make room for sections and pages; documents get theirs when they are read the next time."""
+    """Add the table for sections and pages; documents get theirs when they are ingested the next time."""
     connection.run(_STRUCTURES)
 
 
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _add_structures})
-"""From each older version the step to the next one, run inside the transaction that ends with the new version."""
+"""For each older version the step to the next one; all steps run in the transaction that sets the new version."""
 
 _TABLES = f"""
 CREATE TABLE schema_version (version INTEGER NOT NULL);
@@ -265,10 +265,10 @@ CREATE INDEX definitions_by_generation ON definitions (generation);
 
 
 def prepare_schema(connection: Session, path: Path) -> None:
-    """Make the tables in an empty file, bring older ones to this version, and refuse what is not ours.
+    """Create the tables in an empty file, migrate older ones, and reject files of other programs.
 
     Raises:
-        ConfigError: the file holds other tables, or those of a newer version.
+        ConfigError: the file has other tables, or those of a newer version.
     """
     if _version(connection, path) == SCHEMA_VERSION:
         return
@@ -286,10 +286,10 @@ def prepare_schema(connection: Session, path: Path) -> None:
 
 
 def check_version(connection: Session, path: Path) -> int:
-    """Return the version of a store's tables; a transaction asks first, as another process may have changed them.
+    """Return the schema version. Each transaction checks it first, as another process may have migrated the file.
 
     Raises:
-        ConfigError: it is a newer one.
+        ConfigError: the version is newer than this program.
     """
     found = connection.rows("SELECT version FROM schema_version")
     version = int(found[0][0]) if found else 0
@@ -325,11 +325,11 @@ _SELECT = "SELECT id, name, space, created_at, analyser, version, documents, chu
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A collection in one snapshot; each change of its documents has a version of its own.
+    """A collection in one snapshot; every change of its documents increments its version.
 
     Attributes:
-        indexed_by: version of the analyser.
-        counts: of documents, chunks and tokens.
+        indexed_by: version of the analyser that indexed it.
+        counts: numbers of documents, chunks and tokens.
     """
 
     id: int
@@ -340,7 +340,7 @@ class Place:
 
     @property
     def space(self) -> EmbeddingSpace:
-        """Name the space of its vectors."""
+        """The embedding space of the collection."""
         return self.info.space
 
 
@@ -350,16 +350,16 @@ def every_place(connection: Session) -> list[Place]:
 
 
 def find_place(connection: Session, name: str) -> Place | None:
-    """Find a collection, None where there is none of that name."""
+    """Return a collection, or None if it does not exist."""
     found = connection.rows(f"{_SELECT} WHERE name = ?", (name,))
     return _place(found[0]) if found else None
 
 
 def place_of(connection: Session, name: str) -> Place:
-    """Find a collection.
+    """Return a collection.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: it does not exist.
     """
     found = find_place(connection, name)
     if found is None:

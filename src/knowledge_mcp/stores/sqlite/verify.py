@@ -1,4 +1,4 @@
-"""How the SQLite store is checked against itself, and repaired: whatever is derived from the chunks can be."""
+"""Consistency checks and repair of the SQLite store: everything that is derived from chunks can be rebuilt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from knowledge_mcp.support.wording import how_many
 
 
 def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
-    """Read every record, text, structure and chunk, and tell which are not what was stored."""
+    """Read every record, text, structure and chunk, and yield a finding for each that is damaged."""
     with noticing() as damage:
         for each in records(connection, collection):
             if (kept := parts(connection, collection, each.id)) is not None:
@@ -36,7 +36,7 @@ def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
 
 
 def damaged_vectors(connection: Session, collection: int, dimensions: int) -> Iterator[Finding]:
-    """Tell which vectors of visible chunks have another length, are no numbers, or are not of unit norm."""
+    """Yield a finding for each visible chunk whose vector has a wrong length, norm or non-finite components."""
     for document_id, chunk_id, vector in connection.stream(
         "SELECT d.document_id, c.chunk_id, CAST(v.vector AS BLOB) FROM documents d"
         " JOIN chunks c ON c.generation = d.generation JOIN vectors v ON v.key = c.key WHERE d.collection = ?",
@@ -51,7 +51,7 @@ def damaged_vectors(connection: Session, collection: int, dimensions: int) -> It
 
 
 def unchecked_documents(connection: Session, collection: int) -> int:
-    """Count the documents that were stored before there were check sums."""
+    """Count the documents that were stored before check sums existed."""
     found = connection.rows("SELECT CAST(record AS BLOB) FROM documents WHERE collection = ?", (collection,))
     return sum(not has_check_sums(row[0]) for row in found)
 
@@ -70,11 +70,12 @@ _ORPHANS = (
     ),
     ("postings without a segment", "DELETE FROM postings WHERE segment NOT IN (SELECT id FROM segments)"),
 )
-"""What may hang on nothing, in the order in which it is swept: what a sweep sets free the next one does not see."""
+"""Rows without a parent, in the order in which they are deleted: later statements see what earlier ones leave behind.
+"""
 
 
 def verify(connection: Session, collection: int, dimensions: int, analyser: Analyser, repair: bool) -> list[Finding]:
-    """Check one collection and the file; `repair`, in a writing transaction, rebuilds what is derived."""
+    """Check one collection and the file; `repair` (inside a write transaction) rebuilds derived data."""
     damage = [
         Finding(f"The file is damaged: {row[0]}", suggestion=_RESTORE)
         for row in connection.rows("PRAGMA integrity_check(10)")
@@ -89,7 +90,7 @@ def verify(connection: Session, collection: int, dimensions: int, analyser: Anal
         *damaged_vectors(connection, collection, dimensions),
     ]
     derived = [*_counters(connection, collection), *_readable(lambda: list(_blocks(connection, collection)))]
-    if not lost:  # what is made of damaged parts cannot be right
+    if not lost:  # data derived from damaged parts cannot be right
         derived += _readable(lambda: _postings(connection, collection)) or _sample(connection, collection, analyser)
     if derived and repair and not lost:
         rebuild_index(connection, collection, analyser)
@@ -104,7 +105,7 @@ def _readable(look: Callable[[], list[str]]) -> list[str]:
 
 
 def rebuild_index(connection: Session, collection: int, analyser: Analyser) -> None:
-    """Make blocks, postings, definitions and counters again from the visible chunks."""
+    """Rebuild blocks, postings, definitions and counters from the visible chunks."""
     drop_segments(connection, collection)
     for table in ("blocks", "definitions", "graves"):
         connection.run(f"DELETE FROM {table} WHERE collection = ?", (collection,))
@@ -142,7 +143,7 @@ def _orphans(connection: Session, *, repair: bool) -> Iterator[Finding]:
 
 
 def _documents(connection: Session, collection: int) -> Iterator[Finding]:
-    """Compare each record with what is kept under it; nothing of this can be made again but by an ingest."""
+    """Compare each record with the data stored for it; only a new ingest can repair a difference."""
     for (document_id,) in connection.rows(
         "SELECT g.document_id FROM generations g LEFT JOIN documents d ON d.generation = g.id"
         " WHERE g.collection = ? AND g.visible = 1 AND d.generation IS NULL",
@@ -160,7 +161,7 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
         document_id, record_json, announced, tokens, has_text, chunks, vectors = row
         try:
             record = record_from_json(record_json)
-        except DamagedError:  # which `damaged_parts` tells
+        except DamagedError:  # reported by `damaged_parts`
             continue
         if not record.chunk_count == announced == chunks or record.token_count != tokens:
             message = f"The record announces {how_many(record.chunk_count, 'chunk')}, the store holds {chunks}."
@@ -187,7 +188,7 @@ def _counters(connection: Session, collection: int) -> Iterator[str]:
 
 
 def _blocks(connection: Session, collection: int) -> Iterator[str]:
-    """Compare each block with the chunks and vectors that it was made from."""
+    """Compare each block with the chunks and vectors from which it was made."""
     used = 0
     for generation, document_id, first_slot, size, keys, bits, fields in connection.rows(
         "SELECT d.generation, d.document_id, b.first_slot, b.size, b.keys, b.bits, b.fields FROM documents d"
@@ -213,13 +214,13 @@ def _blocks(connection: Session, collection: int) -> Iterator[str]:
         elif not _are_fields_of(fields, [row[2] for row in found]):
             yield f"Document '{document_id}' is indexed with other kinds or clauses than it has."
         elif len(lengths) > 1 or any(length % 4 for length in lengths):
-            continue  # which `damaged_vectors` tells
+            continue  # reported by `damaged_vectors`
         elif found and sign_bits(np.frombuffer(vectors, "<f4").reshape(len(found), -1)).tobytes() != bits:
             yield f"Document '{document_id}' is indexed with other vectors than it has."
 
 
 def _are_fields_of(fields: str, payloads: list[bytes]) -> bool:
-    """Tell whether a block's filter fields are those of its chunks; damaged ones are told elsewhere."""
+    """Return whether a block's filter fields match its chunks; True if one is damaged (reported elsewhere)."""
     with noticing() as damage:
         chunks = sound(payloads, chunk_from_json)
     try:
@@ -229,7 +230,7 @@ def _are_fields_of(fields: str, payloads: list[bytes]) -> bool:
 
 
 def _postings(connection: Session, collection: int) -> list[str]:
-    """Compare the sum of every slot's counts with the length that its block has."""
+    """Compare, for each slot, the sum of its counts with the length stored in its block."""
     size = int(connection.rows("SELECT next_slot FROM collections WHERE id = ?", (collection,))[0][0])
     lengths = np.zeros(size, np.int64)
     for first_slot, lengths_of_block in connection.rows(
@@ -250,7 +251,7 @@ def _postings(connection: Session, collection: int) -> list[str]:
 
 
 def _sample(connection: Session, collection: int, analyser: Analyser) -> list[str]:
-    """Cut some chunks, evenly spread, into terms again and compare their number."""
+    """Analyse some evenly spread chunks again and compare the number of terms."""
     blocks = connection.rows("SELECT keys, lengths FROM blocks WHERE collection = ?", (collection,))
     keys = np.concatenate([np.frombuffer(row[0], "<i8") for row in blocks] or [np.zeros(0, "<i8")])
     lengths = np.concatenate([np.frombuffer(row[1], "<u4") for row in blocks] or [np.zeros(0, "<u4")])

@@ -1,8 +1,8 @@
-"""What searches of the SQLite store hold in memory of one collection, and how it follows the file.
+"""The in-memory data for searches of one collection in the SQLite store, and how it follows the file.
 
-A view is one state of the collection: sign bits, lengths and filter fields of every slot, derived from the file
-alone. The next state is made from the last one by reading only what was published or deleted since, whoever did it;
-buffers that only grow are shared between states, so an older view stays right while a search still uses it.
+A view is one state of the collection: sign bits, lengths and filter fields of every slot, all derived from the file.
+The next state is made from the last one by reading only what was published or deleted since, by any process. States
+share buffers that only grow, so an older view stays valid while a search still uses it.
 """
 
 from __future__ import annotations
@@ -23,29 +23,32 @@ from knowledge_mcp.stores.sqlite.tables import Row, Session
 from knowledge_mcp.support.checkpoints import check_each
 
 FLOATS_UP_TO = 16_384
-"""Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
+"""Up to this many slots, the vectors and names are also held: 24 MiB for 384 components, and 2 MiB."""
 
 RECENT = 16_384
-"""Vectors and names of a larger collection that are kept once they were read, in as much room. A search asks for 600
-vectors twice, of which two thirds are the same, and the next question is often about the same things."""
+"""Number of vectors cached for larger collections, in the same amount of memory. A search reads 600 vectors twice, of
+which two thirds are the same, and the next question is often about the same things.
+"""
 
 RECENT_NAMES = 65_536
-"""Names of a larger collection that are kept: a name takes a twentieth of a vector's room, and as long to be read."""
+"""Number of names cached for larger collections: a name takes a twentieth of a vector's memory, and as long to read."""
 
 FREQUENT = 12
-"""A term that one of so many passages holds is frequent: a count for every slot takes about as much room as its
-postings, and says of any slot at once how often it has the term."""
+"""A term is frequent if at least one in this many passages contains it. A count for every slot then takes about as much
+memory as its postings, and gives the count of any slot directly.
+"""
 
 _MOST_FREQUENT = 128
-"""Terms whose counts are kept, a byte a slot each: 13 MB at 100,000 slots, about twice what else is held of them. Of
-40,000 words drawn by Zipf's law 83 are frequent."""
+"""Number of frequent terms whose counts are cached, at one byte per slot each: 13 MB at 100,000 slots, about twice the
+rest of the view. Of 40,000 words drawn by Zipf's law 83 are frequent.
+"""
 
 _AT_ONCE = 2_048
 _INTEGER = sys.getsizeof(1 << 20)
 _NAME = 85
-"""Bytes of a chunk's id of 36 letters."""
+"""Bytes of a chunk id with 36 characters."""
 _CLAUSE = 100
-"""Bytes that a number of a clause takes beside its place in the map, and a block with its document's id."""
+"""Bytes of a clause number in addition to its entry in the map, and of a block with its document's id."""
 _BLOCK = 220
 _BLOCKS = """
 SELECT first_slot, size, document_id, keys, bits, lengths, fields FROM blocks
@@ -57,12 +60,12 @@ T = TypeVar("T", bound=np.generic)
 
 
 class _Recent(Generic[T]):
-    """Keep what was read last of slots, whose values never change: slot `n` in place `n % count`. Thread-safe.
+    """Caches the values last read of slots, which never change: slot `n` is at `n % count`. Thread-safe.
 
     Args:
-        dtype: of the values.
-        count: how many are kept.
-        width: numbers of a value; None where a value is one item.
+        dtype: type of the values.
+        count: number of values to keep.
+        width: components per value; None if a value is one item.
     """
 
     def __init__(self, dtype: type[T], count: int, width: int | None = None) -> None:
@@ -72,11 +75,11 @@ class _Recent(Generic[T]):
 
     @property
     def bytes(self) -> int:
-        """Count the bytes that are taken, those yet to be filled too."""
+        """Allocated bytes, including unused capacity."""
         return self._values.nbytes + self._slots.nbytes
 
     def get(self, slots: NDArray[np.int64], read: Callable[[NDArray[np.int64]], NDArray[T]]) -> NDArray[T]:
-        """Give the values of some slots; `read` gives those that are not kept."""
+        """Return the values of some slots; `read` reads those that are not cached."""
         places = slots % len(self._slots)
         with self._lock:
             values = self._values[places]
@@ -84,7 +87,7 @@ class _Recent(Generic[T]):
         if len(missing):
             values[missing] = found = read(slots[missing])
             taken = places[missing]
-            with self._lock:  # of two slots in one place the last one stays, in both arrays
+            with self._lock:  # if two slots share a place, the last one wins, in both arrays
                 self._values[taken] = found
                 self._slots[taken] = slots[missing]
         return values
@@ -92,7 +95,7 @@ class _Recent(Generic[T]):
 
 @dataclass(kw_only=True)
 class _Buffers(SlotBuffers):
-    """Share between the states of one collection and epoch what only grows."""
+    """The buffers that only grow, shared by all states of one collection and epoch."""
 
     bits: Growing[np.uint64]
     floats: Growing[np.float32] | None
@@ -104,7 +107,7 @@ class _Buffers(SlotBuffers):
 
     @property
     def bytes(self) -> int:
-        """Count what the arrays take, and estimate what names and maps do."""
+        """Size in bytes: exact for the arrays, estimated for names and maps."""
         growing = (self.bits, self.keys, self.lengths, self.kinds, self.clauses, self.floats)
         arrays = (*growing, self.recent_floats, self.recent_names)
         name = sys.getsizeof(self.names[-1]) + _INTEGER if self.names else 0
@@ -120,17 +123,17 @@ class _Buffers(SlotBuffers):
 
 @dataclass(kw_only=True)
 class SqliteView(SlotView):
-    """Hold one state of one collection.
+    """One state of one collection.
 
     Attributes:
-        collection, epoch, version: which state it is.
-        dimensions: of a vector.
+        collection, epoch, version: identify the state.
+        dimensions: components of a vector.
         bits: sign bits of the vectors, `[words, size]`.
-        floats: the vectors, `[size, dimensions]`, None in larger collections.
-        names: chunk ids by slot, those beyond `size` are of later states; None in larger collections.
+        floats: the vectors, `[size, dimensions]`; None in larger collections.
+        names: chunk ids by slot; those beyond `size` belong to later states. None in larger collections.
         keys: `chunks.key` of each slot.
-        held: bytes of the arrays and buffers, without the masks of filters and the counts.
-        counts: how often every slot has each frequent term, of terms that were asked for; dead slots too.
+        held: bytes of the arrays and buffers, without the filter masks and the counts.
+        counts: counts of frequent terms that were queried, for every slot including dead ones.
     """
 
     buffers: _Buffers  # pyright: ignore[reportIncompatibleVariableOverride] - never set to another one
@@ -147,23 +150,23 @@ class SqliteView(SlotView):
 
     @property
     def bytes(self) -> int:
-        """Count what this takes of memory."""
+        """Size in bytes of the view."""
         return self.held + (len(self.masks) + len(self.counts)) * self.size
 
     def keep_counts(self, term: str, counts: NDArray[np.uint8]) -> None:
-        """Keep how often every slot has a frequent term."""
+        """Cache the counts of a frequent term for every slot; the oldest ones are evicted."""
         for oldest in list(self.counts)[: len(self.counts) + 1 - _MOST_FREQUENT]:
             self.counts.pop(oldest, None)
         self.counts[term] = counts
 
     def vectors(self, connection: Session, slots: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the vectors of some slots, `[n, dimensions]`, as `vectors_of` does."""
+        """Return the vectors of some slots, `[n, dimensions]`; cached, otherwise like `vectors_of`."""
         recent, dimensions = self.buffers.recent_floats, self.dimensions
         assert recent is not None, "what is held is not asked for"
         return recent.get(slots, lambda missing: vectors_of(connection, self.keys[missing], dimensions))
 
     def names_at(self, connection: Session, slots: NDArray[np.int64]) -> list[str]:
-        """Give the chunk ids of some slots, as `names_of` does."""
+        """Return the chunk ids of some slots; cached, otherwise like `names_of`."""
         names, recent = self.names, self.buffers.recent_names
         if names is not None:
             return [names[slot] for slot in slots.tolist()]
@@ -175,9 +178,10 @@ class SqliteView(SlotView):
         return recent.get(slots, read).tolist()
 
     def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
-        """Map those of some chunks to their slots whose vectors are held, all that are visible but for rare ones.
+        """Map chunk ids to their slots, for visible chunks whose names are held.
 
-        Such a one was published again with the same id in a later state, which has another slot for it.
+        A visible chunk can be missing in rare cases: if it was published again with the same id in a later state, the
+        map has only its slot of that state.
         """
         later = self.buffers.slots
         found = ((each, later.get(each, self.size)) for each in chunk_ids)
@@ -185,14 +189,14 @@ class SqliteView(SlotView):
 
 
 def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Pack the signs of `[n, dimensions]` vectors into `[n, 8 * words]` bytes, eight bytes a word."""
+    """Pack the signs of `[n, dimensions]` vectors into `[n, 8 * words]` bytes, eight bytes per word."""
     packed = np.packbits(vectors > 0.0, axis=1)
     missing = -packed.shape[1] % 8
     return np.pad(packed, ((0, 0), (0, missing))) if missing else packed
 
 
 class ViewState(NamedTuple):
-    """Tell which state of a collection a snapshot sees: of two, the one with the greater version is the later one."""
+    """Identifies the state of a collection that a snapshot sees; a greater version is later."""
 
     epoch: int
     version: int
@@ -209,7 +213,7 @@ def state_of(connection: Session, collection: int) -> ViewState:
 def next_view(
     connection: Session, collection: int, dimensions: int, last: SqliteView | None, state: ViewState
 ) -> SqliteView:
-    """Bring the view to the snapshot's state, from the last one where that is possible."""
+    """Return the view of the snapshot's state, built from the last view if possible."""
     epoch, version, size = state
     if last is not None and (last.epoch, last.version) == (epoch, version):
         return last
@@ -261,10 +265,10 @@ def next_view(
 
 
 def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:
-    """Read the vectors of chunks, `[n, dimensions]`; one of another length is all NaN, as a damaged one may be.
+    """Read the vectors of chunks, `[n, dimensions]`; a vector of the wrong length becomes all NaN.
 
     Raises:
-        InternalError: one is not there.
+        InternalError: a vector is missing.
     """
     if not len(keys):
         return np.zeros((0, dimensions), np.float32)
@@ -280,14 +284,18 @@ def names_of(connection: Session, keys: NDArray[np.int64]) -> list[str]:
     """Read the ids of chunks.
 
     Raises:
-        InternalError: one is not there.
+        InternalError: a chunk is missing.
     """
     select = "SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value"
     return [str(row[0]) for row in _all_of(connection, select, keys, "chunks")]
 
 
 def _all_of(connection: Session, select: str, keys: NDArray[np.int64], what: str) -> list[Row]:
-    """Read a row for each key; one that is not there is an error."""
+    """Read one row for each key.
+
+    Raises:
+        InternalError: a row is missing.
+    """
     found = connection.by_keys(select, keys)
     if len(found) != len(keys):
         raise InternalError(
@@ -310,7 +318,7 @@ def _load(buffers: _Buffers, block: Row) -> None:
 def _load_held(
     connection: Session, buffers: _Buffers, floats: Growing[np.float32], blocks: Sequence[Row], dimensions: int
 ) -> None:
-    """Read the vectors and names of new blocks at once: thousands of small documents would take as many statements."""
+    """Read the vectors and names of all new blocks in batches, instead of one query for each block."""
     spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]
     if not spans:
         return

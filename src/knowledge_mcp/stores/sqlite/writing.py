@@ -1,7 +1,7 @@
-"""How the SQLite store writes: one transaction puts a document's new generation in the place of the visible one.
+"""Writes to the SQLite store: one transaction replaces a document's visible generation with a new one.
 
-Whatever takes time (cutting chunks into terms) is done before the writing transaction begins, so that other writers
-wait as little as possible.
+Slow work (analysing chunks into terms) is done before the write transaction begins, so that other writers wait as
+little as possible.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from knowledge_mcp.stores.sqlite.view import sign_bits
 
 @dataclass(frozen=True)
 class PreparedChunks:
-    """Hold what the search index keeps of a document's chunks, worked out before the writing transaction begins.
+    """Index data of a document's chunks, computed before the write transaction begins.
 
     Attributes:
+        bits: sign bits of the vectors, see `view.sign_bits`.
+        lengths: number of terms of each chunk, uint32.
+        fields: filter fields as JSON, see `fields_of`.
+        segment: the postings.
         definitions: names, each with the position of the chunk that defines it.
     """
 
@@ -41,7 +45,7 @@ class PreparedChunks:
 
 
 def prepare(chunks: Sequence[Chunk], vectors: Sequence[Vector], analyser: Analyser) -> PreparedChunks:
-    """Work out block, postings and definitions of a document's chunks, given by index."""
+    """Compute the index data of a document's chunks, given in order."""
     segment = Segment()
     lengths: list[int] = []
     definitions: list[tuple[int, DefinedName]] = []
@@ -61,7 +65,7 @@ def prepare(chunks: Sequence[Chunk], vectors: Sequence[Vector], analyser: Analys
 
 
 def read_again(connection: Session, generation: int, analyser: Analyser) -> tuple[list[int], PreparedChunks]:
-    """Read a generation's chunks that have a vector; returns their keys, and what the search index keeps of them."""
+    """Read a generation's chunks that have a vector; return their keys and their index data."""
     found = connection.rows(
         "SELECT c.key, CAST(c.payload AS BLOB), v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
         " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
@@ -73,7 +77,7 @@ def read_again(connection: Session, generation: int, analyser: Analyser) -> tupl
 
 
 def fields_of(chunks: Sequence[Chunk]) -> str:
-    """Write the filter fields of a block's chunks: the combinations that occur, each chunk's own, and its clause."""
+    """Serialise the filter fields of a block: the distinct kinds, the kind of each chunk, and its clause number."""
     kinds: dict[tuple[str, str, str], int] = {}
     kind = [kinds.setdefault(kind_of(each), len(kinds)) for each in chunks]
     data = {"kinds": list(kinds), "kind": kind, "clause": [each.clause_number for each in chunks]}
@@ -81,11 +85,11 @@ def fields_of(chunks: Sequence[Chunk]) -> str:
 
 
 SPARSE_SLACK = 2_000
-"""Dead slots up to which their numbers are not worth taking back."""
+"""Up to this many dead slots, renumbering is not worthwhile."""
 
 
 def publish(connection: Session, collection: int, documents: Sequence[tuple[WholeDocument, PreparedChunks]]) -> None:
-    """Let documents take the visible ones' places, with one segment of postings for all of them."""
+    """Replace the visible generations of documents, with one segment of postings for all of them."""
     segment, base = Segment(), None
     for document, prepared in documents:
         bury(connection, collection, document.record.id)
@@ -109,7 +113,7 @@ def publish(connection: Session, collection: int, documents: Sequence[tuple[Whol
 
 
 def _write(connection: Session, collection: int, document: WholeDocument, prepared: PreparedChunks) -> int:
-    """Write a document with its chunks as a visible generation, all but its postings; returns its first slot."""
+    """Write a document as a visible generation, except its postings; return its first slot."""
     record = document.record
     generation = connection.insert(
         "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 1)",
@@ -151,7 +155,7 @@ def write_block(
     keys: Sequence[int],
     prepared: PreparedChunks,
 ) -> int:
-    """Write a generation's block and definitions at the next free slots, and return the first of these."""
+    """Write a generation's block and definitions at the next free slots; return the first slot."""
     first_slot = int(connection.rows("SELECT next_slot FROM collections WHERE id = ?", (collection,))[0][0])
     connection.run(
         "INSERT INTO blocks (generation, collection, first_slot, size, document_id, keys, bits, lengths, fields)"
@@ -173,15 +177,16 @@ def write_block(
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(collection, generation, *row, keys[slot]) for slot, row in prepared.definitions],
     )
-    # an empty block takes a slot too, for blocks are told apart by their first one
+    # an empty block takes a slot too, because blocks are identified by their first slot
     connection.run("UPDATE collections SET next_slot = next_slot + ? WHERE id = ?", (max(1, len(keys)), collection))
     return first_slot
 
 
 def bury(connection: Session, collection: int, document_id: str) -> int | None:
-    """Take a document's visible generation away; returns its chunks, None where there was none.
+    """Delete a document's visible generation; the caller must increment the version.
 
-    The caller counts the version up.
+    Returns:
+        The number of its chunks, or None if there was no generation.
     """
     found = connection.rows(
         "SELECT g.id, b.first_slot, coalesce(b.size, 0), d.generation IS NOT NULL, coalesce(d.tokens, 0)"
@@ -206,7 +211,7 @@ def bury(connection: Session, collection: int, document_id: str) -> int | None:
 
 
 def delete_generations(connection: Session, generations: Sequence[int]) -> int:
-    """Delete generations with all that hangs on them but their postings; returns their chunks."""
+    """Delete generations with everything that belongs to them except postings; return the number of chunks."""
     gone = 0
     for generation in generations:
         bound = (generation,)
@@ -219,7 +224,7 @@ def delete_generations(connection: Session, generations: Sequence[int]) -> int:
 
 
 def renumber_if_sparse(connection: Session, collection: int) -> None:
-    """Renumber the slots where most of them are dead; every view is then made from nothing."""
+    """Renumber the slots if most are dead. All views are then rebuilt from scratch."""
     next_slot, chunks, documents = connection.rows(
         "SELECT next_slot, chunks, documents FROM collections WHERE id = ?", (collection,)
     )[0]
@@ -233,7 +238,7 @@ def renumber_if_sparse(connection: Session, collection: int) -> None:
     free = 0
     for generation, first_slot, size in blocks:
         new_slots[first_slot : first_slot + size] = np.arange(free, free + size)
-        # moves downwards only, in ascending order, so no two blocks ever have one first slot
+        # blocks only move down, in ascending order, so no two blocks ever share a first slot
         connection.run("UPDATE blocks SET first_slot = ? WHERE generation = ?", (free, generation))
         free += max(1, size)
     if chunks:
@@ -248,7 +253,7 @@ def renumber_if_sparse(connection: Session, collection: int) -> None:
 
 
 def delete_document(connection: Session, collection: int, document_id: str) -> int:
-    """Delete a document; returns the visible chunks that went."""
+    """Delete a document; return the number of visible chunks that were removed."""
     gone = bury(connection, collection, document_id)
     if gone is None:
         return 0
@@ -258,7 +263,7 @@ def delete_document(connection: Session, collection: int, document_id: str) -> i
 
 
 def drop(connection: Session, collection: int) -> None:
-    """Delete a collection with all it holds."""
+    """Delete a collection and all its content."""
     found = connection.rows("SELECT id FROM generations WHERE collection = ?", (collection,))
     delete_generations(connection, [int(row[0]) for row in found])
     drop_segments(connection, collection)
@@ -267,10 +272,10 @@ def drop(connection: Session, collection: int) -> None:
 
 
 def rename(connection: Session, names: Mapping[str, str]) -> None:
-    """Give collections new names; everything else refers to their ids."""
+    """Rename collections; everything else refers to them by id."""
     ids = {str(row[1]): int(row[0]) for row in connection.rows("SELECT id, name FROM collections")}
     changed = checked_renames(names, ids)
-    for old in changed:  # names are unique at every statement, so that all are given up before any is taken
+    for old in changed:  # names are unique after every statement, so old names are released before new ones are set
         connection.run("UPDATE collections SET name = char(0) || id WHERE id = ?", (ids[old],))
     for old, new in changed.items():
         connection.run("UPDATE collections SET name = ? WHERE id = ?", (new, ids[old]))
