@@ -1,11 +1,11 @@
-"""The connection to one Qdrant server, cloud or cluster: made at first use, every call retried and its errors mapped.
+"""The connection to a Qdrant server, cloud or cluster: opened on first use, with retries and error mapping.
 
-The calls that the store makes are all here, so that a stand-in for the server knows what it has to answer. Reads name
-no consistency: a write ends when every replica has it or counts as dead, so that any one that answers knows of it. With
-one, Qdrant needs all replicas of a shard, and leaves out the points whose scores differ between them.
+All calls that the store makes are here, so that a fake server knows what to implement. Reads do not set a consistency:
+a write ends when every replica has it or counts as dead, so any replica that answers has the write. With a consistency,
+Qdrant needs all replicas of a shard, and drops the points whose scores differ between them.
 
-Every failure of the client, of HTTP or of gRPC below it, becomes one of the product's own errors; the map is total:
-what nobody foresaw is an `InternalError`.
+Every failure of the client, or of HTTP or gRPC below it, becomes a `KnowledgeError`; unforeseen ones become an
+`InternalError`.
 """
 
 from __future__ import annotations
@@ -63,12 +63,13 @@ Say = Callable[[str], str]
 
 
 def mapped(exc: BaseException, *, doing: str, location: str, secret: str | None = None) -> KnowledgeError:
-    """Return what the product says of a failure of the client; raise it `from` the failure.
+    """Convert an exception of the client into a `KnowledgeError`; raise the result `from` the exception.
 
     Args:
+        exc: the exception.
         doing: what was being done, e.g. "searching 'standards'".
-        location: the address without any secret.
-        secret: taken out of whatever text the failure carries.
+        location: the address, without secrets.
+        secret: replaced in any text of the exception.
     """
     if isinstance(exc, KnowledgeError):
         return exc
@@ -116,13 +117,13 @@ def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> K
 def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say, *, keyed: bool) -> KnowledgeError:
     status, said = exc.status_code or 0, _said(exc.content)
     details = hidden(f"HTTP {status}: {exc.content.decode('utf-8', 'replace') if said is None else said}")
-    if status == 404 and said is None:  # Qdrant says in its own words what it does not have
+    if status == 404 and said is None:  # Qdrant itself explains what it does not have
         return ConfigError(f"{where} does not answer as Qdrant does ({doing}).", details=details, suggestion=_OTHER)
     return _of_code(status, doing, where, details, keyed=keyed)
 
 
 def _said(content: bytes) -> str | None:
-    """Return the server's own words, without the frame around them; None where it is not Qdrant's."""
+    """Return the error message of the server, or None if the answer is not Qdrant's."""
     try:
         status = json.loads(content)["status"]
         return str(status["error"])
@@ -158,9 +159,9 @@ _HTTP: Mapping[grpc.StatusCode | None, int] = {
         400,
     ),
 }
-"""What HTTP says for the codes of gRPC; 500 for all others, as of what a shard is not ready for."""
+"""HTTP status codes for those of gRPC; all others are 500, for example when a shard is not ready."""
 _QUOTA_MARK = "qdrant-insufficient-storage"
-"""What a server over its quota adds to RESOURCE_EXHAUSTED, which it else says of too many requests."""
+"""Metadata with which a server over its quota marks RESOURCE_EXHAUSTED, which otherwise means too many requests."""
 
 
 def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) -> KnowledgeError:
@@ -179,7 +180,7 @@ def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) 
         return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
     if 400 <= status < 500:
         return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
-    if status == 507:  # a limit of memory or disk that was set there
+    if status == 507:  # a limit on memory or disk that was set there
         message = f"{where} has reached its quota and takes nothing more ({doing})."
         return QuotaExceededError(message, details=details, suggestion=_QUOTA)
     full = any(each in details.lower() for each in _FULL)
@@ -198,13 +199,13 @@ def _chain(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 PAGE = 1000
-"""Points of one page of a scroll; a quarter of it where vectors come along."""
+"""Points per page of a scroll; a quarter of this if vectors are included."""
 MOST_POINTS = 256
 MOST_BYTES = 8_000_000
-"""One request stays well below Qdrant's default limit of 32 MB."""
+"""Keeps a request well below Qdrant's default limit of 32 MB."""
 _PROBE_SECONDS = 3
 _OLDEST = (1, 16)
-"""An older server ignores the condition of a write, so that two writers of one document could mix it up."""
+"""An older server ignores the condition of a write, so two writers of the same document could corrupt it."""
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
@@ -212,22 +213,23 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QdrantConfig:
-    """Say which server, and how collections are made there.
+    """Which server to use, and how to create collections there.
 
     Attributes:
-        url: of the REST port; the port is 6333 where it names none.
-        api_key: None where the server asks for none; never shown.
-        grpc: `on`, `off`, or `auto`: probed once, else REST.
-        shards, replication_factor, write_consistency: of new collections; None leaves it to the server.
-        on_disk: whether vectors and payload indexes are kept on disk instead of in memory.
+        url: REST address; the default port is 6333.
+        api_key: None if the server needs none; never shown.
+        grpc: `on`, `off`, or `auto`: use gRPC if one probe succeeds, else REST.
+        grpc_port: port of gRPC.
+        shards, replication_factor, write_consistency: for new collections; None uses the server's default.
+        on_disk: keep vectors and payload indexes on disk instead of in memory.
         quantization: of the dense vectors; searches rescore with the full vectors.
-        query_seconds, write_seconds: time limit of one attempt (A-REQ-REL-002).
-        retries: how often and when a call is made again.
-        drift: by how much the mean length of chunks may differ from the one in the BM25 weights before all are
-            weighed again; 0 weighs again at every change.
-        exact_up_to: collections with up to so many points are searched without approximation.
-        known_seconds: for so long what a collection's description says is kept in mind, and so long whoever changes
-            the index waits until all others must have read that it is changing.
+        query_seconds, write_seconds: timeout of one attempt (A-REQ-REL-002).
+        retries: retry policy.
+        drift: relative change of the mean chunk length after which all BM25 weights are recomputed; 0 recomputes at
+            every change.
+        exact_up_to: collections with at most this many points are searched exactly.
+        known_seconds: how long a collection's description is cached. Whoever changes the index waits this long, until
+            all others must have read that it is changing.
     """
 
     url: str
@@ -248,7 +250,7 @@ class QdrantConfig:
 
 
 def plain_address(url: str) -> str:
-    """Return scheme, host, port and path of a URL: nothing of it is a secret."""
+    """Return scheme, host, port and path of a URL, without credentials."""
     parts = urllib.parse.urlsplit(url if "//" in url else f"//{url}")
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
     try:
@@ -259,11 +261,11 @@ def plain_address(url: str) -> str:
 
 
 class QdrantConnection:
-    """Make the store's calls on one client, which is built at the first of them.
+    """Makes the calls of the store on one client, which is created at the first call.
 
     Args:
-        config: which server and how.
-        connect: builds the client instead of `config`; tests pass the client's local mode here.
+        config: the server and its options.
+        connect: creates the client instead of `config`; tests use it for the client's local mode.
     """
 
     def __init__(self, config: QdrantConfig, connect: Callable[[], QdrantClient] | None = None) -> None:
@@ -281,12 +283,12 @@ class QdrantConnection:
         return sorted(each.name for each in found.collections)
 
     def aliases(self) -> dict[str, str]:
-        """Map every alias to the collection it stands for."""
+        """Map each alias to its collection."""
         found = self.run("listing aliases", lambda client: client.get_aliases())
         return {each.alias_name: each.collection_name for each in found.aliases}
 
     def alias(self, operations: Sequence[models.AliasOperations]) -> None:
-        """Change aliases, all at once."""
+        """Change aliases, in one request."""
         seconds = self.config.write_seconds
         self.run("naming", lambda client: client.update_collection_aliases(list(operations), timeout=seconds))
 
@@ -315,9 +317,9 @@ class QdrantConnection:
         ).count
 
     def facet(self, name: str, fieldname: str, kept: models.Filter, expected: int) -> dict[str, int]:
-        """Count the points that a filter keeps by each value of a field that has an index, of about so many values.
+        """Count the points that a filter keeps for each value of an indexed field; about `expected` values.
 
-        Counts may be off while the server moves points between its segments.
+        Counts may be inexact while the server moves points between segments.
         """
         most = PAGE + 2 * expected
         while True:
@@ -361,7 +363,7 @@ class QdrantConnection:
                     name, scroll_filter=kept, limit=size, offset=start, with_payload=_selected(payload),
                     with_vectors=list(vectors) if vectors else False, timeout=self.config.query_seconds,
                 )  # fmt: skip
-                return found, cast("models.ExtendedPointId | None", following)  # never gRPC's own kind of id
+                return found, cast("models.ExtendedPointId | None", following)  # never gRPC's own id type
 
             checkpoint()
             points, offset = self.run(f"reading '{name}'", read)
@@ -371,7 +373,7 @@ class QdrantConnection:
             left = None if left is None else left - len(points)
 
     def query(self, name: str, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
-        """Answer several queries in one round trip."""
+        """Run several queries in one round trip."""
         answers = self.run(
             f"searching '{name}'",
             lambda client: client.query_batch_points(name, list(requests), timeout=self.config.query_seconds),
@@ -379,11 +381,14 @@ class QdrantConnection:
         return [each.points for each in answers]
 
     def write(self, name: str, operations: Sequence[models.UpdateOperation], *, in_turn: bool = False) -> None:
-        """Make changes in the order given, in one request, and wait until searches see them.
+        """Apply changes in order, in one request, and wait until searches see them.
 
         Args:
-            in_turn: one replica at a time leads, so that of two writers all replicas see the same one first. It is one
-                that is there (`medium`): by `strong` no write passes while a shard's permanent leader is down.
+            name: the collection.
+            operations: the changes.
+            in_turn: let one replica at a time lead, so that of two concurrent writers all replicas see the same one
+                first. The leader is any live replica (`medium`): with `strong`, no write succeeds while a shard's
+                permanent leader is down.
         """
         ordering = models.WriteOrdering.MEDIUM if in_turn else None
         if operations:
@@ -393,10 +398,10 @@ class QdrantConnection:
             )
 
     def write_present(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
-        """Make changes to points of which another writer may have removed some: those are passed over."""
+        """Apply changes to points; points that another writer has removed are skipped."""
         try:
             self.write(name, operations)
-        except NotFoundError:  # the other points of that operation are changed, the operations after it are not done
+        except NotFoundError:  # that operation changed its other points; later operations were not done
             for each in operations:
                 with contextlib.suppress(NotFoundError):
                     self.write(name, [each])
@@ -404,7 +409,7 @@ class QdrantConnection:
     # inside
 
     def run(self, doing: str, call: Callable[[QdrantClient], T]) -> T:
-        """Make a call, and again while its failure may pass."""
+        """Make a call, and retry it while the failure may be temporary."""
         return call_with_retries(
             lambda: self._once(doing, call), service="qdrant", may_pass=may_pass, policy=self.config.retries
         )
@@ -448,8 +453,8 @@ class QdrantConnection:
             is_unanswered = isinstance(exc, ResponseHandlingException | grpc.RpcError)
             failed = mapped(exc, doing="connecting", location=self.location)
             if not is_unanswered or not isinstance(failed, ConnectionFailedError):
-                return client  # a proxy may keep the version from us in any way; the call itself tells what fails
-            client.close()  # nobody is there: the next attempt looks again which version it is
+                return client  # a proxy may hide the version in many ways; the call itself will show what fails
+            client.close()  # nobody is there: the next attempt checks the version again
             raise
         if tuple(int(each) for each in re.findall(r"\d+", version)[:2]) < _OLDEST:
             client.close()
@@ -464,15 +469,15 @@ class QdrantConnection:
         if config.api_key and self.location.startswith("http://"):
             log_event(_logger, logging.WARNING, "qdrant_key_without_tls", location=self.location)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said above, in the log
+            warnings.simplefilter("ignore")  # logged above
             return QdrantClient(
                 url=self.location, api_key=config.api_key, prefer_grpc=grpc, grpc_port=config.grpc_port,
                 timeout=config.write_seconds, check_compatibility=False,
-                verify=not self.location.startswith("http://"),  # reading certificates takes 40 ms
+                verify=not self.location.startswith("http://"),  # loading certificates takes 40 ms
             )  # fmt: skip
 
     def _speaks_grpc(self) -> bool:
-        """Try gRPC once; whatever goes wrong, REST tells what it was."""
+        """Try gRPC once. If anything fails, REST is used, and reports the cause."""
         host = urllib.parse.urlsplit(self.location).hostname or ""
         try:
             socket.create_connection((host, self.config.grpc_port), timeout=_PROBE_SECONDS).close()

@@ -1,13 +1,14 @@
-"""How a collection of ours lies in Qdrant: two collections of Qdrant's, what their points hold, and their indexes.
+"""How a collection is stored in Qdrant: two Qdrant collections, the payload of their points, and their indexes.
 
-Qdrant calls them `<name>__<number>` and `<name>__<number>__records`; the names `<name>` and `<name>__records` are
-aliases. Nobody sees Qdrant change a part of them, but it saves them one by one, and one that is killed then has changed
-some. So what they shall be is written first, in one point, and who misses a name finishes what was left.
+The Qdrant collections are named `<name>__<number>` and `<name>__<number>__records`; `<name>` and `<name>__records` are
+aliases. Qdrant applies a change of aliases atomically for readers, but saves them one by one, so a killed server may
+have changed only some. Therefore the intended names are written first, in one point, and whoever finds a name missing
+completes the change.
 
-The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25`, and a payload with the
-chunk and all that a filter may name. The second holds points without vectors: one that describes the collection, one
-per document (its record, and which generation of its chunks is the visible one), and in parts the canonical texts and
-the sections and pages, where a document has any.
+The first collection has one point per chunk and generation: the vector `dense`, the sparse vector `bm25`, and a payload
+with the chunk and all fields for filters. The second has points without vectors: one that describes the collection, one
+per document (its record, and which generation of its chunks is visible), and parts of canonical texts and of
+structures, for documents that have them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from knowledge_mcp.support.events import log_event
 
 LAYOUT = 1
 _LEXICAL = "sparse"
-"""How a collection keeps the words of its chunks; there was another way for servers before sparse vectors."""
+"""Value of `lexical` in the description: chunks have sparse vectors. There was another value for servers without them.
+"""
 DENSE = "dense"
 BM25 = "bm25"
 SUFFIX = "__records"
@@ -50,7 +52,8 @@ FORBIDDEN = frozenset('<>:"/\\|?*\0')
 _SPACE = uuid.UUID("6d2f1c1e-5b0c-5a36-9b57-0f3c0d4a7e11")
 
 MOVING, VISIBLE = "moving", "visible"
-"""States of a chunk's point: a publish is under way, and the document's record decides; settled."""
+"""States of a chunk's point: during a publish, when the document's record decides whether it is visible; and settled.
+"""
 
 _OURS = (
     "Choose another name (QDRANT_COLLECTION, --to-collection): another program or another version of this one made it, "
@@ -59,7 +62,7 @@ _OURS = (
 
 
 def point_id(*parts: str) -> str:
-    """Derive the id of a point from what it stands for."""
+    """Derive a point's id from what it represents."""
     return str(uuid.uuid5(_SPACE, "\0".join(parts)))
 
 
@@ -68,7 +71,7 @@ META = point_id("collection")
 
 
 def records_of(name: str) -> str:
-    """Name the collection beside `name` that holds records and texts."""
+    """Return the name of the Qdrant collection with the records and texts of `name`."""
     return f"{name}{SUFFIX}"
 
 
@@ -77,13 +80,13 @@ _KEYWORDS = (
     "content_hash", "embedding_key", "terms", "weights", "next",
 )  # fmt: skip
 INDEXES: Mapping[str, str] = {**dict.fromkeys(_KEYWORDS, "keyword"), "normative": "bool"}
-"""Payload index of each field of a chunk's point."""
+"""Index type for each payload field of a chunk's point."""
 RECORD_INDEXES: Mapping[str, str] = {"kind": "keyword", "document_id": "keyword", "generation": "keyword"}
-"""Payload index of each field of a record's point."""
+"""Index type for each payload field of a record's point."""
 
 
 def schema_of(kind: str, *, on_disk: bool) -> models.PayloadSchemaType | models.KeywordIndexParams:
-    """Describe one payload index."""
+    """Return the schema of a payload index."""
     if kind == "bool":
         return models.PayloadSchemaType.BOOL
     return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=on_disk or None)
@@ -91,18 +94,18 @@ def schema_of(kind: str, *, on_disk: bool) -> models.PayloadSchemaType | models.
 
 @dataclass(frozen=True, slots=True)
 class QdrantCollection:
-    """A collection as its describing point says.
+    """A collection, as its description says.
 
     Attributes:
-        name: of the collection.
-        home: Qdrant's own name of the collection that holds the chunks; a rename does not change it.
+        name: name of the collection.
+        home: name of the Qdrant collection with the chunks; a rename does not change it.
         space, created_at: as in `CollectionInfo`.
-        analyser: version of the analyser that made its words and weights.
-        coming: version that is about to make them, or was; empty for none.
-        indexer: who is making them, and how far it is; another value as long as it goes on.
-        is_naming: whether names were about to change.
-        mean: length of a chunk in terms that the BM25 weights are made with; None before the first publish.
-        changed: another value after every change.
+        analyser: version of the analyser that made its terms and weights.
+        mean: mean length of a chunk in terms, for which the BM25 weights were computed; None before the first publish.
+        changed: changes with every write.
+        coming: version of the analyser that is re-indexing or was interrupted; empty for none.
+        indexer: which process is re-indexing, and its progress; changes as long as it is alive.
+        is_naming: whether a change of names was started and not finished.
     """
 
     name: str
@@ -126,20 +129,20 @@ class QdrantCollection:
 
     @property
     def indexed_by(self) -> str:
-        """Name the newest analyser whose words it has, or is about to have."""
+        """The newest analyser version whose terms it has, or will have."""
         return self.coming if is_newer(self.coming, self.analyser) else self.analyser
 
     @property
     def weights(self) -> str:
-        """Name the weights that points of this place should have."""
+        """Label of the weights that its points should have."""
         return f"{self.analyser} {self.mean!r}"
 
 
 def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection | None:
-    """Read a describing point; None while the collection is being dropped.
+    """Parse a description; None if the collection is being dropped.
 
     Raises:
-        ConfigError: it is of another layout.
+        ConfigError: it has another layout.
     """
     if payload is None or payload.get("kind") != "collection":
         raise ConfigError(f"Qdrant's collection '{records_of(name)}' does not describe '{name}'.", suggestion=_OURS)
@@ -160,10 +163,10 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection |
 
 
 def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
-    """Look a collection up; None where there is none.
+    """Return a collection, or None if it does not exist.
 
     Raises:
-        ConfigError: Qdrant has one of that name that is not ours.
+        ConfigError: Qdrant has a collection of that name that is not ours.
     """
     if not _fits(name):
         return None
@@ -175,12 +178,12 @@ def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
                 return None
             if records_of(name) not in connection.aliases():
                 raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
-        found = connection.retrieve(records_of(name), [META])  # it has got its names since
+        found = connection.retrieve(records_of(name), [META])  # its names were given in the meantime
     return place_of(name, found[0].payload if found else None)
 
 
 def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
-    """Look up every collection of ours, by name."""
+    """Return all our collections, sorted by name."""
     aliases = _settled_names(connection)
     found: list[QdrantCollection] = []
     for name in sorted(aliases):
@@ -188,16 +191,16 @@ def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
             try:
                 place = look(connection, name)
                 found += [] if place is None else [place]
-            except ConfigError as exc:  # somebody else's, who likes such names, or a newer version's
+            except ConfigError as exc:  # another program's with such a name, or a newer version's
                 log_event(_logger, logging.WARNING, "collection_left_out", collection=name, reason=exc.message)
     return found
 
 
 def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analyser: str) -> None:
-    """Make both of Qdrant's collections with their indexes, then give them their names in one step.
+    """Create both Qdrant collections with their indexes, then name them in one step.
 
-    What an interrupted make has left is used, what an interrupted drop has left is removed. What another process has
-    made since the caller looked is left as it is.
+    The remains of an interrupted create are reused, those of an interrupted drop are removed. A collection that another
+    process has created since the caller checked is left as it is.
     """
     _check_name(name)
     config = connection.config
@@ -214,7 +217,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     nameless = _nameless(connection, name, present, named)
     states = {each: payload.get("state") for each, payload in nameless.items()}
     if "ready" in states.values() and records_of(name) in connection.aliases():
-        return  # another process has made it meanwhile; else it has lost its names, but nobody has dropped it
+        return  # another process has created it; otherwise it has lost its names, but nobody has dropped it
     home = next((each for each, state in states.items() if state not in {"ready", "dropping"}), None)
     if home is None:
         homes = (f"{name}__{number}" for number in itertools.count(1))
@@ -237,15 +240,16 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     _give_names(connection, {home: name})
     tell(connection, home, {"state": "ready"})
     for each in (dropped, *(each for each, state in states.items() if state == "dropping")):
-        if each:  # its number is not taken again before, so that nobody removes what another has just made
+        if each:  # removed last: its number stays taken, so nobody removes what another has just created
             _remove(connection, each)
 
 
 def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
-    """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`.
+    """Remove a collection. If interrupted, it counts as dropped, and the next `create` removes it.
 
-    A server over its quota cannot keep that state, but removes the collection; after a kill there, drop it again. A
-    server with a full disk refuses the state, and then nothing is removed: it would lose the names and keep the rest.
+    A server over its quota cannot store that state, but it does remove the collection; if interrupted there, drop it
+    again. A server with a full disk refuses the state, and then nothing is removed: it would lose the names and keep
+    the rest.
     """
     with contextlib.suppress(QuotaExceededError):
         tell(connection, place.home, {"state": "dropping"})
@@ -253,15 +257,15 @@ def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
 
 
 def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
-    """Give collections new names, all in one step."""
+    """Rename collections, all in one step."""
     places = {each.name: each for each in all_places(connection)}
     changed = checked_renames(names, places)
     for new in changed.values():
         _check_name(new)
         if new not in places:
-            look(connection, new)  # a server refuses a name in use, or takes it away, after it has changed others
+            look(connection, new)  # a server refuses a name in use, or takes it away, only after changing others
     for place in places.values():
-        if place.is_naming:  # that was given up before any name was changed
+        if place.is_naming:  # that change was abandoned before any name was changed
             tell(connection, place.home, {"names": {}})
     if changed:
         _give_names(connection, {places[old].home: new for old, new in changed.items()})
@@ -282,9 +286,9 @@ def _fits(name: str) -> bool:
 def _nameless(
     connection: QdrantConnection, name: str, present: set[str], named: set[str]
 ) -> dict[str, Mapping[str, Any]]:
-    """Map homes that a collection was made under and that have no names, by number, to what describes each.
+    """Map the unnamed Qdrant collections of `name`, in order of number, to their descriptions.
 
-    That is empty before it is written.
+    A description is empty if it was not written yet.
     """
     ours = re.compile(rf"{re.escape(name)}__(\d+){SUFFIX}")
     found: dict[str, Mapping[str, Any]] = {}
@@ -293,13 +297,13 @@ def _nameless(
         if home in named:
             continue
         payload = _description(connection, home)
-        if payload is not None and (not payload or payload.get("kind") == "collection"):  # else gone, or not ours
+        if payload is not None and (not payload or payload.get("kind") == "collection"):  # otherwise gone, or not ours
             found[home] = payload
     return found
 
 
 def _description(connection: QdrantConnection, home: str) -> Mapping[str, Any] | None:
-    """Read what the point that describes a collection says; empty before it is written, None where it is gone."""
+    """Read a description; empty if it was not written yet, None if the collection is gone."""
     try:
         found = connection.retrieve(records_of(home), [META])
     except NotFoundError:
@@ -308,14 +312,14 @@ def _description(connection: QdrantConnection, home: str) -> Mapping[str, Any] |
 
 
 def _give_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
-    """Give collections, by their homes, these names; the first write decides."""
+    """Name collections, given by home. The first write makes the change durable."""
     tell(connection, min(names), {"names": dict(names)})
     _change_names(connection, names)
     tell(connection, min(names), {"names": {}})
 
 
 def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
-    """Change the aliases so that at each step a collection has all its names or lacks the one that is looked up."""
+    """Change aliases in such an order that a collection always has all its names or lacks the one for look-up."""
     aliases = connection.aliases()
     new = [pair for home, name in names.items() for pair in ((name, home), (records_of(name), records_of(home)))]
     given = {alias for alias, _ in new}
@@ -332,7 +336,7 @@ def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> Non
 
 
 def _settled_names(connection: QdrantConnection) -> dict[str, str]:
-    """Read the aliases, once what a killed server has left half done is finished."""
+    """Return the aliases, after completing changes that a killed server has left unfinished."""
     aliases = connection.aliases()
     targets = set(aliases.values())
     homes = {each.removesuffix(SUFFIX) for each in connection.names() if _HOME.search(each)}
@@ -354,19 +358,19 @@ def _unnamed(names: Iterable[str]) -> list[models.AliasOperations]:
 
 
 def _remove(connection: QdrantConnection, home: str) -> None:
-    """Remove both of Qdrant's collections, with their aliases; another one that has got the name since keeps it."""
+    """Remove both Qdrant collections with their aliases; a name that another collection has received stays."""
     connection.drop(home)
     connection.drop(records_of(home))
 
 
 def tell(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
-    """Write to the point that describes a collection."""
+    """Update the description of a collection."""
     change = models.SetPayload(payload=dict(payload), points=[META])
     connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], in_turn=True)
 
 
 def _made(connection: QdrantConnection, name: str, make: Callable[[QdrantClient], object]) -> None:
-    """Make one of Qdrant's collections, unless it is there: another process may be making it too."""
+    """Create one Qdrant collection, unless it exists; another process may be creating it at the same time."""
     if connection.exists(name):
         return
     try:
@@ -409,7 +413,11 @@ def _quantization(config: QdrantConfig) -> models.QuantizationConfig | None:
 
 
 def _check_vectors(connection: QdrantConnection, name: str, space: EmbeddingSpace) -> None:
-    """Refuse a collection that was there already and is made otherwise."""
+    """Reject an existing Qdrant collection with different vectors.
+
+    Raises:
+        ConfigError: it lacks the dense vector of the space.
+    """
     params = connection.info(name).config.params
     dense = params.vectors.get(DENSE) if isinstance(params.vectors, dict) else None
     if dense is None or dense.size != space.dimensions or dense.distance != models.Distance.DOT:

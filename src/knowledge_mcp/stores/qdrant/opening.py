@@ -1,4 +1,4 @@
-"""What the settings say of the Qdrant store, read without its client library."""
+"""Opens the Qdrant store from the settings; importing this module does not need the client library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class QdrantOptions(Protocol):
-    """Name the settings that this store needs."""
+    """The settings that this store needs."""
 
     qdrant_url: str | None
 
@@ -30,10 +30,10 @@ class QdrantOptions(Protocol):
 
 
 def from_options(options: QdrantOptions, analyser: Analyser, _: object = None) -> QdrantStore:
-    """Make the store that the settings name; it connects at its first use, and the server holds the indexes.
+    """Create the store that the settings specify; it connects on first use. The server holds the indexes.
 
     Raises:
-        ConfigError: there is no address, or the client is not installed.
+        ConfigError: the address is missing, or the client is not installed.
     """
     if not options.qdrant_url:
         raise ConfigError("VECTOR_STORE is qdrant, but QDRANT_URL is not set.", suggestion="Set QDRANT_URL.")

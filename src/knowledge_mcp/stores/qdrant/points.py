@@ -1,4 +1,4 @@
-"""Chunks as points, filters as Qdrant's filters, terms as sparse vectors: plain translations, nothing is sent here."""
+"""Converts chunks to points, filters to Qdrant filters and terms to sparse vectors. Nothing is sent here."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from knowledge_mcp.stores.shared.ranking import K1, B, term_counts
 from knowledge_mcp.support.batches import grouped
 
 _FLOAT_BYTES = 22
-"""JSON text of one number of a vector."""
+"""Bytes of one vector component as JSON text."""
 
 
 def equals(field: str, value: str | bool) -> models.Condition:
-    """Keep points whose field has the value."""
+    """Match points whose field has the value."""
     return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
 
 def any_of(field: str, values: Iterable[str]) -> models.Condition:
-    """Keep points whose field has one of the values."""
+    """Match points whose field has one of the values."""
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
 def all_of(*conditions: models.Condition) -> models.Filter:
-    """Keep points that meet every condition."""
+    """Match points that meet all conditions."""
     return models.Filter(must=list(conditions))
 
 
 def conditions(filter: Filter | None) -> list[models.Condition] | None:
-    """Translate a filter that was checked; None where it keeps nothing at all."""
+    """Convert a checked filter into conditions; None if it keeps nothing at all."""
     found: list[models.Condition] = []
     for part in simple_filters(filter):
         if isinstance(part, Equals | In):
@@ -71,7 +71,7 @@ def defined(chunk_terms: Iterable[tuple[str, Sequence[str]]], analyser: Analyser
 
 
 def chunk_payload(each: EmbeddedChunk, analyser: Analyser) -> dict[str, Any]:
-    """Write what a point says of its chunk; where it stands, generation and state come with its point."""
+    """Return the payload of a chunk's point, except generation and state, which each publish adds."""
     chunk = each.chunk
     names = [(one.term, one.aliases) for one in chunk.definitions]
     words = analyser.document_terms(chunk.embedding_text)
@@ -96,20 +96,20 @@ def chunk_payload(each: EmbeddedChunk, analyser: Analyser) -> dict[str, Any]:
 
 
 def chunk_point(each: EmbeddedChunk, payload: Mapping[str, Any], sparse: models.SparseVector) -> models.PointStruct:
-    """Make the point of a chunk whose payload says of which document and generation it is."""
+    """Create the point of a chunk; the payload has its document and generation."""
     vectors: dict[str, models.Vector] = {DENSE: list(numbers_of(each.vector)), BM25: sparse}
     place = point_id("chunk", payload["document_id"], payload["generation"], each.chunk.id)
     return models.PointStruct(id=place, payload=dict(payload), vector=vectors)
 
 
 def to_bytes(vector: Any) -> Vector:
-    """Turn a point's dense vector back into the bytes it came from."""
+    """Convert a point's dense vector back into bytes."""
     components = cast("Mapping[str, Sequence[float]]", vector)[DENSE]
     return struct.pack(f"<{len(components)}f", *components)
 
 
 def requests_of(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
-    """Cut points into requests that are bounded in number and in bytes."""
+    """Split points into requests of limited number and size."""
 
     def measure(point: models.PointStruct) -> tuple[int, int]:
         return 1, len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200 + _FLOAT_BYTES * _numbers(point)
@@ -118,31 +118,31 @@ def requests_of(points: Iterable[models.PointStruct]) -> Iterator[list[models.Po
 
 
 def _numbers(point: models.PointStruct) -> int:
-    """Count the numbers that a point's vectors are written with."""
+    """Count the numbers in a point's vectors."""
     vectors = point.vector if isinstance(point.vector, dict) else {}
     dense, sparse = vectors.get(DENSE), vectors.get(BM25)
     count = len(dense) if isinstance(dense, list) else 0
     return count + (2 * len(sparse.indices) if isinstance(sparse, models.SparseVector) else 0)
 
 
-# the sparse vector
+# sparse vectors
 
 
 @lru_cache(maxsize=65_536)
 def term_index(term: str) -> int:
-    """Give a term its place among 2³² ones, the same in every process."""
+    """Hash a term to an index below 2³², the same in every process."""
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=4).digest(), "little")
 
 
 def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
-    """Weigh a chunk's terms as `bm25` says, but for the inverse document frequency, which Qdrant knows.
+    """Compute the BM25 weights of a chunk's terms, without the inverse document frequency, which Qdrant applies.
 
-    A chunk without terms has one that weighs nothing: a server refuses an update to an empty vector, and a chunk that
-    has none would not count among those by which frequencies are measured.
+    A chunk without terms gets one with weight 0: the server refuses an update to an empty vector, and a chunk without a
+    vector would not count in the document frequencies.
 
     Args:
         terms: of the chunk, with repetitions.
-        mean: length of the chunks in terms.
+        mean: mean length of the chunks in terms.
     """
     counts = term_counts(terms)
     norm = _norm(sum(counts.values()), mean)
@@ -159,15 +159,15 @@ def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
 
 
 def score_with_mean(point: models.ScoredPoint, frequencies: Mapping[int, float], mean: float) -> float:
-    """Score a point as if its terms had been weighed with another mean length.
+    """Return the score that a point would have if its weights had been computed with another mean length.
 
     Args:
-        point: with its sparse vector, length and weights.
-        frequencies: inverse document frequencies of the terms that are asked for, times their weights.
-        mean: length of the chunks in terms.
+        point: with its sparse vector, length and weights label.
+        frequencies: inverse document frequencies of the query terms times their weights, by index.
+        mean: mean length of the chunks in terms.
     """
     payload, vector = point.payload or {}, cast("Mapping[str, models.SparseVector]", point.vector)
-    if not payload.get("weights"):  # of which it is not known how they were made
+    if not payload.get("weights"):  # the mean they were computed with is unknown
         return point.score
     before = _norm(payload["length"], float(payload["weights"].rpartition(" ")[2]))
     norm = _norm(payload["length"], mean)
@@ -180,7 +180,7 @@ def score_with_mean(point: models.ScoredPoint, frequencies: Mapping[int, float],
 
 
 def weight_in(point: models.ScoredPoint, index: int) -> float:
-    """Read the weight of a term that a point has."""
+    """Return the weight of a term in a point's sparse vector."""
     vector = cast("Mapping[str, models.SparseVector]", point.vector)[BM25]
     return vector.values[vector.indices.index(index)]
 
@@ -190,7 +190,7 @@ def _norm(length: int, mean: float) -> float:
 
 
 def query_sparse(terms: Mapping[str, float]) -> models.SparseVector:
-    """Ask for chunks with any of the terms, given with their weights."""
+    """Return the sparse query for chunks with any of the terms, given with their weights."""
     weights: dict[int, float] = {}
     for term, share in terms.items():
         index = term_index(term)

@@ -1,4 +1,4 @@
-"""Records, texts, chunks and vectors, read from Qdrant; a read that meets a publish looks again."""
+"""Reads records, texts, chunks and vectors from Qdrant; a read that was overtaken by a publish is repeated."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ from knowledge_mcp.stores.shared.rules import by_value, in_order, no_collection
 from knowledge_mcp.support.batches import batches
 
 MARKS = ("home", "chunk_id", "document_id", "generation", "state")
-"""Fields of a chunk's point by which a reader tells whether it is visible."""
+"""Payload fields by which a reader decides whether a chunk's point is visible."""
 PartKind = Literal["text", "structure"]
 PARTS: tuple[PartKind, ...] = ("text", "structure")
-"""What is kept in parts beside a record, and the field of a part's point that holds it."""
+"""What is stored in parts next to a record; also the payload field of a part's point that holds it."""
 READS = 8
-"""How often a reader that met a publish looks again before it takes what there is."""
+"""How often a read that was overtaken by a publish is repeated before its last result is used."""
 
 Point = TypeVar("Point", models.Record, models.ScoredPoint)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentHead:
-    """A document's record and what it names.
+    """The stored head of a document: its record, its visible generation, and totals.
 
     Attributes:
-        document_id: whose it is.
-        generation: the visible one, unlike any other of this document.
-        parts: of the canonical text. shapes: parts of sections and pages, 0 where there are none.
-        chunks, tokens, length, size: totals over its chunks; length in terms, size in bytes of all that is kept.
-        record: as JSON, empty where it was not read.
+        document_id: id of the document.
+        generation: the visible generation; unique among those of the document.
+        parts: number of parts of the canonical text.
+        chunks, tokens, length, size: totals over its chunks; length in terms, size in bytes of everything stored.
+        record: as JSON; empty if it was not read.
+        shapes: number of parts of the structure; 0 if there is none.
     """
 
     document_id: str
@@ -63,12 +64,12 @@ _EVERY = all_of(_DOCUMENTS)
 
 
 def head_id(document_id: str) -> str:
-    """Return the id of a document's record."""
+    """Return the id of the point of a document's record."""
     return point_id("document", document_id)
 
 
 def part_ids(head: DocumentHead, kind: PartKind) -> list[str]:
-    """List the ids of the parts of a canonical text, or of sections and pages."""
+    """List the point ids of the parts of a canonical text or structure."""
     count = head.parts if kind == "text" else head.shapes
     return [point_id(kind, head.document_id, head.generation, str(part)) for part in range(count)]
 
@@ -85,7 +86,7 @@ def heads(
     most: int | None = None,
     generations: Iterable[str] | None = None,
 ) -> Iterator[DocumentHead]:
-    """Yield all records, at most so many, or those of some generations; `whole` ones with the documents' own."""
+    """Yield the heads of all documents, at most `most`, or those of some generations; `whole` includes the records."""
     some = [] if generations is None else [any_of("generation", generations)]
     kept = all_of(_DOCUMENTS, *some)
     for point in connection.scroll(place.records, kept, ["kind", *_FIELDS] if whole else _NUMBERS, most=most):
@@ -95,20 +96,24 @@ def heads(
 def place_and_head(
     connection: QdrantConnection, place: QdrantCollection, document_id: str
 ) -> tuple[QdrantCollection, DocumentHead | None]:
-    """Read a collection's description and a document's record as they are now, in one round trip."""
+    """Read the current description of a collection and the head of a document, in one round trip."""
     now, found = place_and_heads(connection, place, [document_id])
     return now, found[0] if found else None
 
 
 def heads_of(connection: QdrantConnection, place: QdrantCollection, document_ids: Sequence[str]) -> list[DocumentHead]:
-    """Read the records of some documents as they are now, in one round trip; those that are not there are left out."""
+    """Read the current heads of some documents, in one round trip; missing ones are left out."""
     return place_and_heads(connection, place, document_ids)[1]
 
 
 def place_and_heads(
     connection: QdrantConnection, place: QdrantCollection, document_ids: Sequence[str]
 ) -> tuple[QdrantCollection, list[DocumentHead]]:
-    """Read a collection's description and the records of some documents as they are now, in one round trip."""
+    """Read the current description of a collection and the heads of some documents, in one round trip.
+
+    Raises:
+        NotFoundError: the collection does not exist any more.
+    """
     names = [head_id(each) for each in document_ids]
     found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
     now = place_of(place.name, found[META]) if META in found else None
@@ -118,10 +123,10 @@ def place_and_heads(
 
 
 class Judge:
-    """Tell visible points from those of a generation that is not the record's, for one read.
+    """Decides, during one read, which points belong to the visible generation of their document.
 
     Attributes:
-        missed: whether the last `keep` found a document whose publish overtook the read.
+        missed: whether a publish has overtaken the last `keep`, so that visible points of a document may be missing.
     """
 
     def __init__(self, connection: QdrantConnection, place: QdrantCollection) -> None:
@@ -131,7 +136,7 @@ class Judge:
         self.missed = False
 
     def keep(self, points: Sequence[Point]) -> list[Point]:
-        """Return the visible ones, in order."""
+        """Return the visible points, in order."""
         generations: dict[str, set[str]] = {}
         doubtful: set[str] = set()
         for point in points:
@@ -179,11 +184,11 @@ def read_again(
 
 
 _ASKED = 200
-"""Keys of one look-up."""
+"""Keys per look-up."""
 _MOST_KNOWN = 64
-"""Readers, by what they may not see, for whom sums are kept."""
+"""Number of sets of absent documents for which totals are cached."""
 _VECTORS = 250
-"""Points read at once with their vectors: some more than keys, since a publish under way holds some twice."""
+"""Points per read with vectors: some more than keys, because a publish in progress holds some twice."""
 
 
 def records(
@@ -192,7 +197,7 @@ def records(
     document_ids: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> list[DocumentRecord]:
-    """Read records by id: all of them, any few, or those of some documents."""
+    """Read records, sorted by id: all, any `limit` of them, or those of some documents."""
     if document_ids is None:
         found = heads(connection, place, whole=True, most=limit)
     else:
@@ -204,10 +209,10 @@ def records(
 
 
 def parts(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> DocumentParts | None:
-    """Read the text, the sections and the pages that the record names; the latter are empty where none were published.
+    """Read the canonical text and the structure of a document; the structure is empty if none was published.
 
     Raises:
-        InternalError: some are not there though nobody has replaced them.
+        InternalError: parts are missing although the document was not replaced.
     """
     lost: list[PartKind] = []
     for _ in range(READS):
@@ -231,7 +236,7 @@ def parts(connection: QdrantConnection, place: QdrantCollection, document_id: st
 
 
 def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks by their ids, or those of documents, terms or contents."""
+    """Read visible chunks by id, document, defined term or content hash."""
     if key in {"id", "content"}:
         field = "chunk_id" if key == "id" else "content_hash"
         return by_value(_chunks(_by_keys(connection, place, field, values, ["chunk"])), key, values)
@@ -240,7 +245,7 @@ def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey,
 
 
 def _document_chunks(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> list[Chunk]:
-    """Read the chunks of the generation that the record names."""
+    """Read the chunks of the visible generation."""
     found: list[models.Record] = []
     for _ in range(READS):
         _, head = place_and_head(connection, place, document_id)
@@ -254,11 +259,11 @@ def _document_chunks(connection: QdrantConnection, place: QdrantCollection, docu
 
 
 def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
-    """Read vectors by their keys."""
+    """Look up vectors by embedding key."""
     known: dict[str, Vector] = {}
     for some in batches(dict.fromkeys(keys), _ASKED):
         missing: Sequence[str] = some
-        while missing:  # page by page what was not read yet: any number of chunks may share one key
+        while missing:  # read only what is missing: any number of chunks may share a key
             kept = all_of(any_of("embedding_key", missing))
             page = list(connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE], most=_VECTORS))
             for point in page:
@@ -274,7 +279,7 @@ def _definitions(connection: QdrantConnection, place: QdrantCollection, term_key
 
 
 def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> dict[str, str]:
-    """Read every defined term; the first chunk that has it says how it is printed, aliases come last."""
+    """Map keys to defined terms as printed; the first chunk decides, and terms take precedence over aliases."""
     kept = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))])
     found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
     every = [one for chunk in in_order(_chunks(found)) for one in chunk.definitions]
@@ -282,7 +287,7 @@ def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyse
 
 
 class RecordTotals(NamedTuple):
-    """Sums over the records of a collection, as in `DocumentHead`; length in terms, size in bytes."""
+    """Totals over the records of a collection, as in `DocumentHead`; length in terms, size in bytes."""
 
     documents: int = 0
     chunks: int = 0
@@ -292,12 +297,12 @@ class RecordTotals(NamedTuple):
 
     @property
     def mean(self) -> float | None:
-        """Work out how many terms a chunk has on average, None where there is no chunk."""
+        """Mean number of terms per chunk, or None if there are no chunks."""
         return (self.length / self.chunks or 1.0) if self.chunks > 0 else None
 
 
 def totals(found: Iterable[DocumentHead]) -> RecordTotals:
-    """Sum up some records."""
+    """Compute the totals of some records."""
     return _added((1, each.chunks, each.tokens, each.length, each.size) for each in found)
 
 
@@ -306,10 +311,11 @@ def _added(rows: Iterable[Sequence[int]]) -> RecordTotals:
 
 
 class KnownTotals:
-    """Sum up collections, reading again only the records that were published since.
+    """Caches the totals of collections, so that only records published since need to be read.
 
-    A generation is of one publish, and the server counts the records of each in one request: a generation of which
-    there are as many as before has the same records, whoever wrote since. An exact count of all is the proof.
+    A generation belongs to one publish, and the server counts the records of each generation in one request. A
+    generation with the same number of records as before has the same records. An exact count of all records verifies
+    the result.
     """
 
     def __init__(self) -> None:
@@ -318,13 +324,13 @@ class KnownTotals:
         self._lock = threading.Lock()
 
     def of(self, connection: QdrantConnection, place: QdrantCollection) -> RecordTotals:
-        """Sum up a collection as it was just described."""
+        """Return the totals of a collection with an up-to-date description."""
         state = (place.analyser, place.changed)
         with self._lock:
             known = self._known.get(place.home)
         if known is not None and known[0] == state:
             return known[2]
-        sums = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths are an analyser's
+        sums = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths depend on the analyser
         sums = _summed_again(connection, place, sums) if sums else {}
         if not sums or sum(each.documents for each in sums.values()) != connection.count(place.records, _EVERY):
             sums = _by_generation(heads(connection, place))
@@ -334,7 +340,7 @@ class KnownTotals:
         return summed
 
     def without(self, connection: QdrantConnection, place: QdrantCollection, absent: frozenset[str]) -> RecordTotals:
-        """Sum up a collection as if it had not some documents."""
+        """Return the totals of a collection without some documents."""
         key = (place.home, (place.analyser, place.changed), absent)
         with self._lock:
             known = self._without.get(key)
@@ -353,10 +359,10 @@ class KnownTotals:
 def _summed_again(
     connection: QdrantConnection, place: QdrantCollection, sums: Mapping[str, RecordTotals]
 ) -> dict[str, RecordTotals]:
-    """Bring sums by generation up to date; none where the server cannot count by generation."""
+    """Update totals by generation; empty if the server cannot count by generation."""
     try:
         counts = connection.facet(place.records, "generation", _EVERY, len(sums))
-    except InvalidInputError:  # the index is missing, which `verify` finds
+    except InvalidInputError:  # the index is missing, which `verify` reports
         return {}
     same = {each: sums[each] for each, count in counts.items() if each in sums and sums[each].documents == count}
     others = counts.keys() - same.keys()

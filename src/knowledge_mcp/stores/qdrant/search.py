@@ -1,7 +1,7 @@
-"""Both legs of a search in one round trip, with raw scores; hits of a generation that is not the record's are dropped.
+"""Runs both legs of a search in one round trip, with raw scores; hits of invisible generations are dropped.
 
-More hits are asked for than wanted, until those at the cut are told apart from those behind it: equal scores are
-ordered by chunk id, which Qdrant does not do. A document whose publish overtook the search is searched again.
+More hits than the limit are requested, until those at the cut-off can be told from those behind it: ties are broken by
+chunk id, which Qdrant does not do. If a publish has overtaken the search, it is repeated.
 """
 
 from __future__ import annotations
@@ -44,28 +44,29 @@ from knowledge_mcp.support.events import log_event
 _BESIDE = 8
 _MOST_ASKED = 20_000
 _DIGITS = 6
-"""Scores that agree to so many digits are equal: Qdrant computes in 32 bits, in an order of its own."""
+"""Scores that agree to this many decimals are ties: Qdrant computes in 32 bits, in an order of its own."""
 SILENCE = 60.0
-"""Seconds without a sign after which a process that was indexing is taken for gone; a batch takes a second or two."""
+"""Seconds without progress after which a process that was indexing is considered dead; a batch takes a second or two.
+"""
 _LOOK_AGAIN = 0.2
 _logger = logging.getLogger(__name__)
 
 
 class MovedError(Exception):
-    """Say that the collection's name belongs to another one since its description was read."""
+    """The name of the collection was given to another collection since its description was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class QdrantQuery:
-    """What is asked of a collection.
+    """A query to a collection.
 
     Attributes:
-        vector: for the dense leg, None where it is not asked for.
-        terms: for the lexical leg, with their weights; None where it is not asked for.
-        filter: checked.
-        limit: hits per leg.
-        exact: whether to search without approximation.
-        mean: length of a chunk in terms by which words are weighed; None for the one that the weights are made with.
+        vector: for the dense leg, or None.
+        terms: for the lexical leg, with their weights; or None.
+        filter: already checked.
+        limit: maximum number of hits per leg.
+        exact: search without approximation.
+        mean: mean chunk length in terms for BM25; None for the one that the weights were computed with.
     """
 
     vector: Vector | None
@@ -78,11 +79,16 @@ class QdrantQuery:
 
 @dataclass
 class _Leg:
-    """One leg while it is being searched: what is asked for, and what was found, or why nothing was.
+    """The state of one leg during a search: its query, and its hits or its error.
 
     Attributes:
-        mean: by which its scores are worked out again. frequencies: inverse ones of its
-            terms, times their weights, once they are known.
+        using: name of the vector.
+        query: the vector.
+        asked: number of hits to request.
+        mean: mean length with which scores are recomputed, or None.
+        frequencies: inverse document frequencies of its terms times their weights, once they are known.
+        hits: the hits, or None.
+        error: why there are none.
     """
 
     using: str
@@ -95,18 +101,18 @@ class _Leg:
 
     @property
     def terms(self) -> Mapping[int, float]:
-        """Give the terms whose frequencies are asked for beside, with their weights."""
+        """Terms whose inverse document frequencies have to be queried too, with their weights."""
         if self.mean is None or isinstance(self.query, list):
             return {}
         return dict(zip(self.query.indices, self.query.values, strict=True))
 
 
 def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
-    """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
+    """Run the requested legs. If both are requested and one fails, return the hits of the other."""
     required = conditions(question.filter)
     legs = _legs(question) if required is not None and question.limit > 0 else {}
     if required is None or not legs:
-        connection.count(place.name, None, exact=False)  # there is nothing to ask for, but the collection must be there
+        connection.count(place.name, None, exact=False)  # nothing to search for, but a missing collection is an error
     else:
         try:
             _run(connection, place, list(legs.values()), required, question)
@@ -141,7 +147,11 @@ def _one_by_one(
     required: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
-    """Run each leg by itself, and note why it failed; where all do, the last failure is raised."""
+    """Run each leg separately, and record why it failed.
+
+    Raises:
+        InvalidInputError, InternalError: all legs failed; the last failure.
+    """
     for leg in legs:
         try:
             _run(connection, place, [leg], required, question)
@@ -159,7 +169,7 @@ def _run(
     required: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
-    """Ask for all legs at once until each has its hits."""
+    """Query all legs at once, and repeat until each has its hits."""
     judge = Judge(connection, place)
     waiting = list(legs)
     for left in reversed(range(READS)):
@@ -182,7 +192,7 @@ def _run(
         visible = {(str(each.id)) for each in kept}
         again: list[_Leg] = []
         for leg, points in zip(waiting, answers, strict=True):
-            # a longer mean lifts scores, by so much at the most
+            # the largest factor by which a greater mean length can raise scores
             more = max(1.0, leg.mean / place.mean) if leg.mean and place.mean else 1.0
             hits = _hits([each for each in points if str(each.id) in visible], leg)
             leg.hits = tuple(hits[: question.limit])
@@ -214,9 +224,9 @@ def _request(
 
 def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> models.SearchParams | None:
     if using != DENSE:
-        # frequencies count deleted points until Qdrant tidies up, which it never does in collections of below 1,000; a
-        # count of what is there costs 0.6 ms for 50,000 points, and a server older than 1.19 leaves it out
-        absent = absent_in(question.filter)  # what somebody may not see must not move the weights of words
+        # document frequencies include deleted points until Qdrant optimises, which it never does for collections below
+        # 1,000 points; an exact count costs 0.6 ms for 50,000 points, and a server older than 1.19 ignores it
+        absent = absent_in(question.filter)  # documents that the user may not see must not affect weights
         hidden = [any_of("document_id", sorted(absent))] if absent else None
         corpus = models.IdfCorpusParams(corpus=models.Filter(must_not=hidden))
         return models.SearchParams(idf=corpus) if question.exact or absent else None
@@ -238,10 +248,13 @@ def _hits(points: Sequence[models.ScoredPoint], leg: _Leg) -> list[LegHit]:
 
 
 def _all_seen(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int, more: float) -> bool:
-    """Tell whether all hits that might belong before the cut were seen: the last point lies below it.
+    """Return whether all hits that can be above the cut-off were seen, because the last point is below it.
 
     Args:
-        more: by which a score that was worked out again may lie above a point's.
+        hits: best hits so far.
+        points: the points they come from, best first.
+        limit: maximum number of hits.
+        more: factor by which a recomputed score can exceed that of its point.
     """
     return len(hits) >= limit and round(more * points[-1].score, _DIGITS) < hits[limit - 1].score
 
@@ -251,7 +264,7 @@ _BATCH = 256
 
 
 class TermWeights:
-    """Watch over the mean length of collections that this process writes to."""
+    """Monitors the mean chunk length of the collections that this process writes to."""
 
     def __init__(self, drift: float, known: KnownTotals) -> None:
         self._drift = drift
@@ -261,7 +274,7 @@ class TermWeights:
         self._lock = threading.Lock()
 
     def after_write(self, connection: QdrantConnection, place: QdrantCollection, documents: int = 1) -> None:
-        """Weigh all again if the mean has drifted, `documents` having been written; looks only now and then."""
+        """Recompute all weights if the mean length has drifted. Checks only now and then, depending on `documents`."""
         name = place.home
         with self._lock:
             self._writes[name] = self._writes.get(name, 0) + documents
@@ -282,12 +295,12 @@ class TermWeights:
 
 
 def outdated_weights(place: QdrantCollection) -> models.Filter:
-    """Keep points whose weights are of another mean or analyser than the collection says."""
+    """Match points whose weights are of another mean length or analyser than the collection's."""
     return models.Filter(must_not=[equals("weights", place.weights)])
 
 
 def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
-    """Give all points the weights of the collection's mean; returns how many had others."""
+    """Recompute outdated weights with the collection's mean length; return the number of points changed."""
     if place.mean is None:
         return 0
     done = 0
@@ -311,11 +324,11 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
 
 
 def index_again(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
-    """Make words, terms and weights again with a newer analyser than the collection's; of several processes one does.
+    """Re-index terms and weights with an analyser newer than the collection's; only one of several processes does it.
 
-    The collection names the new analyser at the end only, so that a killed run begins again. That it is coming is
-    written first, and then so long waited that every older process has read it: from then on those answer without words
-    and store nothing. The last of several that say so is the one that does it; the others wait while it goes on.
+    The new analyser version is recorded at the end, so that an interrupted run starts again. Its coming is announced
+    first, followed by a wait until every older process has read it: from then on those search without the lexical leg
+    and store nothing. The last process to announce it does the work, and the others wait while it makes progress.
     """
     while True:
         claim = secrets.token_hex(8)
@@ -332,7 +345,7 @@ def index_again(connection: QdrantConnection, place: QdrantCollection, analyser:
 
 
 def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> bool:
-    """Wait while another process indexes; False where it has given no sign for long."""
+    """Wait while another process indexes; return False if it shows no progress for `SILENCE` seconds."""
     seen, since = place.indexer, time.monotonic()
     while time.monotonic() - since < SILENCE:
         time.sleep(_LOOK_AGAIN)
@@ -345,7 +358,7 @@ def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, a
 
 
 def write_index(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
-    """Index a collection that this process has claimed, telling on the way that it goes on."""
+    """Re-index a collection that this process has claimed, and record progress on the way."""
     for number, batch in enumerate(batches(connection.scroll(place.home, None, ["chunk"]), _BATCH)):
         tell(connection, place.home, {"indexer": f"{claim} {number}"})
         operations: list[models.UpdateOperation] = []
@@ -368,7 +381,7 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
 
 
 def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:
-    """Sum the lengths of each document's chunks again."""
+    """Recompute the total length of each document's chunks."""
     for head in heads(connection, place):
         kept = all_of(equals("document_id", head.document_id), equals("generation", head.generation))
         points = connection.scroll(place.home, kept, ["length"])

@@ -1,7 +1,7 @@
-"""The store on Qdrant: one server, its cloud or a cluster; hybrid search on named dense and sparse vectors.
+"""The store on Qdrant (one server, its cloud or a cluster): hybrid search on named dense and sparse vectors.
 
-`layout` tells how collections lie there, `writing` how a publish becomes visible in one step,
-`search` how both legs are asked in one round trip. Nothing is connected before the first use.
+`layout` describes how collections are stored, `writing` how a publish becomes visible in one step, `search` how both
+legs are queried in one round trip. It connects on first use.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ _logger = logging.getLogger(__name__)
 
 
 class QdrantStore:
-    """Keep collections in Qdrant.
+    """Stores collections in Qdrant.
 
     Args:
-        config: which server, and how collections are made there.
-        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
-            first use, the index of a newer one is left as it is.
-        connect: builds the client instead of `config`; for the client's local mode.
+        config: which server, and how collections are created there.
+        analyser: produces the terms of the lexical leg. A collection indexed by an older version is re-indexed at its
+            first use; the index of a newer version is left alone.
+        connect: creates the client instead of `config`; for the client's local mode.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class QdrantStore:
         return layout.look(self.connection, name)
 
     def fresh(self, name: str) -> QdrantCollection:
-        """Read a collection's description, and index it with this store's analyser if an older one did."""
+        """Return the current description of a collection; re-index it first if its analyser is older."""
         place = self.look(name)
         if place is None:
             raise no_collection(name)
@@ -132,7 +132,7 @@ class QdrantStore:
         return place
 
     def described_lately(self, name: str, known: QdrantCollection | None) -> tuple[QdrantCollection, int, bool]:
-        """Return a collection's description, about how many points it has, and whether this was kept in mind."""
+        """Return a collection's description, its approximate number of points, and whether it was cached."""
         with self._lock:
             since, place, points = self._known.get(name, (-math.inf, known, 0))
         kept = self.connection.config.known_seconds
@@ -149,24 +149,24 @@ class QdrantStore:
             self._known.pop(name, None)
 
     def written(self, place: QdrantCollection, documents: int = 1) -> None:
-        """Look after the weights; a failure does not undo what was written, and the next writer looks again."""
+        """Update weights after a write. A failure does not undo the write; the next writer tries again."""
         try:
             self._weights.after_write(self.connection, place, documents)
         except KnowledgeError as exc:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 
     def statistics(self, place: QdrantCollection) -> StoreStatistics:
-        """Count a collection as it was just described."""
+        """Return the counts of a collection with an up-to-date description."""
         counted = self.totals.of(self.connection, place)
         return StoreStatistics(counted.documents, counted.chunks, counted.tokens, counted.size)
 
 
 class QdrantHandle:
-    """A handle on one collection of a `QdrantStore`; a snapshot keeps what was found under the name.
+    """A handle on one collection of a `QdrantStore`; a snapshot keeps the collection that the name refers to.
 
     Args:
-        store: where it is.
-        name: of the collection.
+        store: the store that holds the collection.
+        name: name of the collection.
     """
 
     def __init__(self, store: QdrantStore, name: str) -> None:
@@ -232,7 +232,7 @@ class QdrantHandle:
             except MovedError:
                 self._forget()
             except (NotFoundError, InvalidInputError):
-                self._forget()  # what was kept in mind may be of a collection that is gone
+                self._forget()  # the cached description may be of a collection that is gone
                 if not kept:
                     raise
         raise InternalError(f"Collection '{self._name}' keeps changing its name.", suggestion="Search again.")
@@ -245,7 +245,7 @@ class QdrantHandle:
         return verify.verify(self._store.connection, place, repair=repair)
 
     def _read(self, read: Callable[[QdrantCollection], T]) -> T:
-        """Read something of a collection; one that was dropped amid a snapshot is looked up again."""
+        """Read from the collection; one that was dropped during a snapshot is looked up again."""
         place = self._held
         if place is not None:
             try:
@@ -273,7 +273,7 @@ class QdrantHandle:
         terms, newer = terms_of(text, place, analyser, alone=vector is None)
         exact = points <= self._store.connection.config.exact_up_to or chunk_ids_in(filter)[1] is not None
         mean = None
-        if terms and (absent := absent_in(filter)):  # what somebody may not see must not move the weights of words
+        if terms and (absent := absent_in(filter)):  # see `search`: what the user may not see must not affect weights
             now = self._held or self._store.fresh(self._name)
             mean = self._store.totals.without(self._store.connection, now, absent).mean
         found = search(self._store.connection, place, QdrantQuery(vector, terms, filter, limit, exact, mean))

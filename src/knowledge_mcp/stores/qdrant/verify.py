@@ -1,4 +1,4 @@
-"""Checking records against points, weights, texts and indexes, and repairing what a killed call has left."""
+"""Checks records against points, weights, texts and indexes, and repairs the remains of interrupted calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BATCH = 1000
 
 @dataclass
 class _Seen:
-    """What the points of a collection say, document by document."""
+    """What the points of a collection say, by document."""
 
     current: Counter[str] = field(default_factory=Counter[str])
     left: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
@@ -42,7 +42,7 @@ class _Seen:
 
 
 def verify(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> list[Finding]:
-    """Check one collection; with `repair`, sweep what was left over and make again what is derived."""
+    """Check one collection; with `repair`, remove leftovers and rebuild what is derived."""
     known = {each.document_id: each for each in heads(connection, place)}
     seen = _look(connection, place, known)
     findings = list(_indexes(connection, place, repair=repair))

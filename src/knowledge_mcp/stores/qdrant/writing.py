@@ -1,7 +1,8 @@
-"""How documents are published and deleted: many in each request, which grow with the batches.
+"""Publishes and deletes documents, many in each request.
 
-A publish writes the new points first, marked as on their way, then texts and structures, and then the records, each on
-its own condition: this is the commit. What it took the place of goes last, and who is overtaken begins again.
+A publish first writes the new points, marked as moving, then texts and structures, and then the records, each on the
+condition that its generation is still the old one: this is the commit. The replaced points are deleted last. A writer
+that was overtaken by another starts again.
 """
 
 from __future__ import annotations
@@ -36,27 +37,27 @@ from knowledge_mcp.support.batches import batches, grouped
 from knowledge_mcp.support.events import log_event
 
 MOST_DOCUMENTS = 200
-"""Records of one look-up."""
+"""Maximum number of documents per batch, whose records are read in one look-up."""
 TEXT_PART = 200_000
-"""Code points of one part of a canonical text, or of sections and pages."""
+"""Characters in one part of a canonical text or structure."""
 RACES = 5
-"""How often a publish begins again because another one of the same document was faster."""
+"""How often a publish starts again after another writer of the same document was faster."""
 OTHER_WRITER = "Run again, and let one program at a time write the same documents."
 _logger = logging.getLogger(__name__)
 
 Parts = Mapping[PartKind, Sequence[str]]
-"""Canonical text, and sections and pages, cut into what one point holds."""
+"""Canonical text and structure, split into parts that fit into one point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One document whose new generation is to take the place of what there is.
+    """The replacement of one document's visible generation by a new one.
 
     Attributes:
-        old: its record as it was read before the points of the old generation were unsettled; None where it had none.
-        fresh: the record that names the new generation.
+        old: its head, read before the points of the old generation were marked as moving; None if there was none.
+        fresh: the head that names the new generation.
         parts: of text and structure, as many as `fresh` says.
-        left: generations of which an earlier publish that was not finished has left something.
+        left: generations of which an interrupted publish has left points.
     """
 
     old: DocumentHead | None
@@ -66,7 +67,7 @@ class Swap:
 
 
 def parts_of(text: str, structure: DocumentStructure) -> Parts:
-    """Cut what is kept beside the record of a document."""
+    """Split the text and structure of a document into parts."""
     return {"text": _pieces(text), "structure": _pieces(structure_to_json(structure))}
 
 
@@ -84,7 +85,7 @@ def _swap_of(
     payloads: Sequence[Mapping[str, Any]],
     left: Iterable[str] = (),
 ) -> Swap:
-    """Describe the swap of one document; `payloads` are those of its new points."""
+    """Create the swap of one document; `payloads` are those of its new points."""
     words = sum(len(each["words"].encode()) for each in payloads)
     kept = sum(len(piece.encode()) for pieces in parts.values() for piece in pieces)
     fresh = DocumentHead(
@@ -96,7 +97,7 @@ def _swap_of(
 
 
 def discarded_error(document_id: str) -> InternalError:
-    """Say that another writer has discarded what was being published."""
+    """Return the error for a publish whose chunks were removed by another writer."""
     return InternalError(
         f"Chunks of document '{document_id}' were discarded by another writer while they were published.",
         suggestion=OTHER_WRITER,
@@ -105,11 +106,11 @@ def discarded_error(document_id: str) -> InternalError:
 
 @dataclass(frozen=True, slots=True)
 class _Coming:
-    """A document ready to be written.
+    """A document that is ready to be written.
 
     Attributes:
         document: with its chunks.
-        payloads: what the points of its chunks say, but for what each attempt to publish it adds.
+        payloads: of its chunks' points, without the fields that each attempt to publish adds.
         parts: of text and structure.
     """
 
@@ -123,21 +124,22 @@ class _Coming:
 
     @property
     def size(self) -> int:
-        """Estimate what its record, text and structure take in a request."""
+        """Estimated size of its record, text and structure in a request."""
         return 2000 + sum(len(piece) for pieces in self.parts.values() for piece in pieces)
 
 
 def publish(
     connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, documents: Sequence[WholeDocument]
 ) -> Iterator[list[str]]:
-    """Write documents together whose points, records and parts fit into one request each, each document once.
+    """Publish documents in batches whose points, records and parts fit into one request each.
 
-    Yields the ids of those that have become visible, as soon as they are.
+    Yields:
+        The ids of documents, as soon as they are visible.
 
     Raises:
-        InvalidInputError: a vector is of another length; nothing was written.
-        InternalError: a document has not the chunks announced, and nothing was written; or another writer was faster
-            again and again, and what was not yielded is not visible as it was to be.
+        InvalidInputError: a vector has a wrong length; nothing was written.
+        InternalError: a document's number of chunks differs from its record, and nothing was written; or another writer
+            was faster `RACES` times, and documents not yielded are not visible in this version.
     """
     check_documents(documents, place.space.dimensions)
     coming = (_coming(each, analyser) for each in documents)
@@ -165,7 +167,7 @@ def _coming(document: WholeDocument, analyser: Analyser) -> _Coming:
 
 
 def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming]) -> set[str]:
-    """Try to publish documents under a generation of their own; returns the ids of those that are visible."""
+    """Try to publish documents under one new generation; return the ids of those that became visible."""
     ids = [each.record.id for each in coming]
     place, heads = place_and_heads(connection, place, ids)
     place = with_mean(connection, place, [payload for each in coming for payload in each.payloads])
@@ -190,7 +192,7 @@ def _published(connection: QdrantConnection, place: QdrantCollection, coming: Se
 def _write_points(
     connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming], generation: str
 ) -> None:
-    """Write the new points; what is visible is unsettled before."""
+    """Write the new points, after marking the visible ones as moving."""
     operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
     for batch in requests_of(_points(place, coming, generation)):
         operations.append(models.UpsertOperation(upsert=models.PointsList(points=batch)))
@@ -213,7 +215,7 @@ def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str)
 def with_mean(
     connection: QdrantConnection, place: QdrantCollection, payloads: Sequence[Mapping[str, Any]]
 ) -> QdrantCollection:
-    """Fix the mean length at the first publish into a collection."""
+    """Set the mean length at the first publish into a collection."""
     if place.mean is not None or not payloads:
         return place
     total = sum(each["length"] for each in payloads)
@@ -222,9 +224,9 @@ def with_mean(
 
 
 def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation:
-    """Make readers ask the records, and mark what `coming` takes the place of: only this is swept in the end.
+    """Mark the points that `coming` replaces as moving, so that readers check the records; only these are swept later.
 
-    The mark also keeps a slower publish from settling these points after all.
+    The mark also stops a slower publish from settling these points.
     """
     kept = models.Filter(must=[any_of("document_id", document_ids)], must_not=[equals("generation", coming)])
     return models.SetPayloadOperation(
@@ -232,27 +234,27 @@ def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation
     )
 
 
-# the commit, and what is about it
+# the commit
 
 
 def swap(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
-    """Make new generations visible whose points are armed; returns those that are, whole.
+    """Make new generations visible whose points were written; return those that are visible and complete.
 
-    The others were overtaken by another writer: to publish them after all is to begin again.
+    The others were overtaken by another writer; publishing them means starting again.
     """
     _write_parts(connection, place, swaps)
     armed = _whole(connection, place, swaps)
     named = _commit(connection, place, armed)
     done = _whole(connection, place, named)
     kept = set(_ids(named))
-    gone = [each.old for each in armed if each.old is not None]  # their records name other generations, in any case
+    gone = [each.old for each in armed if each.old is not None]  # in any case their records name other generations now
     gone += [each.fresh for each in swaps if each.fresh.document_id not in kept]
     _sweep(connection, place, done, gone)
     return done
 
 
 def _write_parts(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> None:
-    """Write what is not chunks and does not fit into a record, under the generation that the record will name."""
+    """Write texts and structures, under the generation that the record will name."""
     points = (
         models.PointStruct(
             id=each,
@@ -269,7 +271,7 @@ def _write_parts(connection: QdrantConnection, place: QdrantCollection, swaps: S
 
 
 def _whole(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
-    """Keep those of which all new points are there: nobody has swept them away."""
+    """Keep the swaps whose new points are all present, so were not swept by another writer."""
     if not swaps or _counted(connection, place, swaps) == sum(each.fresh.chunks for each in swaps):
         return list(swaps)
     return [each for each in swaps if _counted(connection, place, [each]) == each.fresh.chunks]
@@ -289,7 +291,7 @@ def _generations(swaps: Sequence[Swap]) -> list[str]:
 
 
 def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
-    """Let each record name its new generation, if it still names the old one; returns those that do."""
+    """Let each record name its new generation if it still names the old one; return the swaps that succeeded."""
     if not swaps:
         return []
     by_old: dict[str, list[models.PointStruct]] = {}
@@ -313,23 +315,27 @@ def _head_point(fresh: DocumentHead) -> models.PointStruct:
 
 
 def changed(token: str) -> models.SetPayloadOperation:
-    """Tell whoever keeps totals or records of the collection that they are out of date."""
-    value = f"{token} {secrets.token_hex(8)}"  # the same generation may come again after it has gone
+    """Change the collection's `changed` mark, so that cached totals and records become stale."""
+    value = f"{token} {secrets.token_hex(8)}"  # the same generation may come again after a delete
     return models.SetPayloadOperation(set_payload=models.SetPayload(payload={"changed": value}, points=[META]))
 
 
-# after it
+# after the commit
 
 
 def _sweep(
     connection: QdrantConnection, place: QdrantCollection, done: Sequence[Swap], gone: Sequence[DocumentHead]
 ) -> None:
-    """Remove what the published generations took the place of; if this fails, whoever writes next does it.
+    """Delete what the published generations have replaced; if this fails, the next writer does it.
 
-    Parts go first: as long as a document's points are not settled, whoever writes next knows that there is more.
+    Parts are deleted first: as long as a document's points are not settled, the next writer knows that something is
+    left.
 
     Args:
-        gone: what no record names any more, of these documents and of those that were not published.
+        connection: the connection.
+        place: the collection.
+        done: the swaps that succeeded.
+        gone: heads that no record names any more, of these documents and of those that were not published.
     """
     try:
         connection.write(place.records, _without_parts(gone, [each for each in done if each.left]))
@@ -339,7 +345,7 @@ def _sweep(
 
 
 def _without_parts(gone: Sequence[DocumentHead], behind: Sequence[Swap]) -> list[models.UpdateOperation]:
-    """Remove parts of some generations, and what killed publishes of some documents have left."""
+    """Return the deletions of the parts of some generations, and of the remains of interrupted publishes."""
     operations: list[models.UpdateOperation] = []
     ids: list[models.ExtendedPointId] = [each for head in gone for kind in PARTS for each in part_ids(head, kind)]
     if ids:
@@ -352,7 +358,7 @@ def _without_parts(gone: Sequence[DocumentHead], behind: Sequence[Swap]) -> list
 
 
 def _settled(done: Sequence[Swap]) -> list[models.UpdateOperation]:
-    """Remove the points that these generations took the place of; of theirs, no publish is under way any more."""
+    """Return the deletion of the replaced points, and the settling of new points that no other publish claims."""
     mine, coming = any_of("document_id", _ids(done)), _generations(done)
     overtaken = all_of(mine, any_of("next", coming))
     unclaimed = all_of(
@@ -366,14 +372,14 @@ def _settled(done: Sequence[Swap]) -> list[models.UpdateOperation]:
 
 
 def settle(connection: QdrantConnection, name: str, points: Sequence[models.Record]) -> None:
-    """Say of points that no publish is under way."""
+    """Mark points as settled: no publish is in progress."""
     for some in batches([each.id for each in points], 1000):
         change = models.SetPayload(payload={"state": VISIBLE, "next": None}, points=some)
         connection.write_present(name, [models.SetPayloadOperation(set_payload=change)])
 
 
 def delete_document(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> int:
-    """Remove a document: first its record, then all that it named."""
+    """Delete a document: first its record, then everything that it named; return the number of visible chunks."""
     place, head = place_and_head(connection, place, document_id)
     mine = equals("document_id", document_id)
     visible = 0
