@@ -1,6 +1,7 @@
-"""The connection to ChromaDB, embedded or over HTTP: opened at its first use, with time limits, retries and our errors.
+"""The connection to ChromaDB, embedded or over HTTP: opened on first use, with timeouts, retries and error mapping.
 
-All that is not typed by the library ends here: `ChromaTable` is one ChromaDB collection as the other modules see it.
+Everything that the library leaves untyped ends here: `ChromaTable` is a ChromaDB collection as the other modules see
+it.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retrie
 from knowledge_mcp.support.system.locking import try_lock
 
 MOST_ROWS = 1_000
-"""Rows written or removed by one call: about a second's work, far below the time limit."""
+"""Maximum rows to write or delete per call: about a second's work, far below the timeout."""
 MOST_BYTES = 8 * 1024 * 1024
-"""Bytes written by one call; a server refuses bodies of 40 MiB."""
+"""Maximum bytes to write per call; a server refuses bodies of 40 MiB."""
 MOST_READ = 2_000
-"""Ids asked for by one call, below what SQLite takes as variables of one statement."""
+"""Maximum ids per read, below SQLite's limit of variables per statement."""
 MOST_VALUES = 500
-"""Values of one condition, each of which is a variable of several statements."""
+"""Maximum values of one condition, each of which becomes a variable in several statements."""
 _PAGE = 200
 
 T = TypeVar("T")
@@ -41,13 +42,13 @@ LOCK_FILE = ".knowledge-mcp.lock"
 
 
 class FolderLock:
-    """Hold a folder for this process until `release`.
+    """Locks a folder for this process until `release`.
 
     Args:
-        folder: made where there is none.
+        folder: it is created if it does not exist.
 
     Raises:
-        ConnectionFailedError: another process holds it (names its pid), or the folder cannot be written.
+        ConnectionFailedError: another process holds the lock (names its pid), or the folder is not writable.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,7 +75,7 @@ class FolderLock:
         os.write(self._handle, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Let others in; the file stays, since removing it would let two hold two files of one name."""
+        """Release the lock. The file stays: if it were removed, two processes could lock two files of the same name."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
@@ -82,12 +83,13 @@ class FolderLock:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Say where ChromaDB is.
+    """Where ChromaDB is.
 
     Attributes:
-        path: folder of the embedded one; not used where there is a host.
-        host: of the server, None for embedded. port, ssl, token: of the server; the token is never shown.
-        database: name of the server's own partition.
+        path: folder of an embedded ChromaDB; ignored if there is a host.
+        host: of the server; None for embedded.
+        port, ssl, token: of the server; the token is never shown.
+        database: name of the database on the server.
     """
 
     path: Path
@@ -99,7 +101,7 @@ class Address:
 
     @property
     def location(self) -> str:
-        """Name the folder or the address."""
+        """The folder or the address, without the token."""
         if self.host is None:
             return str(self.path)
         scheme = "https" if self.ssl else "http"
@@ -122,7 +124,7 @@ def _import() -> Any:
 
 
 def open_server(address: Address) -> Any:
-    """Connect to a server, once it has shown that it is ChromaDB."""
+    """Connect to a server, after checking that it is ChromaDB."""
     _import()
     import httpx
 
@@ -131,7 +133,7 @@ def open_server(address: Address) -> Any:
     headers: dict[str, str] = {}
     if address.token:
         headers = {"Authorization": f"Bearer {address.token}", "X-Chroma-Token": address.token}
-    # without TLS no certificates are read: that takes 40 ms for each client
+    # without TLS, skip loading certificates, which takes 40 ms per client
     with httpx.Client(timeout=READING_SECONDS, headers=headers, event_hooks=hooks(), verify=address.ssl) as probe:
         _ask_for_life(probe, address.location)
     settings = _settings(
@@ -145,7 +147,11 @@ def open_server(address: Address) -> Any:
 
 
 def _ask_for_life(probe: Any, location: str) -> None:
-    """Make sure that it is ChromaDB which answers: another service has no such page, or another text on it."""
+    """Check that ChromaDB answers; another service has no such page, or a different one.
+
+    Raises:
+        ConfigError: it is not ChromaDB.
+    """
     try:
         said: Any = probe.get(f"{location}/api/v2/heartbeat").json()
     except StatusError as exc:
@@ -180,7 +186,7 @@ _opened_lock = threading.Lock()
 
 
 def open_embedded(address: Address) -> Any:
-    """Open the folder, or join the stores of this process that have it open."""
+    """Open the folder, or share it with the stores of this process that have it open."""
     chromadb = _import()
     folder = address.path.resolve()
     with _opened_lock:
@@ -204,7 +210,7 @@ def open_embedded(address: Address) -> Any:
 
 
 def release_embedded(address: Address) -> None:
-    """Let the folder go; the last of this process's stores on it closes it."""
+    """Release the folder; the last store of this process that uses it closes it."""
     folder = address.path.resolve()
     with _opened_lock:
         known = _opened[folder]
@@ -219,7 +225,7 @@ def release_embedded(address: Address) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChromaRow:
-    """One entry to be written; keys of the metadata that are None are removed."""
+    """One entry to write. Metadata keys whose value is None are removed."""
 
     id: str
     metadata: Mapping[str, Any]
@@ -229,14 +235,14 @@ class ChromaRow:
 
     @property
     def size(self) -> int:
-        """Estimate its bytes on the wire."""
+        """Estimated bytes on the wire."""
         texts = sum(len(each) for each in self.metadata.values() if isinstance(each, str))
         return 2 * (texts + len(self.document)) + (0 if self.vector is None else 6 * len(self.vector)) + 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """One entry read: what was asked for of it."""
+    """One entry that was read, with the requested parts."""
 
     id: str
     metadata: Mapping[str, Any]
@@ -246,18 +252,18 @@ class FoundEntry:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """One entry near a query's vector, with its own vector."""
+    """One entry near a query vector, with its own vector."""
 
     id: str
     vector: Any
 
 
 class ChromaConnection:
-    """Open ChromaDB at the first call and make calls in our terms.
+    """Opens ChromaDB at the first call, and maps the errors of all calls.
 
     Args:
-        address: where it is.
-        policy: retries of a server's passing failures; the embedded one is never asked twice.
+        address: where ChromaDB is.
+        policy: retries of temporary failures of a server; calls to an embedded ChromaDB are not retried.
     """
 
     def __init__(self, address: Address, policy: RetryPolicy = SPECIFIED) -> None:
@@ -269,11 +275,11 @@ class ChromaConnection:
 
     @property
     def embedded(self) -> bool:
-        """Tell whether the folder is this process's own."""
+        """Whether ChromaDB is embedded in this process."""
         return self.address.host is None
 
     def call(self, what: Callable[[Any], T]) -> T:
-        """Make one call with the client, again after a pause while its failure may pass."""
+        """Make one call with the client, and retry it while the failure may be temporary."""
 
         def attempt() -> T:
             with mapped(self.address.location):
@@ -282,11 +288,19 @@ class ChromaConnection:
         return call_with_retries(attempt, service="ChromaDB", may_pass=may_pass, policy=self._policy)
 
     def table(self, name: str) -> ChromaTable:
-        """Find a collection; GoneError where there is none."""
+        """Return a collection.
+
+        Raises:
+            GoneError: it does not exist.
+        """
         return ChromaTable(self, self.call(lambda client: client.get_collection(name, embedding_function=None)))
 
     def make_table(self, name: str, metadata: Mapping[str, Any], configuration: Mapping[str, Any]) -> ChromaTable:
-        """Make a collection; TakenError where there is one of that name."""
+        """Create a collection.
+
+        Raises:
+            TakenError: the name is taken.
+        """
         return ChromaTable(
             self,
             self.call(
@@ -297,11 +311,15 @@ class ChromaConnection:
         )
 
     def drop_table(self, name: str) -> None:
-        """Remove a collection; GoneError where there is none."""
+        """Delete a collection.
+
+        Raises:
+            GoneError: it does not exist.
+        """
         self.call(lambda client: client.delete_collection(name))
 
     def tables(self) -> dict[str, Mapping[str, Any]]:
-        """List all collections by name, with their metadata."""
+        """Map the names of all collections to their metadata."""
         found: dict[str, Mapping[str, Any]] = {}
         while True:
             offset = len(found)
@@ -311,11 +329,11 @@ class ChromaConnection:
                 return found
 
     def most_rows(self) -> int:
-        """Count the rows that one call may write."""
+        """Return the maximum number of rows per write."""
         return max(1, min(MOST_ROWS, int(self.call(lambda client: client.get_max_batch_size()))))
 
     def close(self) -> None:
-        """Let go of the client; later calls are errors."""
+        """Close the client; later calls raise an error."""
         with self._lock:
             self._closed = True
             client, self._client = self._client, None
@@ -344,25 +362,25 @@ class ChromaTable:
         self.metadata: Mapping[str, Any] = dict(collection.metadata or {})
 
     def put(self, rows: Sequence[ChromaRow]) -> None:
-        """Write rows, whose ids differ, in as many calls as needed; those of one small call become visible together."""
+        """Write rows with distinct ids, in as many calls as needed; those of one small call become visible together."""
         most = self._connection.most_rows() if rows else 1
         for batch in grouped(rows, (most, MOST_BYTES), lambda row: (1, row.size)):
             self._write(batch)
 
     def ids(self, where: Where | None) -> list[str]:
-        """List the ids of what fits, of all where there is no condition."""
+        """List the ids of the entries that match a condition, or of all."""
         answer = self._call(lambda each: each.get(where=where, include=[]))
         return [str(each) for each in answer["ids"]]
 
     def uris(self, where: Where | None) -> dict[str, str]:
-        """Map the ids of what fits, of all where there is no condition, to their uris; empty where there is none."""
+        """Map the ids of the entries that match a condition, or of all, to their uris; empty if an entry has none."""
         answer = self._call(lambda each: each.get(where=where, include=["uris"]))
         return {name: uri or "" for name, uri in zip(answer["ids"], answer["uris"] or (), strict=True)}
 
     def rows(
         self, *, ids: Sequence[str] | None = None, where: Where | None = None, limit: int | None = None
     ) -> list[FoundEntry]:
-        """Read entries by id, or all or any few of those that fit, in no order."""
+        """Read entries by id, or those that match a condition, at most `limit`; in no particular order."""
         if ids is None:
             return self._rows(None, where, limit)
         found: list[FoundEntry] = []
@@ -371,17 +389,17 @@ class ChromaTable:
         return found
 
     def rows_with(self, name: str, values: Sequence[str]) -> Iterator[FoundEntry]:
-        """Read the entries whose field of a name has one of some values, in no order."""
+        """Read the entries whose metadata field has one of some values, in no particular order."""
         for batch in batches(values, MOST_VALUES):
             yield from self._rows(None, {name: {"$in": batch}})
 
     def one(self, id: str) -> FoundEntry | None:
-        """Read one entry, None where there is none."""
+        """Read one entry, or None if it does not exist."""
         found = self._rows([id], None)
         return found[0] if found else None
 
     def nearest(self, vector: Any, limit: int, where: Where | None) -> list[Near]:
-        """List the nearest by the index, nearest first, with their vectors."""
+        """Query the index: the nearest entries with their vectors, nearest first."""
         answer = self._call(
             lambda each: each.query(query_embeddings=[vector], n_results=limit, where=where, include=["embeddings"])
         )
@@ -397,17 +415,17 @@ class ChromaTable:
         return found
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Remove entries; ids that are not there are passed over."""
+        """Delete entries; unknown ids are ignored."""
         for batch in batches(ids, MOST_ROWS):
             self._call(lambda each, batch=batch: each.delete(ids=batch))
 
     def remove_if(self, ids: Sequence[str], where: Where) -> None:
-        """Remove those of a few entries that fit."""
+        """Delete those of a few entries that match a condition."""
         if ids:
             self._call(lambda each: each.delete(ids=list(ids), where=where))
 
     def count(self) -> int:
-        """Count all entries."""
+        """Return the number of entries."""
         return int(self._call(lambda each: each.count()))
 
     def _rows(self, ids: list[str] | None, where: Where | None, limit: int | None = None) -> list[FoundEntry]:
@@ -445,14 +463,14 @@ _KNOWN_SECONDS = 5.0
 
 
 class StorageSize:
-    """Count the bytes of a store, which every search would otherwise do: they are known for some seconds."""
+    """The size of a store in bytes, cached for some seconds, as every search would compute it otherwise."""
 
     def __init__(self, connection: ChromaConnection) -> None:
         self._connection = connection
         self._known = (-math.inf, 0)
 
     def bytes(self, chunks: int, dimensions: int) -> int:
-        """Return the bytes of the whole folder; a server does not tell its own, which are estimated."""
+        """Return the size of the folder; for a server, which does not report its size, an estimate."""
         if not self._connection.embedded:
             return chunks * (12 * dimensions + 6_000) + 1
         counted, known = self._known

@@ -1,7 +1,7 @@
-"""Every failure of ChromaDB, of its HTTP client and of its compiled core, said in our own terms.
+"""Converts every failure of ChromaDB, its HTTP client and its compiled core into a `KnowledgeError`.
 
-The client throws the status of an answer away where the body is not one of its own errors, so `raise_for_status` is
-hung into its HTTP session and sees each answer first.
+The client discards the status code of an answer if its body is not one of the client's own errors. Therefore
+`raise_for_status` is installed as a hook in its HTTP session and sees each answer first.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _INPUT = ("Invalid", "Duplicate", "IDAlreadyExists", "BatchSize", "Validation")
 
 
 class GoneError(NotFoundError):
-    """Say that ChromaDB no longer has a collection that was there before."""
+    """ChromaDB does not have a collection any more that existed before."""
 
 
 class TakenError(InternalError):
-    """Say that ChromaDB has a collection of that name already."""
+    """ChromaDB already has a collection of that name."""
 
 
 class StatusError(Exception):
-    """Carry an HTTP answer that says no.
+    """An HTTP answer with an error status.
 
     Args:
-        status: the answer's code.
-        text: its body, shortened.
-        retry_after: seconds that the service asked us to wait, None where it did not say.
+        status: status code.
+        text: body, shortened.
+        retry_after: seconds to wait, as the service requested, or None.
     """
 
     def __init__(self, status: int, text: str, retry_after: float | None = None) -> None:
@@ -66,7 +66,7 @@ class StatusError(Exception):
 
 
 def raise_for_status(response: Any) -> None:
-    """Raise a StatusError for an answer from 400 on (an event hook of `httpx`)."""
+    """Raise a StatusError for status codes from 400 (an event hook of `httpx`)."""
     if response.status_code < 400:
         return
     response.read()
@@ -76,20 +76,20 @@ def raise_for_status(response: Any) -> None:
 
 @contextlib.contextmanager
 def mapped(location: str) -> Generator[None]:
-    """Raise whatever goes wrong inside as a KnowledgeError that names the store."""
+    """Raise any failure inside as a KnowledgeError that names the store."""
     try:
         yield
     except (KnowledgeError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as exc:
-        # a panic of the compiled core is no Exception; what else is none must go through
+        # a panic of the compiled core is not an Exception; all other BaseExceptions pass through
         if not isinstance(exc, Exception) and type(exc).__name__ != "PanicException":
             raise
         raise as_knowledge_error(exc, location) from exc
 
 
 def as_knowledge_error(error: BaseException, location: str) -> KnowledgeError:
-    """Say one failure in our own terms, whatever its class; the original's text goes into the details."""
+    """Convert an exception into a `KnowledgeError`; the original text goes into its details."""
     details = f"{type(error).__name__}: {error}"[:_MOST_DETAILS]
     if isinstance(error, StatusError):
         return _of_status(error.status, error.text, location, details, error.retry_after)
@@ -109,7 +109,7 @@ def as_knowledge_error(error: BaseException, location: str) -> KnowledgeError:
 
 
 def missing(details: str) -> ConfigError:
-    """Say that the library is not installed."""
+    """Return the error for a missing library."""
     return ConfigError(
         "The ChromaDB library is not installed.",
         details=details,
@@ -134,7 +134,7 @@ def _of_transport(kinds: set[str], location: str, details: str) -> KnowledgeErro
 
 
 def _of_chroma(error: BaseException, location: str, details: str) -> KnowledgeError:
-    """Map the library's own tree; the embedded core tells most of its failures as one class, so words decide there."""
+    """Convert an error of the library. The embedded core reports most failures as one class, so the message decides."""
     name = type(error).__name__
     code: Any = getattr(error, "code", lambda: 500)
     status = int(code())
@@ -175,7 +175,7 @@ def _of_status(status: int, text: str, location: str, details: str, retry_after:
 
 
 def _of_text(text: str, location: str, details: str) -> KnowledgeError:
-    """Tell a failure by its words, as SQLite and the operating system put them."""
+    """Classify a failure by its message, as SQLite and the operating system word it."""
     if "already exists" in text:
         return TakenError(f"ChromaDB at {location} has a collection of that name already.", details=details)
     if _has(text, _FULL):

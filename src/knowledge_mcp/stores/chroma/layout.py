@@ -1,14 +1,14 @@
-"""How chunks and documents lie in ChromaDB: names, metadata that a plain client can read, filters, and packed indexes.
+"""How chunks and documents are stored in ChromaDB: names, metadata for plain clients, filters and packed indexes.
 
 ```text
 <name>                      one entry per chunk: its vector, its content, flat metadata, and the whole chunk as JSON
-<name>.documents-<token>    `document ["<id>"]`         the record; its uri names the generation that is visible
+<name>.documents-<token>    `document ["<id>"]`         the record; its uri names the visible generation
                             `text <generation> <n>`     the canonical text in parts
-                            `structure <generation> <n>` sections and pages in parts, where the document has any
-                            `index <generation> <n>`    what searches need of its chunks (`Index`), packed
-                            `vectors <generation> <h>`  the exact vectors: ChromaDB scales what it is given
-                            `staged ["<id>", "<g>"]`    who writes a coming generation, until it is visible
-                            `state`                     other after each change of what is visible
+                            `structure <generation> <n>` the structure in parts, if the document has one
+                            `index <generation> <n>`    the search index of its chunks (`Index`), packed
+                            `vectors <generation> <h>`  the exact vectors: ChromaDB normalises what it is given
+                            `staged ["<id>", "<g>"]`    who is writing a new generation, until it is visible
+                            `state`                     changes whenever what is visible changes
 ```
 """
 
@@ -38,13 +38,13 @@ from knowledge_mcp.stores.shared.ranking import counted_terms
 
 LAYOUT = "knowledge-mcp/1"
 PART_CHARACTERS = 1_000_000
-"""Characters of one part of a long text: some megabytes on the wire at the most."""
+"""Characters in one part of a long text: at most some megabytes on the wire."""
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,150}[A-Za-z0-9]")
 _CODED = "kb-"
 
 
 def chroma_name(name: str) -> str:
-    """Name the ChromaDB collection of one of ours: the same where ChromaDB allows it, else a code for it."""
+    """Return the ChromaDB name of a collection: its own name if ChromaDB allows it, else a code."""
     if _PLAIN.fullmatch(name) and not name.startswith(_CODED):
         return name
     code = name.encode("utf-8", "surrogatepass")
@@ -52,7 +52,7 @@ def chroma_name(name: str) -> str:
 
 
 def chunk_row(each: EmbeddedChunk, token: str) -> ChromaRow:
-    """Make a chunk's entry; absent values are None, so that a chunk written again keeps none of its old ones."""
+    """Create a chunk's entry; absent values are None, so that an entry written again keeps no old values."""
     chunk = each.chunk
     whole = json.loads(unsealed(chunk_to_json(chunk)))
     del whole["content"]
@@ -87,21 +87,21 @@ def chunk_row(each: EmbeddedChunk, token: str) -> ChromaRow:
 
 
 def document_of(entry_id: str) -> str:
-    """Name the document that a record's entry is of."""
+    """Return the document id from the id of a record's entry."""
     found: list[str] = json.loads(entry_id.partition(" ")[2])
     return found[0]
 
 
 def generation_of(entry_id: str) -> str:
-    """Name the generation that a chunk's entry belongs to."""
+    """Return the generation from the id of a chunk's entry."""
     return entry_id.partition(" ")[0]
 
 
 def chunk_of(found: FoundEntry) -> Chunk:
-    """Read a chunk exactly as it was written.
+    """Parse a chunk exactly as it was written.
 
     Raises:
-        DamagedError: it is not as it was written.
+        DamagedError: it is not what was written.
     """
     try:
         whole = json.loads(unsealed(found.metadata["chunk"]))
@@ -113,13 +113,13 @@ def chunk_of(found: FoundEntry) -> Chunk:
 
 
 def all_of(*parts: Where | None) -> Where | None:
-    """Join conditions; None where there is none."""
+    """Combine conditions with AND; None if there are none."""
     there = [part for part in parts if part is not None]
     return there[0] if len(there) == 1 else {"$and": there} if there else None
 
 
 def where_of(filter: Filter | None) -> Where | None:
-    """Say a filter in ChromaDB's words."""
+    """Convert a filter into a ChromaDB condition."""
     parts: list[Where] = []
     for part in simple_filters(filter):
         if isinstance(part, Prefix):
@@ -140,22 +140,26 @@ _NOTHING: Where = {"chunk_id": {"$eq": ""}}
 
 
 def parts_of(text: str) -> list[str]:
-    """Cut a long text; no text is one empty part."""
+    """Split a long text into parts; an empty text gives one empty part."""
     return [text[start : start + PART_CHARACTERS] for start in range(0, len(text), PART_CHARACTERS)] or [""]
 
 
 @dataclass(frozen=True)
 class Index:
-    """What searches need of one document's chunks, in the order of their index.
+    """The search index of one document's chunks, in order.
 
     Attributes:
-        analyser: version that gave the terms.
-        ids, keys: chunk id and embedding key of each.
-        kinds: document type, chunk type, normative of each. clauses: clause number of each.
-        definitions: (place, term, aliases) in order.
+        analyser: version that produced the terms.
+        ids, keys: chunk id and embedding key of each chunk.
+        kinds: document type, chunk type and `normative` of each chunk.
+        clauses: clause number of each chunk.
+        definitions: (position of the chunk, term, aliases) in order.
         vectors: ids of the entries that hold the exact vectors.
-        terms: all terms. ends: where each one's postings end in `places` and `counts`.
-        lengths: terms in each chunk, with repetitions.
+        terms: all terms.
+        lengths: number of terms in each chunk, with repetitions.
+        ends: for each term the end of its postings in `places` and `counts`.
+        places: position of the chunk of each posting.
+        counts: count of the term in that chunk.
     """
 
     analyser: str
@@ -173,7 +177,7 @@ class Index:
 
 
 def index_of(chunks: Sequence[tuple[Chunk, str]], vectors: Sequence[str], analyser: Analyser) -> Index:
-    """Make the index of chunks, each with its embedding key, in order."""
+    """Build the index of chunks, given in order with their embedding keys."""
     postings: dict[str, list[tuple[int, int]]] = {}
     lengths: list[int] = []
     for place, (chunk, _) in enumerate(chunks):
@@ -207,7 +211,7 @@ _ARRAYS = (("lengths", "<u4"), ("ends", "<u4"), ("places", "<u4"), ("counts", "u
 
 
 def pack_index(index: Index) -> str:
-    """Write an index as ASCII text."""
+    """Serialise an index as ASCII text."""
     head = json.dumps({name: getattr(index, name) for name in _LISTS}, separators=(",", ":")).encode()
     body = [np.ascontiguousarray(getattr(index, name), kind).tobytes() for name, kind in _ARRAYS]
     sizes = struct.pack("<5I", len(head), *(len(each) for each in body))
@@ -215,7 +219,11 @@ def pack_index(index: Index) -> str:
 
 
 def unpack_index(text: str) -> Index:
-    """Read an index; ValueError, zlib.error, struct.error or KeyError where it is damaged."""
+    """Parse an index.
+
+    Raises:
+        ValueError, zlib.error, struct.error, KeyError: it is damaged.
+    """
     data = zlib.decompress(base64.b64decode(text, validate=True))
     sizes = struct.unpack_from("<5I", data)
     parts: list[bytes] = []
@@ -235,14 +243,14 @@ def unpack_index(text: str) -> Index:
 
 
 def pack_vectors(chunks: Sequence[EmbeddedChunk]) -> tuple[str, str]:
-    """Write exact vectors: the keys as JSON, and all vectors one after the other."""
+    """Serialise exact vectors: their embedding keys as JSON, and the concatenated vectors as base64."""
     return json.dumps([each.embedding_key for each in chunks]), base64.b64encode(
         b"".join(each.vector for each in chunks)
     ).decode()
 
 
 def unpack_vectors(found: FoundEntry) -> dict[str, bytes]:
-    """Read exact vectors by embedding key."""
+    """Parse exact vectors; returns them by embedding key."""
     keys: list[str] = json.loads(found.metadata["keys"])
     data = base64.b64decode(found.metadata["vectors"])
     size = len(data) // max(1, len(keys))

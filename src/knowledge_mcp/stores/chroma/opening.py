@@ -1,4 +1,4 @@
-"""What the settings say of the ChromaDB store, read without its library."""
+"""Creates the ChromaDB store from the settings; importing this module does not need the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ChromaOptions(Protocol):
-    """Name the settings that an address needs."""
+    """The settings that an address needs."""
 
     chromadb_path: Path
     chromadb_host: str | None
@@ -26,7 +26,7 @@ class ChromaOptions(Protocol):
 
 
 def from_options(options: ChromaOptions, analyser: Analyser, memory: IndexMemory | None = None) -> ChromaStore:
-    """Describe the store that the settings name; it is opened by its first call."""
+    """Create the store that the settings specify; it opens ChromaDB at its first call."""
     from knowledge_mcp.stores.chroma.client import Address
     from knowledge_mcp.stores.chroma.store import ChromaStore
 

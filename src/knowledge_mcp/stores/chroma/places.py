@@ -1,9 +1,9 @@
-"""Collections of ours as pairs of ChromaDB collections, named in a catalogue: none of anybody else is touched.
+"""Pairs of ChromaDB collections, listed in a catalogue; the collections of other programs are never touched.
 
-ChromaDB cannot make, drop or rename two collections at once. So one small ChromaDB collection, the catalogue, has an
-entry for each pair with its present name. An entry is written when its pair is whole and removed before the pair is
-dropped; several entries get new names in one call. One process at a time makes a pair of a name. What a kill leaves is
-a pair without an entry, which nobody sees and which goes with a later creation.
+ChromaDB cannot create, drop or rename two collections at once. Therefore a small ChromaDB collection, the catalogue,
+has an entry for each pair with its current name. The entry is written after the pair was created, and removed before
+the pair is dropped; several entries can be renamed in one call. Only one process at a time creates a pair of a given
+name. An interruption leaves a pair without an entry, which is invisible and is removed by a later creation.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from knowledge_mcp.stores.shared.rules import check_space, checked_renames, now
 
 CATALOGUE = "knowledge-mcp.catalogue"
 INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neighbors": 16}
-"""Of ChromaDB's vector index; measured in `docs/chromadb.md`."""
+"""Parameters of ChromaDB's vector index; measured in `docs/chromadb.md`."""
 _SMALL = {"hnsw": {"space": "cosine", "batch_size": 5, "sync_threshold": 10}}
-"""Of tables whose vectors say nothing: each write reads the log since the last synchronisation, texts and all."""
+"""Index parameters of tables whose vectors are not used: each write reads the log since the last synchronisation, texts
+included.
+"""
 _LOOK_AGAIN_SECONDS = 0.05
-"""Between looks at whether another process is done: ChromaDB tells nobody that a collection is gone."""
+"""Pause between checks whether another process is done: ChromaDB sends no notification when a collection is dropped."""
 _LEFT_SECONDS = 30.0
-"""For how long a collection is being made before its maker is taken for dead; it takes less than one."""
+"""Age of a creation lock after which its process is considered dead; a creation takes less than one second."""
 _FORGOTTEN_SECONDS = 3600.0
-"""Age from which a pair without an entry is taken for a creation or a drop that was cut short."""
+"""Age after which a pair without an entry is considered the remains of an interrupted creation or drop."""
 
 
 @dataclass(frozen=True)
 class ChromaCollection:
-    """One collection: what it is, its chunks and its documents; the token stays when it is renamed."""
+    """One collection with its two tables; the token does not change when it is renamed."""
 
     token: str
     info: CollectionInfo
@@ -48,11 +50,12 @@ class ChromaCollection:
 
 
 class Catalogue:
-    """Find, make, list, rename and drop collections.
+    """Finds, creates, lists, renames and drops collections.
 
     Args:
         connection: to ChromaDB.
-        profiles: by names of ours, which collections of ChromaDB a specification gives them; no pair takes such a name.
+        profiles: by collection name, the ChromaDB collections that a specification prescribes; no pair uses their
+            names.
     """
 
     def __init__(self, connection: ChromaConnection, profiles: Mapping[str, Profile] = PROFILES) -> None:
@@ -62,7 +65,7 @@ class Catalogue:
         self._table: ChromaTable | None = None
 
     def find(self, name: str) -> FoundEntry | None:
-        """Look a collection's entry up; None where there is none.
+        """Return a collection's entry, or None if it does not exist.
 
         Raises:
             ConfigError: ChromaDB has a collection of that name which is not ours.
@@ -79,7 +82,11 @@ class Catalogue:
         return None
 
     def open(self, entry: FoundEntry) -> ChromaCollection:
-        """Open the pair of an entry; GoneError where it has just been dropped."""
+        """Open the pair of an entry.
+
+        Raises:
+            GoneError: it has just been dropped.
+        """
         return ChromaCollection(
             token=entry.id,
             info=info_of(entry),
@@ -88,15 +95,15 @@ class Catalogue:
         )
 
     def all(self) -> list[FoundEntry]:
-        """List all entries by name."""
+        """List all entries, sorted by name."""
         return sorted(self._entries(None), key=lambda entry: str(entry.metadata["name"]))
 
     def create(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        """Make a collection, or return the one that is there.
+        """Create a collection, or return the existing one.
 
         Raises:
-            SpaceMismatchError: it is there in another space.
-            ConfigError: as `find`.
+            SpaceMismatchError: it exists in another embedding space.
+            ConfigError: see `find`.
         """
         entry = self.find(name)
         if entry is None:
@@ -108,7 +115,7 @@ class Catalogue:
         return info
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Give collections new names in one call."""
+        """Rename collections in one call."""
         entries = {str(entry.metadata["name"]): entry for entry in self.all()}
         changed = checked_renames(names, entries)
         for name in changed.values():
@@ -120,7 +127,7 @@ class Catalogue:
             )
 
     def drop(self, name: str) -> bool:
-        """Drop a collection; False where there was none."""
+        """Drop a collection; return False if it does not exist."""
         entry = self.find(name)
         if entry is None:
             return False
@@ -129,10 +136,10 @@ class Catalogue:
 
     @contextlib.contextmanager
     def _alone(self, name: str) -> Generator[None]:
-        """Be the only one that makes a collection: two entries of one name would hide what one of them gets.
+        """Lock the creation of a collection: of two entries with the same name, one would be hidden.
 
-        A ChromaDB collection of that name is the lock, as nothing else there is made by one process alone. One that
-        stays for long was left by a process that was killed.
+        The lock is a ChromaDB collection with a derived name, as its creation is the only atomic operation of ChromaDB.
+        A lock that stays for long was left by a killed process.
         """
         lock, token = f"{chroma_name(name)}.making", secrets.token_hex(6)
         seen, since = "", time.monotonic()
@@ -162,7 +169,7 @@ class Catalogue:
         made |= {"documents": documents.name, "embedding_model": space.label}
         chunks = None
         if chroma_name(name) not in self._specified:
-            with contextlib.suppress(TakenError):  # one of ours that has another name by now, or is just being made
+            with contextlib.suppress(TakenError):  # one of ours that was renamed, or is just being created
                 chunks = self._connection.make_table(chroma_name(name), made, {"hnsw": INDEX})
         if chunks is None:
             chunks = self._connection.make_table(f"{chroma_name(name)}-{token}", made, {"hnsw": INDEX})
@@ -179,7 +186,7 @@ class Catalogue:
         return FoundEntry(token, metadata, "", "")
 
     def _remove(self, entry: FoundEntry) -> None:
-        """Drop a pair: its entry first, so that nobody finds half of it."""
+        """Drop a pair; its entry goes first, so that nobody finds half a pair."""
         if self._table is not None:
             self._table.remove([entry.id])
         for table in (entry.metadata["documents"], entry.metadata["chunks"]):
@@ -187,7 +194,7 @@ class Catalogue:
                 self._connection.drop_table(str(table))
 
     def _sweep(self) -> None:
-        """Remove pairs without an entry that have been lying there for long."""
+        """Remove old pairs without an entry."""
         known = {entry.id for entry in self._entries(None)}
         for name, metadata in self._connection.tables().items():
             lost = metadata.get("layout") == LAYOUT and "pair" in metadata and metadata["pair"] not in known
@@ -196,7 +203,7 @@ class Catalogue:
                     self._connection.drop_table(name)
 
     def _entries(self, where: dict[str, Any] | None) -> Sequence[FoundEntry]:
-        """Read entries, the oldest first."""
+        """Read entries, oldest first."""
         for again in (True, False):
             table = self._open(make=False)
             if table is None:
@@ -227,7 +234,7 @@ class Catalogue:
 
 
 def info_of(entry: FoundEntry) -> CollectionInfo:
-    """Describe the collection of an entry."""
+    """Return the information about the collection of an entry."""
     return CollectionInfo(
         name=str(entry.metadata["name"]),
         space=space_from_json(str(entry.metadata["space"])),
@@ -236,11 +243,14 @@ def info_of(entry: FoundEntry) -> CollectionInfo:
 
 
 def check_ours(table: ChromaTable, *, specified: bool = False) -> ChromaTable:
-    """Return a collection of ours; refuse one of somebody else's, or of another layout, with a ConfigError.
+    """Return the table if it is ours.
 
     Args:
-        table: the collection.
-        specified: whether it has to be one that a specification describes.
+        table: the ChromaDB collection.
+        specified: whether it must be one that a specification prescribes.
+
+    Raises:
+        ConfigError: it belongs to another program, or has another layout.
     """
     layout = str(table.metadata.get("layout", ""))
     if layout != LAYOUT or (specified and not table.metadata.get("specified")):

@@ -1,7 +1,6 @@
-"""ChromaDB collections whose names and contents a specification gives, by the collection of ours that is shown there.
+"""ChromaDB collections whose names and contents a specification prescribes, filled from one of our collections.
 
-A plain client reads in them what the specification says, and nothing else: no chunk that is not visible, no version
-that has been replaced.
+A plain client finds there exactly what the specification describes: only visible chunks, and no replaced versions.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from knowledge_mcp.model.collection import DocumentRecord
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Say how documents and chunks lie in two collections that a specification describes.
+    """How documents and chunks are stored in the two collections that a specification prescribes.
 
-    An entry's id is the chunk's or the document's own. A chunk's entry has its vector and its content, a document's one
-    a vector of zeros and its title. Distances are squared L2.
+    Entry ids are the chunk ids and document ids. A chunk's entry has its vector and its content; a document's entry has
+    a zero vector and its title. Distances are squared L2.
 
     Attributes:
         chunks, documents: names of the two collections.
-        chunk_metadata: makes a chunk's metadata from it and its document's record.
-        document_metadata: makes a document's metadata.
+        chunk_metadata: builds a chunk's metadata from the chunk and its document's record.
+        document_metadata: builds a document's metadata.
     """
 
     chunks: str
@@ -63,7 +62,7 @@ def _document_metadata(record: DocumentRecord) -> Mapping[str, Any]:
 
 
 PLANNING = Profile("application_docs", "document_registry", _chunk_metadata, _document_metadata)
-"""B-FR-008."""
+"""The planning specification, B-FR-008."""
 
 PROFILES: Mapping[str, Profile] = MappingProxyType({"application_docs": PLANNING})
-"""Which collection of ours is shown in which collections of a specification."""
+"""Profiles by the name of our collection."""

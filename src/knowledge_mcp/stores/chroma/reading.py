@@ -1,8 +1,8 @@
-"""Records, texts and chunks read back, and the two legs of a search.
+"""Reads records, texts and chunks, and runs the two legs of a search.
 
-What is replaced while it is read is read again. What the view holds is searched there, else ChromaDB's vector index is
-asked, which knows nothing of generations: hits of one that is not visible are dropped and more are asked for; where a
-generation went while the index was asked, it is asked again for the newer state.
+If something is replaced while it is read, it is read again. Searches use the view if it holds the data. Otherwise
+ChromaDB's vector index is queried, which does not know generations: hits of other than the visible generations are
+dropped and more are requested, and if a generation was removed during the query, the query is repeated.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from knowledge_mcp.stores.shared.rules import by_value, in_order
 from knowledge_mcp.support.batches import batches
 
 _AT_ONCE = 500
-"""Embedding keys of one look-up."""
+"""Embedding keys per look-up."""
 _VECTORS_AT_ONCE = 8
-"""Documents whose exact vectors are read at once: all of them are read to find some."""
+"""Documents whose exact vectors are read at once: all vectors of a document are read to find some."""
 _TRIES = 20
-"""Times that what is replaced meanwhile is read or asked again; each takes a read, a publish takes several."""
+"""How often a read is repeated because the data was replaced; each takes one read, a publish takes several."""
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def records(
     document_ids: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> list[DocumentRecord]:
-    """Read records by id: all of them, any few, or those of some documents."""
+    """Read records, sorted by id: all, any `limit` of them, or those of some documents."""
     if document_ids is None:
         found = place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
     else:
@@ -55,7 +55,7 @@ def records(
 
 
 def parts(place: ChromaCollection, document_id: str) -> DocumentParts | None:
-    """Read text, sections and pages of the visible generation; the latter are empty where none were published."""
+    """Read the canonical text and structure of the visible generation; the structure is empty if none was published."""
 
     def read(entry: FoundEntry, token: str) -> DocumentParts | None:
         texts = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
@@ -73,7 +73,7 @@ def parts(place: ChromaCollection, document_id: str) -> DocumentParts | None:
 def chunks(
     place: ChromaCollection, view: ChromaView, analyser: Analyser, key: ChunkKey, values: Sequence[str]
 ) -> list[Chunk]:
-    """Read visible chunks by their ids, or those of documents, terms or contents."""
+    """Read visible chunks by id, document, defined term or content hash."""
     if key == "id":
         return _chunks_by_id(place, view, values)
     if key == "content":
@@ -84,7 +84,7 @@ def chunks(
 
 
 def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
-    """Read a document's visible chunks by index."""
+    """Read a document's visible chunks in order."""
 
     def read(entry: FoundEntry, token: str) -> list[Chunk] | None:
         found = place.chunks.rows(where={"generation": {"$eq": token}})
@@ -95,9 +95,9 @@ def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
 
 
 def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks in the order asked; unknown ids are left out.
+    """Read visible chunks in the order requested; unknown ids are left out.
 
-    A view that was loaded for a search knows the entries; one that never was is not loaded for it.
+    If the view was loaded for a search, it knows the entries; otherwise it is not loaded for this.
     """
     ids = list(dict.fromkeys(chunk_ids))
     entries = _chunks_looked_up(place, ids) if view.change is None else _chunks_of_view(place, view, ids)
@@ -135,7 +135,7 @@ def _chunks_looked_up(place: ChromaCollection, chunk_ids: list[str]) -> dict[str
 
 
 def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-    """Look exact vectors up by embedding key."""
+    """Look up exact vectors by embedding key."""
     with view.lock:
         known: dict[str, Vector] = view.held_vectors(embedding_keys)
     missing = [each for each in dict.fromkeys(embedding_keys) if each not in known]
@@ -152,7 +152,7 @@ def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Seq
 
 
 def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks by the hashes of their words."""
+    """Read visible chunks by content hash."""
     distinct = list(dict.fromkeys(hashes))
     visible = set(visible_generations(place.documents).values()) if distinct else set[str]()
     found = [each for each in place.chunks.rows_with("content_hash", distinct) if generation_of(each.id) in visible]
@@ -160,7 +160,7 @@ def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[C
 
 
 def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:
-    """Read the chunks that define a term, by document and index."""
+    """Read the chunks that define a term, sorted by document and index."""
     with view.lock:
         view.refresh()
         requested = dict.fromkeys(
@@ -172,7 +172,7 @@ def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, 
 
 
 def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:
-    """Map the keys of all defined terms, and then of their aliases, to how they are printed."""
+    """Map keys to terms as printed; terms take precedence over aliases."""
     with view.lock:
         view.refresh()
         found = [(term, aliases) for _, _, term, aliases in view.definitions()]
@@ -184,10 +184,10 @@ def _record(entry: FoundEntry) -> DocumentRecord:
 
 
 def _of_generation(place: ChromaCollection, document_id: str, read: Callable[[FoundEntry, str], T | None]) -> T | None:
-    """Read something of the visible generation; None where there is no such document.
+    """Read something of the visible generation; return None if the document does not exist.
 
     Raises:
-        InternalError: it is not there though nobody has replaced it.
+        InternalError: parts are missing although the document was not replaced.
     """
     before = ""
     for _ in range(_TRIES):
@@ -208,9 +208,9 @@ def _of_generation(place: ChromaCollection, document_id: str, read: Callable[[Fo
 
 
 _SPARE = 32
-"""Hits asked for beyond the limit: for generations that are not visible, and for equal scores at the cut."""
+"""Extra hits to request, to make up for invisible generations and for ties at the cut-off."""
 _COMPARE_ALL_UP_TO = 500
-"""Chunks that are rather all compared than looked for in the index, where a filter leaves so few."""
+"""If a filter leaves at most this many chunks, all are compared instead of querying the index."""
 NO_KEYWORDS = "Keyword search is not available: its index of this ChromaDB collection would take too much memory."
 
 
@@ -224,7 +224,7 @@ def legs(
     filter: Filter | None,
     limit: int,
 ) -> LegResults:
-    """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
+    """Run the requested legs. If both are requested and one fails, return the hits of the other."""
     words = None if text is None else partial(_lexical, view, analyser.query_terms(text), filter, limit)
     with view.lock:
         view.refresh()
@@ -254,7 +254,7 @@ def _nearest(
             few = view.entries(filter) if allowed <= _COMPARE_ALL_UP_TO or named is not None else None
         count = min(limit, allowed)
         hits = _ask(place, vector, filter, count, before) if few is None else _compare(place, vector, few)
-        if len(hits) < count:  # the index has lost its way to some
+        if len(hits) < count:  # the index misses some chunks
             with view.lock:
                 few = view.entries(filter)
             hits = _compare(place, vector, few)
@@ -267,7 +267,7 @@ def _nearest(
 
 
 def _compare(place: ChromaCollection, vector: bytes, entries: list[str]) -> list[LegHit]:
-    """Score all of some chunks; those that went meanwhile are left out."""
+    """Score all of some chunks; those deleted in the meantime are left out."""
     exact = np.frombuffer(vector, "<f4").astype(np.float64)
     return [
         LegHit(entry.partition(" ")[2], float(np.asarray(near, np.float64) @ exact))
@@ -276,7 +276,7 @@ def _compare(place: ChromaCollection, vector: bytes, entries: list[str]) -> list
 
 
 def _ask(place: ChromaCollection, vector: bytes, filter: Filter | None, limit: int, visible: set[str]) -> list[LegHit]:
-    """Ask the index for more until enough of what it gives is visible."""
+    """Query the index for more and more entries until enough of them are visible."""
     query = np.frombuffer(vector, "<f4")
     exact = query.astype(np.float64)
     count = limit + _SPARE

@@ -1,8 +1,8 @@
-"""The client of a ChromaDB server: the library's own wire, with the time limits and the closing that it lacks.
+"""The client of a ChromaDB server: the library's HTTP protocol, with the timeouts and the closing that it lacks.
 
-`chromadb.HttpClient` takes neither a time limit nor hooks for its session, and leaves its sockets to chance. The
-library's settings name the class that speaks to the server, so ours is a subclass of its own. Imported only where a
-server is asked.
+`chromadb.HttpClient` accepts neither a timeout nor hooks for its session, and does not close its sockets. The library's
+settings name the class that talks to the server, so ours is a subclass of the original. Imported only if a server is
+used.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _WRITES = ("/upsert", "/add", "/update", "/delete")
 
 
 def hooks() -> dict[str, list[Any]]:
-    """Return the event hooks of an `httpx` client: time limits by kind of request, and errors for bad answers."""
+    """Return the event hooks of an `httpx` client: timeouts by kind of request, and errors for failed requests."""
     return {"request": [_limit_time], "response": [raise_for_status]}
 
 
 def _limit_time(request: Any) -> None:
-    """Give writes longer than reads."""
+    """Set the timeout of a request; it is longer for writes."""
     writes = request.method in {"PUT", "DELETE"} or str(request.url.path).endswith(_WRITES)
     seconds = WRITING_SECONDS if writes else READING_SECONDS
     request.extensions["timeout"] = dict.fromkeys(("connect", "pool"), READING_SECONDS) | dict.fromkeys(
@@ -36,7 +36,7 @@ def _limit_time(request: Any) -> None:
 
 
 class LimitedApi(FastAPI):
-    """Speak to a server within time limits, by a session that can be closed."""
+    """The library's HTTP API, with timeouts and a session that can be closed."""
 
     def __init__(self, system: System) -> None:
         super().__init__(system)
@@ -49,11 +49,11 @@ class LimitedApi(FastAPI):
 
 
 class ServerClient:
-    """Make the calls of `chromadb.ClientAPI` that the store needs, in one database of a server.
+    """The calls of `chromadb.ClientAPI` that the store needs, on one database of a server.
 
     Args:
-        settings: with host, port and headers of the server; the class that speaks to it is set here.
-        database: name of the server's own partition.
+        settings: with host, port and headers of the server; the API class is set here.
+        database: name of the database on the server.
     """
 
     def __init__(self, settings: Settings, database: str) -> None:
@@ -69,30 +69,30 @@ class ServerClient:
             raise
 
     def get_max_batch_size(self) -> int:
-        """Count the rows that one call may write."""
+        """Return the maximum number of rows per write."""
         return self._api.get_max_batch_size()
 
     def get_collection(self, name: str, embedding_function: None = None) -> Collection:
-        """Find a collection by name."""
+        """Return a collection."""
         return self._collection(self._api.get_collection(name=name, **self._place), embedding_function)
 
     def create_collection(
         self, name: str, *, metadata: Any, configuration: Any, embedding_function: None = None
     ) -> Collection:
-        """Make a collection."""
+        """Create a collection."""
         model = self._api.create_collection(name=name, metadata=metadata, configuration=configuration, **self._place)
         return self._collection(model, embedding_function)
 
     def delete_collection(self, name: str) -> None:
-        """Remove a collection."""
+        """Delete a collection."""
         self._api.delete_collection(name=name, **self._place)
 
     def list_collections(self, limit: int, offset: int) -> Sequence[Collection]:
-        """List some of the collections."""
+        """List a page of the collections."""
         return [self._collection(model) for model in self._api.list_collections(limit, offset, **self._place)]
 
     def close(self) -> None:
-        """Stop speaking to the server."""
+        """Stop the client and close its session."""
         self._system.stop()
         self._api.close_session()
 

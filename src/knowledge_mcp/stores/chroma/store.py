@@ -1,8 +1,9 @@
-"""ChromaDB, embedded in this process or as a server (`chroma run`): the same contract as every other store.
+"""ChromaDB, embedded in this process or as a server (`chroma run`), with the same contract as every other store.
 
-What ChromaDB lacks is made here: `writing` has the order of writing that stands for a transaction,
-`view` the keyword search, `client` the guard against two processes in one folder. `layout` tells how
-it all lies in ChromaDB, `profiles` what a specification wants to find there.
+The features that ChromaDB lacks are implemented here: `writing` orders writes so that they act like a transaction,
+`view` adds the lexical leg, `client` prevents two processes from using one folder. `layout` describes how data is
+stored
+in ChromaDB, `profiles` what a specification prescribes.
 """
 
 from __future__ import annotations
@@ -46,22 +47,22 @@ T = TypeVar("T")
 
 _TRIES = 3
 MOST_PASSAGES = 100_000
-"""Above these a search takes seconds to answer ten people at once (docs/sizing.md), and filters over 100 ms."""
+"""Above this, a search takes seconds when ten people ask at once (docs/sizing.md), and filters take over 100 ms."""
 
 _logger = logging.getLogger(__name__)
 
 
 class ChromaStore:
-    """Keep collections in ChromaDB; nothing is opened before the first call.
+    """Stores collections in ChromaDB, which is opened at the first call.
 
     Args:
-        address: the folder of an embedded one, or the server.
-        analyser: gives the terms of the lexical leg; documents indexed by an older version are indexed again,
-            those of a newer one for this process only.
-        policy: retries of a server's passing failures.
-        limits: memory that one collection may take for its searches; None for the usual.
-        profiles: which collections are also there in the form that a specification gives them.
-        memory: shared by the process's stores, bounds what searches hold; None for one of its own.
+        address: the folder of an embedded ChromaDB, or the server.
+        analyser: produces the terms of the lexical leg. Documents indexed by an older version are re-indexed; those of
+            a newer version are re-indexed in memory only.
+        policy: retries of temporary failures of a server.
+        limits: memory limits of one collection; None for the defaults.
+        profiles: collections that are also copied into the form that a specification prescribes.
+        memory: shared budget of the process's stores for search indexes; None for a separate one.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class ChromaStore:
 
     @property
     def address(self) -> Address:
-        """Say where it is, token and all: not to be shown."""
+        """Where ChromaDB is. Contains the token: do not show it."""
         return self.connection.address
 
     def close(self) -> None:
@@ -119,7 +120,7 @@ class ChromaStore:
         return ChromaHandle(self, name)
 
     def described(self, name: str) -> CollectionInfo | None:
-        """Describe who has a name now, and name the state of its documents."""
+        """Return the information about the collection that has the name now, with the state of its documents."""
         for tries_left in reversed(range(_TRIES)):
             entry = self._catalogue.find(name)
             if entry is None:
@@ -128,7 +129,7 @@ class ChromaStore:
                 known = self._known.get(entry.id)
                 table = known[0].documents if known else self.connection.table(str(entry.metadata["documents"]))
                 return replace(info_of(entry), state=f"{entry.id} {change_of(table.one(STATE))}")
-            except GoneError:  # it is dropped just now
+            except GoneError:  # dropped just now
                 self.forget()
                 if not tries_left:
                     raise
@@ -142,20 +143,20 @@ class ChromaStore:
     # for its handles
 
     def drop_index(self, key: Hashable) -> None:
-        """Let the view of a collection go; the next search reads it again."""
+        """Drop the view of a collection from memory; the next search loads it again."""
         with self._lock:
             known = self._known.get(cast("str", key))
             if known is not None:
                 self._known[known[0].token] = (known[0], self._new_view(known[0]))
 
     def used(self, place: ChromaCollection, view: ChromaView) -> None:
-        """Note that a view was used, which may have grown."""
+        """Report the size of a view after use, as it may have grown."""
         known = self._known.get(place.token)
         if known is not None and known[1] is view and view.bytes:
             self._memory.used(self, place.token, view.bytes)
 
     def look_up(self, name: str) -> tuple[ChromaCollection, ChromaView]:
-        """Find who has the name now; what is known of a collection stays with it when it is renamed."""
+        """Return the collection that has the name now, with its view, which is kept when the collection is renamed."""
         entry = self._catalogue.find(name)
         if entry is None:
             raise no_collection(name)
@@ -178,7 +179,7 @@ class ChromaStore:
         self._memory.forget(self)
 
     def specified(self, name: str, place: ChromaCollection) -> Specified:
-        """Open the specified collections of a name; for the collection that has it."""
+        """Open the prescribed collections for the collection that has a name now."""
         with self._lock:
             known = self._copies.get(place.token)
         if known is not None:
@@ -186,9 +187,10 @@ class ChromaStore:
         return Specified(self.connection, self.profiles[name], place)
 
     def copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
-        """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
+        """Copy a document, or all that differ, into the prescribed collections.
 
-        What fails is logged and made good by the next change, or when the store is opened the next time.
+        A failure does not undo the write. It is logged, and the copy is completed at the next change, or when the store
+        is opened again.
         """
         if name not in self.profiles:
             return
@@ -206,7 +208,7 @@ class ChromaStore:
             log_event(_logger, logging.WARNING, "chroma_copy_failed", collection=name, reason=exc.message)
 
     def _follow_name(self, name: str) -> None:
-        """Copy from the collection that has a name now; where none has, its copy goes."""
+        """Copy from the collection that has the name now; if there is none, drop the copy."""
         self.forget()
         if any(each.name == name for each in self.collections()):
             self.look_up(name)
@@ -215,11 +217,11 @@ class ChromaStore:
 
 
 class ChromaHandle:
-    """A handle on one collection of a `ChromaStore`; a snapshot keeps what was found under the name, and what is held.
+    """A handle on one collection of a `ChromaStore`; a snapshot keeps the collection behind the name, and its view.
 
     Args:
-        store: where it is.
-        name: of the collection.
+        store: the store that holds the collection.
+        name: name of the collection.
     """
 
     def __init__(self, store: ChromaStore, name: str) -> None:
@@ -284,7 +286,7 @@ class ChromaHandle:
         return self._at(lambda place, view: reading.chunks(place, view, self._store.analyser, key, values))
 
     def outgrown(self) -> Finding | None:
-        """Say that the collection is too large for ChromaDB and how to move it, None where it is not."""
+        """Return a finding, with the way to move it, if the collection is too large for ChromaDB, else None."""
         count = self._at(lambda place, _: place.chunks.count())
         if count <= MOST_PASSAGES:
             return None
@@ -312,14 +314,14 @@ class ChromaHandle:
             if self._name in self._store.profiles:
                 try:
                     findings += verify_copy(self._store.specified(self._name, place), repair=repair)
-                except ConfigError as exc:  # somebody else's collection has a name of the specification
+                except ConfigError as exc:  # a collection of another program has a prescribed name
                     findings.append(Finding(exc.message, suggestion=exc.suggestion))
             return findings
 
         return self._at(check)
 
     def _at(self, what: Callable[[ChromaCollection, ChromaView], T]) -> T:
-        """Do something in a collection; one that is dropped meanwhile is looked up again."""
+        """Run `what` on the collection; if it is dropped meanwhile, look it up again and retry once."""
         place, view = self._held or self._store.look_up(self._name)
         try:
             done = what(place, view)

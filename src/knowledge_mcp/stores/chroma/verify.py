@@ -1,4 +1,4 @@
-"""A collection checked against itself, and repaired where nothing is lost by it."""
+"""Consistency checks and repair of a ChromaDB collection, and the copy of one in the form of a specification."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _FROM = "generation:"
 
 
 class Specified:
-    """Hold the two collections of one profile.
+    """The two prescribed collections of one profile.
 
     Args:
         connection: to ChromaDB.
-        profile: which collections, and what is in them.
-        place: the collection of ours that is copied.
+        profile: the names and contents of the collections.
+        place: our collection, which is copied.
 
     Raises:
         ConfigError: ChromaDB has a collection of that name that is not ours.
@@ -61,12 +61,12 @@ class Specified:
         self._documents = self._opened(profile.documents)
 
     def bring(self, document_id: str) -> None:
-        """Copy one document as it is visible now, or remove it where it is no more.
+        """Copy the visible version of one document, or remove its copy if it does not exist any more.
 
-        Its chunks come and go before its own entry, by which `differing` tells whether all of them have.
+        Its chunks are written and removed before its own entry, so that `differing` can rely on the entry.
 
         Raises:
-            InternalError: it is replaced faster than it can be copied.
+            InternalError: the document is replaced faster than it can be copied.
         """
         for _ in range(_TRIES):
             entry = self._place.documents.one(document_entry(document_id))
@@ -82,10 +82,10 @@ class Specified:
         raise InternalError(f"Document '{document_id}' is replaced faster than it can be copied.", recoverable=True)
 
     def differing(self, *, thorough: bool = False) -> list[str]:
-        """Name the documents that are not copied as they are visible now, in order.
+        """List the documents whose copy differs from their visible version, in order.
 
         Args:
-            thorough: look at every chunk's entry, not only at the documents'.
+            thorough: check every chunk's entry, not only the documents' entries.
         """
         visible = {document_of(entry): token for entry, token in visible_generations(self._place.documents).items()}
         copied = {name: uri.removeprefix(_FROM) for name, uri in self._documents.uris(None).items()}
@@ -117,7 +117,7 @@ class Specified:
         self._documents.put([ChromaRow(document_id, metadata, zeros, record.title, f"{_FROM}{token}")])
 
     def _vectors(self, token: str, found: Sequence[FoundEntry]) -> dict[str, object]:
-        """Give the exact vector of each chunk's entry, or the one that ChromaDB scaled where that is lost."""
+        """Return the exact vector of each chunk, or the one normalised by ChromaDB if that is lost."""
         exact: dict[str, bytes] = {}
         for row in self._place.documents.rows(
             where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}]}
@@ -162,12 +162,12 @@ class Specified:
         made = {"layout": LAYOUT, "specified": True, "space": space.fingerprint, "embedding_model": space.label}
         try:
             return self._connection.make_table(name, made, _SQUARED)
-        except TakenError:  # another process made it at the same moment
+        except TakenError:  # another process has created it at the same moment
             return self._connection.table(name)
 
 
 def drop_specified(connection: ChromaConnection, profile: Profile) -> None:
-    """Remove both collections, unless they are not copies of ours."""
+    """Drop both collections, unless they are not copies of ours."""
     for name in (profile.documents, profile.chunks):
         try:
             found = connection.table(name)
@@ -181,7 +181,7 @@ _SAMPLED = 8
 
 
 def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list[Finding]:
-    """List what is wrong; what was cut short is swept up and indexes are rebuilt with `repair`."""
+    """Check a collection; with `repair`, remove the remains of interrupted writes and rebuild indexes."""
     findings: list[Finding] = []
     entries = place.documents.rows(where={"kind": {"$eq": "document"}})
     gone = [each.id for each in entries if not each.metadata.get("record")]
@@ -217,7 +217,7 @@ def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list
 
 
 def verify_copy(copy: Specified, *, repair: bool) -> list[Finding]:
-    """Compare the collections of a specification with what is visible, entry by entry; `repair` copies what differs."""
+    """Compare the prescribed collections with what is visible, entry by entry; `repair` copies what differs."""
     differing = copy.differing(thorough=True)
     if repair:
         copy.bring_all(differing)
@@ -266,7 +266,7 @@ def _document(
 
 
 def _nearest_to_themselves(place: ChromaCollection) -> Iterator[Finding]:
-    """Ask ChromaDB's index for some chunks by their own vectors: one that two processes wrote to finds few of them."""
+    """Query ChromaDB's index for some chunks by their own vectors; it fails for many if two processes wrote to it."""
     ids = place.chunks.ids(None)
     sample = ids[:: max(1, len(ids) // _SAMPLED)]
     lost = 0

@@ -1,9 +1,9 @@
-"""What one process holds of a ChromaDB collection for its searches, and how it follows what any process writes.
+"""The in-memory data for searches of a ChromaDB collection, and how it follows the writes of any process.
 
-ChromaDB has no BM25, so the postings of all visible chunks are held here, made from the packed index that each document
-has in the store; in small collections the exact vectors too, and then the dense leg is exact and every search is one
-state of the collection. One small entry of the store changes with each publish: it is read before each search, and when
-it has changed, only documents with another generation are read.
+ChromaDB has no BM25, so the postings of all visible chunks are held here, built from the packed index that each
+document has in the store. For small collections the exact vectors are held too; then the dense leg is exact and every
+search sees one state of the collection. A small entry of the store changes with each publish. It is read before each
+search, and if it has changed, only documents with a new generation are read.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ from knowledge_mcp.support.batches import batches
 
 _TRIES = 50
 _CHUNK = 900
-"""Bytes that a chunk's id, key, kinds and clause take with what maps them, roughly."""
+"""Approximate bytes of a chunk's id, key, kinds and clause, including the maps."""
 _SLOT = 18
 """Bytes of a slot's length, norm, kind and clause."""
 _TERM = 70
-"""Bytes of a term in the list of its document, roughly."""
+"""Approximate bytes of a term in the list of its document."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewLimits:
-    """Say how much memory one collection may take in one process, in bytes.
+    """Memory limits of one collection in one process, in bytes.
 
     Attributes:
-        postings: above it there is no keyword search.
-        vectors: above it the dense leg asks ChromaDB's index.
+        postings: above this, there is no lexical leg.
+        vectors: above this, the dense leg queries ChromaDB's index.
     """
 
     postings: int = 512 * 1024 * 1024
@@ -73,7 +73,7 @@ class ViewLimits:
 
 @dataclass
 class SlotBlock:
-    """One visible generation of one document, at slots `first` and following."""
+    """The visible generation of one document, at consecutive slots from `first`."""
 
     document_id: str
     token: str
@@ -88,7 +88,7 @@ class SlotBlock:
 
     @property
     def bytes(self) -> int:
-        """Estimate what this takes of memory, with its chunks' places in the maps of a view, without vectors."""
+        """Estimated bytes, including the entries of its chunks in the maps of a view, without vectors."""
         index = self.index
         arrays = (index.lengths, index.ends, index.places, index.counts)
         return sum(each.nbytes for each in arrays) + _CHUNK * self.size + _TERM * len(index.terms)
@@ -99,19 +99,19 @@ class SlotBlock:
         return {chunk_id: slot for slot, chunk_id in enumerate(self.index.ids, start=self.first)}
 
     def vector(self, key: str) -> bytes:
-        """Give the vector that is held of an embedding key of this block, empty where none is."""
+        """Return the vector in memory for an embedding key of this block, or empty bytes."""
         return b"" if self.vectors is None else self.vectors[self.index.keys.index(key)].tobytes()
 
 
 class SnapshotState(threading.local):
-    """Whether this thread wants one state for all that it reads, and whether a refresh has brought it."""
+    """Whether this thread wants to read one state only, and whether a refresh has loaded it."""
 
     is_asked = False
     is_current = False
 
 
 def scaled_vectors(place: ChromaCollection, block: SlotBlock) -> dict[str, bytes]:
-    """Read vectors by key as ChromaDB has them, where the exact ones are missing: they differ in the last bit."""
+    """Read the vectors by embedding key as ChromaDB normalised them: they differ from exact ones in the last bit."""
     found: dict[str, Any] = place.chunks.vectors([f"{block.token} {each}" for each in block.index.ids])
     return {
         key: np.asarray(found[f"{block.token} {chunk_id}"], "<f4").tobytes()
@@ -121,7 +121,7 @@ def scaled_vectors(place: ChromaCollection, block: SlotBlock) -> dict[str, bytes
 
 
 class Totals:
-    """Count documents, chunks and tokens of one collection, reading only records that are new. Thread-safe."""
+    """Counts documents, chunks and tokens of one collection, reading only new records. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -129,11 +129,11 @@ class Totals:
         self._known: dict[str, tuple[str, int, int]] = {}
 
     def count(self, place: ChromaCollection, change: str) -> tuple[int, int, int]:
-        """Return the visible documents, chunks and tokens.
+        """Return the numbers of visible documents, chunks and tokens.
 
         Args:
             place: the collection.
-            change: names its state, as `ChromaView.change_now`.
+            change: its state, from `ChromaView.change_now`.
 
         Raises:
             TimedOutError: documents are replaced faster than they can be counted.
@@ -146,7 +146,7 @@ class Totals:
             return len(counted), sum(chunks for _, chunks, _ in counted), sum(tokens for *_, tokens in counted)
 
     def _read(self, place: ChromaCollection) -> dict[str, tuple[str, int, int]]:
-        """Give generation, chunks and tokens of each visible document, by its entry."""
+        """Return generation, chunks and tokens of each visible document, by entry."""
         for _ in range(_TRIES):
             visible = visible_generations(place.documents)
             known = {name: each for name, each in self._known.items() if visible.get(name) == each[0]}
@@ -162,19 +162,19 @@ class Totals:
 _GROUP = 40
 """Documents whose indexes are read at once."""
 _COMPACT_FROM = 4096
-"""Slots from which those of documents that are gone are given back once they are the greater part."""
+"""Number of slots from which dead slots are reclaimed once they are the majority."""
 _MARGIN = 1e-4
-"""Scores in single precision lie nearer than this to the exact ones."""
+"""Bound for the error of scores in single precision."""
 
 
 class ChromaView:
-    """Hold one collection; every method must be called with `lock` held.
+    """The view of one collection. Call every method with `lock` held.
 
     Args:
         place: the collection.
-        analyser: an index made by another version is made again from the chunks; that of a newer one is left in the
-            store as it is.
-        limits: of memory.
+        analyser: an index of another version is rebuilt from the chunks; an index of a newer version stays unchanged in
+            the store.
+        limits: memory limits.
     """
 
     def __init__(self, place: ChromaCollection, analyser: Analyser, limits: ViewLimits) -> None:
@@ -185,7 +185,7 @@ class ChromaView:
         self._analyser = analyser
         self._limits = limits
         self.change: str | None = None
-        """The state that the last refresh brought, None before the first."""
+        """The state that the last refresh loaded; None before the first."""
         self._clear()
 
     def _clear(self) -> None:
@@ -207,12 +207,12 @@ class ChromaView:
 
     @property
     def chunks(self) -> int:
-        """Count the visible chunks."""
+        """The number of visible chunks."""
         return sum(block.size for block in self._by_entry.values())
 
     @property
     def bytes(self) -> int:
-        """Estimate what this takes of memory; vectors are held by block and as one matrix."""
+        """Estimated bytes; vectors are held twice, by block and as one matrix."""
         masks = 0 if self._state is None else 1 + len(self._state.masks)
         vectors = 0 if self._matrix is None else 2 * self._matrix.nbytes
         return self._held + (0 if self.too_large else self._bytes) + (_SLOT + masks) * self._size + vectors
@@ -223,17 +223,17 @@ class ChromaView:
 
     @property
     def too_large(self) -> bool:
-        """Tell whether the postings would take more memory than allowed."""
+        """Whether the postings would exceed their memory limit."""
         return self._bytes > self._limits.postings
 
     @property
     def exact(self) -> bool:
-        """Tell whether the vectors are held here."""
+        """Whether the vectors are held here, so that the dense leg is exact."""
         return self.chunks * self._place.info.space.dimensions * 4 <= self._limits.vectors
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[None]:
-        """Let what this thread reads be of one state, until the context ends or a read finds that it has gone."""
+        """Let this thread read one state, until the context ends or a read finds that its data is gone."""
         before, self._snapshot.is_asked = self._snapshot.is_asked, True
         try:
             yield
@@ -242,13 +242,13 @@ class ChromaView:
             self._snapshot.is_current = before and self._snapshot.is_current
 
     def refresh(self, *, again: bool = False) -> None:
-        """Bring the view to what is visible in the store now; one short call where nothing has changed.
+        """Update the view to what is visible in the store now; one short call if nothing has changed.
 
         Args:
-            again: what the last refresh brought has just been found to be gone, so a snapshot does not hold either.
+            again: the state of the last refresh was found to be gone, so a snapshot does not keep it either.
 
         Raises:
-            TimedOutError: others publish the same documents faster than they can be read.
+            TimedOutError: documents are replaced faster than they can be read.
         """
         if self._snapshot.is_current and not again:
             return
@@ -259,15 +259,15 @@ class ChromaView:
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
     def change_now(self) -> str:
-        """Name the state that this thread's snapshot has, else the one that the store is in."""
+        """Return the state of this thread's snapshot, or else of the store."""
         return self.change or "" if self._snapshot.is_current else self.change_in_store()
 
     def change_in_store(self) -> str:
-        """Name the state that the store is in, whatever this view has read of it."""
+        """Return the state of the store, regardless of what this view has loaded."""
         return change_of(self._place.documents.one(STATE))
 
     def entries_of(self, names: Sequence[str]) -> list[FoundEntry]:
-        """Read entries of the documents; with them, a snapshot without a state learns whether this one holds."""
+        """Read entries of documents. In a snapshot, the same call also checks whether the view's state is current."""
         if not names or not self._snapshot.is_asked or self._snapshot.is_current or self.change is None:
             return list(self._place.documents.rows(ids=list(names)))
         found = {each.id: each for each in self._place.documents.rows(ids=[*names, STATE])}
@@ -276,7 +276,7 @@ class ChromaView:
         return list(found.values())
 
     def _follow(self) -> bool:
-        """Read what has changed; False where a document was replaced again before it could be read."""
+        """Load what has changed; return False if a document was replaced before it could be read."""
         change = self.change_in_store()
         if change == self.change:
             return True
@@ -294,7 +294,7 @@ class ChromaView:
         read = [self._load({entry: new[entry] for entry in some}) for some in batches(new, _GROUP)]
         if not all(read):
             return False
-        # what was published since the state was read has changed it again, and comes with the next refresh
+        # what was published in the meantime has changed the state again, and is loaded by the next refresh
         self.change = change
         return True
 
@@ -352,7 +352,7 @@ class ChromaView:
             start = end
 
     def _slots(self) -> SlotView:
-        """Give the slots of the state that the last refresh brought."""
+        """Return the slots of the state that the last refresh loaded."""
         if self._state is None:
             alive = np.zeros(self._size, np.bool_)
             for block in self._by_entry.values():
@@ -362,7 +362,7 @@ class ChromaView:
         return self._state
 
     def lexical(self, terms: Mapping[str, float], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
-        """Name the best chunks by BM25 that hold any of the terms, given with their weights."""
+        """Return the best chunks by BM25 that contain any of the terms, given with their weights."""
         state = self._slots()
         if limit <= 0:
             return ()
@@ -378,7 +378,7 @@ class ChromaView:
         return best_hits(slots, scores[slots], limit, self._names_at)
 
     def dense(self, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
-        """Name the nearest chunks of all that the filter keeps; the score is that of exact arithmetic."""
+        """Return the nearest chunks that the filter keeps, with exact scores."""
         matrix = self._vectors()
         slots = np.flatnonzero(self._mask(filter))
         if limit <= 0 or not len(slots):
@@ -391,11 +391,11 @@ class ChromaView:
         return best_hits(slots, products(matrix, slots, vector), limit, self._names_at)
 
     def allowed(self, filter: Filter | None) -> int:
-        """Count the chunks that a filter keeps."""
+        """Return the number of chunks that a filter keeps."""
         return int(np.count_nonzero(self._mask(filter)))
 
     def entries(self, filter: Filter | None) -> list[str]:
-        """Name the entries of the chunks that a filter keeps."""
+        """Return the entries of the chunks that a filter keeps."""
         mask = self._mask(filter)
         return [
             f"{block.token} {block.index.ids[place]}"
@@ -404,7 +404,7 @@ class ChromaView:
         ]
 
     def held_vectors(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Give those of some vectors that are held; none unless this thread's snapshot has brought this state."""
+        """Return those of some vectors that are in memory; none unless this thread's snapshot has loaded this state."""
         if not self._snapshot.is_current or self._matrix is None:
             return {}
         blocks = ((key, self._keyed.get(key)) for key in keys)
@@ -412,18 +412,18 @@ class ChromaView:
         return {key: vector for key, vector in found.items() if any(vector)}
 
     def entries_by_id(self, chunk_ids: Iterable[str]) -> dict[str, str]:
-        """Map those of some chunks that are visible to their entries."""
+        """Map chunk ids to their entries, for visible chunks."""
         owners = ((each, self._owners.get(each)) for each in chunk_ids)
         return {each: f"{block.token} {each}" for each, block in owners if block is not None and block.alive}
 
     def definitions(self) -> Iterable[tuple[str, int, str, list[str]]]:
-        """Give (chunk id, place in the document, term, aliases), by document and place."""
+        """Yield (chunk id, position in the document, term, aliases), sorted by document and position."""
         for block in sorted(self._by_entry.values(), key=lambda block: block.document_id):
             for place, term, aliases in block.index.definitions:
                 yield block.index.ids[place], place, term, aliases
 
     def _vectors(self) -> NDArray[np.float32]:
-        """Give the vectors of all slots; those of dead ones may be zero."""
+        """Return the vectors of all slots; those of dead slots may be zero."""
         if self._matrix is None:
             visible = list(self._by_entry.values())
             self._load_vectors([block for block in visible if block.vectors is None and block.size])
@@ -460,5 +460,5 @@ class ChromaView:
         return named & kept
 
     def _names_at(self, slots: NDArray[np.int64]) -> Iterable[str]:
-        """Give the chunk ids of slots."""
+        """Return the chunk ids of slots."""
         return map(self._names.__getitem__, slots.tolist())

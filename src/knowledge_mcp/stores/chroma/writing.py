@@ -1,11 +1,11 @@
-"""What is written to ChromaDB, in an order that leaves the old or the new version whole wherever it is cut short.
+"""Writes to ChromaDB in an order that leaves either the old or the new version complete if interrupted.
 
-ChromaDB has no transaction, but one small call is all or nothing. `publish` writes everything new under a generation
-that nobody looks at, many documents in a few calls: first what holds their generations and the exact vectors, then the
-chunks, then in one call everything else with the records, which name the generations: that is the commit. Only then the
-old ones are removed. Whoever discards a generation that is being written takes its holder first, and then looks what
-is visible: so a generation whose holder is still there after its record is written is whole, and any other one is
-written again. Whatever a kill leaves behind is invisible, and goes with the next publish or with `sweep`.
+ChromaDB has no transactions, but one small call is atomic. `publish` writes everything new under a generation that is
+not visible yet, many documents in a few calls: first the holders of the generations and the exact vectors, then the
+chunks, then in one call everything else with the records, which name the generations: this is the commit. Only then are
+the old generations removed. Whoever discards an unfinished generation removes its holder first, and then checks what is
+visible. Therefore a generation whose holder still exists after its record was written is complete, and any other is
+written again. The remains of an interruption are invisible, and are removed by the next publish or by `sweep`.
 """
 
 from __future__ import annotations
@@ -42,20 +42,22 @@ from knowledge_mcp.support.batches import grouped
 from knowledge_mcp.support.system.processes import is_running
 
 _LONGEST_SECONDS = 120.0
-"""Time after which a document that is neither visible nor gone is taken for a killed writer's: since this process
-first saw its holder, by its own clock, for two machines tell different times, and a clock may be set."""
+"""Seconds after which the writer of a generation that is neither visible nor gone is considered dead. They count from
+when this process first saw its holder, by its monotonic clock, because machines disagree about the time and a clock
+may be set.
+"""
 
 _SURELY_OVER = 86_400.0
-"""The same by the clock of the day, as far as a clock is hardly wrong: commands that end soon watch nobody for long."""
+"""The same by wall-clock time, with a margin for wrong clocks: short-lived commands cannot watch a holder for long."""
 
 _TRIES = 5
 _MOST_SEEN = 10_000
 _SEEN: dict[str, float] = {}
-"""When holders were first seen here; of more than so many the oldest are forgotten, and count as new again."""
+"""When holders were first seen here; above the limit the oldest are forgotten, and count as new again."""
 
 
 def _holder_row(document_id: str, token: str) -> ChromaRow:
-    """Make the holder of a generation that this process writes now."""
+    """Create the holder of a generation that this process is writing."""
     metadata: dict[str, Any] = {
         "kind": "staged",
         "document_id": document_id,
@@ -67,19 +69,19 @@ def _holder_row(document_id: str, token: str) -> ChromaRow:
 
 
 def holders_of(place: ChromaCollection, documents: Sequence[str] | None) -> list[FoundEntry]:
-    """Read the holders of some documents' generations, or of all."""
+    """Read the holders of the generations of some documents, or of all."""
     return place.documents.rows(where=all_of({"kind": {"$eq": "staged"}}, of_documents(documents)))
 
 
 def of_documents(documents: Sequence[str] | None) -> Where | None:
-    """Say in ChromaDB's words which documents are meant, None for all."""
+    """Return the condition for some documents, or None for all."""
     return None if documents is None else {"document_id": {"$in": list(documents)}}
 
 
 def is_abandoned(holder: FoundEntry) -> bool:
-    """Tell whether a document's writer was killed: a process of this machine that has gone, or one that is late.
+    """Return whether a generation's writer is dead: a process of this machine that has ended, or one that is too late.
 
-    One that is at work all the same notices that its holder is gone, and writes again.
+    A writer that is still alive notices that its holder is gone, and writes again.
     """
     since = holder.metadata["since"]
     host, _, process = str(holder.metadata.get("writer")).rpartition(" ")
@@ -88,7 +90,7 @@ def is_abandoned(holder: FoundEntry) -> bool:
 
 
 def _seen_for(holder: str) -> float:
-    """Tell how long ago a holder was first seen, in seconds; each has a name of its own."""
+    """Return how many seconds ago a holder was first seen; each holder has a unique id."""
     now = time.monotonic()
     since = _SEEN.setdefault(holder, now)
     if len(_SEEN) > _MOST_SEEN:
@@ -99,28 +101,28 @@ def _seen_for(holder: str) -> float:
 
 _VECTOR_BYTES = 768 * 1024
 SMALL_CALL = 1024 * 1024
-"""Bytes up to which entries that must not be seen apart, or one after the other, are written in one call."""
+"""Maximum bytes of a single call for entries that must become visible together or in order."""
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
 _HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
 STATE = "state"
-"""Entry that each publish and each delete writes again."""
+"""Id of the entry that each publish and each delete rewrites."""
 GONE: Where = {"gone": {"$eq": True}}
 """Marks the record of a document that is being deleted."""
 
 
 def change_of(state: FoundEntry | None) -> str:
-    """Name the state that a collection's entry of it tells; empty where nothing was ever written."""
+    """Return the state in a collection's state entry; empty if nothing was ever written."""
     return "" if state is None else str(state.metadata["change"])
 
 
 def document_entry(document_id: str) -> str:
-    """Name the entry of a document's record."""
+    """Return the id of the entry of a document's record."""
     return f"document {json.dumps([document_id])}"
 
 
 def visible_generations(documents: ChromaTable) -> dict[str, str]:
-    """Map every document's entry to its visible generation."""
+    """Map the entry of every document to its visible generation."""
     return {
         entry: uri.removeprefix(_VISIBLE)
         for entry, uri in documents.uris(_DOCUMENTS).items()
@@ -129,18 +131,18 @@ def visible_generations(documents: ChromaTable) -> dict[str, str]:
 
 
 def visible_of(entry: FoundEntry) -> str | None:
-    """Name the generation that a record shows, None where its document is being deleted."""
+    """Return the generation that a record makes visible, or None if its document is being deleted."""
     return entry.uri.removeprefix(_VISIBLE) if entry.uri.startswith(_VISIBLE) else None
 
 
 def structure_entries(entry: FoundEntry, token: str) -> list[str]:
-    """Name the entries of a generation's sections and pages; none where there are none."""
+    """Return the entry ids of a generation's structure; none if it has none."""
     parts = str(entry.metadata.get("structure") or "").partition(" ")[2]
     return [f"structure {token} {number}" for number in range(int(parts or 0))]
 
 
 def _vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[ChromaRow]:
-    """Write the exact vectors of chunks in entries; their names tell what is in them."""
+    """Create the entries of the exact vectors of chunks; their ids contain a hash of their content."""
     group = max(1, _VECTOR_BYTES // max(1, len(chunks[0].vector))) if chunks else 1
     rows: list[ChromaRow] = []
     for start in range(0, len(chunks), group):
@@ -153,7 +155,7 @@ def _vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) 
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Hold a document and its entries: its generation's holder, exact vectors, chunks, the rest, the record."""
+    """A document and its entries: the holder, exact vectors, chunks, other rows, and the record."""
 
     document: WholeDocument
     holder: ChromaRow
@@ -164,12 +166,12 @@ class _Entries:
 
     @property
     def id(self) -> str:
-        """Name the document."""
+        """The document's id."""
         return self.document.record.id
 
     @property
     def size(self) -> int:
-        """Estimate the bytes of the call that makes it visible."""
+        """Estimated bytes of the call that makes it visible."""
         return sum(each.size for each in (*self.rows, self.commit))
 
 
@@ -179,16 +181,16 @@ def publish(
     analyser: Analyser,
     on_published: Callable[[str], object],
 ) -> None:
-    """Write documents in as few calls as hold them; `on_published` is told of each when it is visible.
+    """Publish documents in as few calls as possible; `on_published` is called for each when it is visible.
 
     Raises:
-        InvalidInputError: a vector is of another length; nothing was written.
-        InternalError: a document has not the chunks announced, and nothing was written; or other writers discarded it
-            each time that it was written.
+        InvalidInputError: a vector has a wrong length; nothing was written.
+        InternalError: a document's number of chunks differs from its record, and nothing was written; or other writers
+            discarded it on every attempt.
     """
     check_documents(documents, place.info.space.dimensions)
     killed = {str(each.metadata["document_id"]) for each in holders_of(place, None) if is_abandoned(each)}
-    if killed:  # some of their documents may be visible, and so nobody writes them again
+    if killed:  # some of their documents may be visible, so nobody writes them again
         sweep(place, sorted(killed))
     entries = (_entries(each, analyser) for each in documents)
     for group in grouped(entries, (SMALL_CALL,), lambda each: (each.size,), lambda each: each.id):
@@ -205,7 +207,7 @@ def publish(
 def _written(
     place: ChromaCollection, group: Sequence[_Entries], on_published: Callable[[str], object]
 ) -> list[_Entries]:
-    """Write a group and tell of it; returns those that another writer discarded meanwhile."""
+    """Write a group and report it; return the documents that another writer discarded meanwhile."""
     place.documents.put([*(each.holder for each in group), *(row for each in group for row in each.vectors)])
     place.chunks.put([row for each in group for row in each.chunks])
     stored = _held(place, group)
@@ -219,7 +221,7 @@ def _written(
 
 
 def _held(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
-    """Choose the documents whose generations nobody has discarded."""
+    """Return the documents whose generations nobody has discarded."""
     there = {each.id for each in place.documents.rows(ids=[each.holder.id for each in group])}
     return [each for each in group if each.holder.id in there]
 
@@ -243,7 +245,7 @@ def _entries(document: WholeDocument, analyser: Analyser) -> _Entries:
 
 
 def _generation_rows(token: str, document: WholeDocument, index: Index) -> tuple[list[ChromaRow], ChromaRow]:
-    """Write text, structure and index of a generation in entries, and the record that makes it visible in another."""
+    """Create the entries of text, structure and index of a generation, and of the record that makes it visible."""
     record, texts = document.record, parts_of(document.text)
     kept = {"generation": token, "document_id": record.id}
     rows = [
@@ -260,7 +262,7 @@ def _generation_rows(token: str, document: WholeDocument, index: Index) -> tuple
 
 
 def _commit(place: ChromaCollection, rows: Sequence[ChromaRow], commits: Sequence[ChromaRow]) -> None:
-    """Write what records need, and then the records with the change of state in one call: all or none are visible."""
+    """Write what the records need, then all records with the state in one call, so that all become visible at once."""
     commits = [*commits, _changed()]
     if sum(each.size for each in (*rows, *commits)) <= SMALL_CALL:
         place.documents.put([*rows, *commits])
@@ -270,7 +272,7 @@ def _commit(place: ChromaCollection, rows: Sequence[ChromaRow], commits: Sequenc
 
 
 def make_index(place: ChromaCollection, token: str, analyser: Analyser) -> Index:
-    """Make a generation's index from its chunks."""
+    """Build a generation's index from its chunks."""
     found = place.chunks.rows(where={"generation": {"$eq": token}})
     chunks = sorted(
         ((chunk_of(each), str(each.metadata["embedding_key"])) for each in found),
@@ -281,7 +283,7 @@ def make_index(place: ChromaCollection, token: str, analyser: Analyser) -> Index
 
 
 def index_rows(token: str, document_id: str, index: Index) -> list[ChromaRow]:
-    """Write an index in entries; each says how many there are, and whose it is: a later form may be unreadable here."""
+    """Create the entries of an index, each with the number of parts and the analyser, in case the format is newer."""
     parts = parts_of(pack_index(index))
     kept = {"kind": "index", "generation": token, "document_id": document_id, "parts": len(parts)}
     kept |= {"analyser": index.analyser}
@@ -289,7 +291,7 @@ def index_rows(token: str, document_id: str, index: Index) -> list[ChromaRow]:
 
 
 def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int, kept: str) -> ChromaRow:
-    """Make the entry of a record, which names the visible generation."""
+    """Create the entry of a record, which names the visible generation."""
     metadata = {
         "kind": "document",
         "document_id": record.id,
@@ -313,17 +315,20 @@ def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_p
 
 
 def _changed() -> ChromaRow:
-    """Make the entry that tells every process that something else is visible now."""
+    """Create the state entry that tells other processes that something has changed."""
     return ChromaRow(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
 
 
 def discard_unfinished(
     place: ChromaCollection, documents: Sequence[str] | None, *, spare: Callable[[FoundEntry], bool] = lambda _: False
 ) -> int:
-    """Drop unfinished generations of some documents or of all, and what no document shows; returns their chunks.
+    """Discard unfinished generations of some documents or of all, and those that no document shows.
 
-    The holders go first, but for those to be spared: who finds his own there after a commit knows that what he
-    committed stays.
+    Holders are removed first, except those to be spared: a writer that still finds its holder after the commit knows
+    that its generation stays.
+
+    Returns:
+        The number of chunks removed.
     """
     found = [each for each in holders_of(place, documents) if not spare(each)]
     dropped = {each.id: str(each.metadata["generation"]) for each in found}
@@ -335,13 +340,13 @@ def discard_unfinished(
 
 
 def delete_document(place: ChromaCollection, document_id: str) -> int:
-    """Remove a document: first from sight in one call, then its entries; returns how many visible chunks went."""
+    """Delete a document: hide it in one call, then remove its entries; return the number of visible chunks."""
     discard_unfinished(place, [document_id])
     entry = document_entry(document_id)
     found = place.documents.one(entry)
     token = None if found is None else visible_of(found)
     if token is None:
-        place.documents.remove_if([] if found is None else [entry], GONE)  # a deletion that was cut short
+        place.documents.remove_if([] if found is None else [entry], GONE)  # an interrupted delete
         return 0
     gone = ChromaRow(entry, {"kind": "document", "document_id": document_id, "record": None, "gone": True}, uri="gone")
     place.documents.put([gone, _changed()])
@@ -359,11 +364,16 @@ def sweep(
 ) -> dict[str, int]:
     """Remove every generation, of some documents or of all, that is neither visible nor being written.
 
-    Generations are looked for first and their holders then: one that is just being written has its holder before its
-    first entry. `finished` are other entries to be removed: a holder among them holds nothing any more.
+    Generations are listed before their holders, because a writer creates the holder before its first entry.
+
+    Args:
+        place: the collection.
+        documents: ids; None for all.
+        finished: holders of finished writes, to be removed too.
+        look_only: only report.
 
     Returns:
-        how many chunks went (or would have) by generation.
+        The number of chunks removed (or to be removed), by generation.
     """
     own = of_documents(documents)
     found: dict[str, int] = {}
@@ -390,7 +400,7 @@ def _visible_tokens(place: ChromaCollection, documents: Sequence[str] | None) ->
 
 
 def _remove_generations(place: ChromaCollection, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
-    """Remove all entries of generations, then the finished ones; returns how many chunks went."""
+    """Remove all entries of generations, then the finished ones; return the number of chunks removed."""
     ordered = sorted(tokens)
     chunks: list[str] = []
     others: list[str] = []
@@ -404,7 +414,7 @@ def _remove_generations(place: ChromaCollection, tokens: Iterable[str], finished
 
 
 def unfinished(place: ChromaCollection) -> list[str]:
-    """Name the documents that are being written, or whose writer was killed, in order."""
+    """List the documents that are being written, or whose writer was killed, in order."""
     visible = _visible_tokens(place, None)
     found = [each.metadata for each in holders_of(place, None)]
     return sorted({str(each["document_id"]) for each in found if str(each["generation"]) not in visible})
