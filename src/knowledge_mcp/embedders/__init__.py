@@ -1,1 +1,1 @@
-"""Texts to vectors, locally or by a service."""
+"""Embedders: turn texts into vectors, locally or with a service."""

@@ -1,7 +1,7 @@
-"""The embedding cache in front of an embedder: what was once paid for, or a stopped ingest has worked out, is kept.
+"""The embedding cache in front of an embedder: it keeps what was paid for, or computed by an interrupted ingest.
 
-Every collection of a store shares it, and several processes may use it at once. It is a help and never a condition:
-where its file cannot be used the embedder works without it, which the log tells once.
+All collections of a store share it, and several processes may use it at once. It is optional: if its file cannot be
+used, the embedder works without it, and this is logged once.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ CACHE_FILE = "embedding-cache.sqlite"
 MOST_BYTES = 2 * 1024**3
 STOPPED_FILE = "embedding-cache-local.sqlite"
 STOPPED_BYTES = 64 * 1024**2
-"""Some 30,000 passages, which no document has: what is stored is found again in its collection."""
+"""Room for some 30,000 passages, more than any document has: vectors of stored documents are found in their collection.
+"""
 
 OnAnswer = Callable[[Sequence[str], Sequence[Vector]], None]
-"""Called with the texts and the vectors of each answer as soon as it is there, on the thread that asked."""
+"""Called with the texts and vectors of each answer as soon as it arrives, on the requesting thread."""
 
 
 class StreamingEmbedder(Embedder, Protocol):
-    """An embedder that reports each answer as soon as it is there."""
+    """An embedder that reports each answer as soon as it arrives."""
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
-        """Embed as `embed_documents` does; `on_answer` gets the texts and the vectors of each answer."""
+        """Like `embed_documents`; calls `on_answer` with the texts and vectors of each answer."""
         ...
 
 
 class CachedEmbedder:
-    """Answer from the cache what it knows, and keep what the inner embedder answers; fills `ports.Embedder`.
+    """Answers from the cache if possible, and stores what the inner embedder answers; implements `ports.Embedder`.
 
-    Vectors are kept as each answer of the service arrives, so that a crash loses at most the requests under way.
-    Refused texts are not remembered. Questions are kept too, but never in place of passages.
+    Vectors are stored as each answer of the service arrives, so that a crash loses at most the requests in progress.
+    Refused texts are not stored. Vectors of questions are stored too, but never evict those of passages.
 
     Args:
-        inner: who answers. Its space is part of every key.
-        file: the cache's file; made at its first use.
-        most_bytes: above it, what was not used for longest goes.
-        keeps_questions: whether questions are kept too.
+        inner: the embedder. Its space is part of every key.
+        file: the cache's file; it is created on first use.
+        most_bytes: above this size, the least recently used vectors are evicted.
+        keeps_questions: whether vectors of questions are stored too.
     """
 
     def __init__(
@@ -171,17 +172,17 @@ class CachedEmbedder:
 
 
 def with_cache(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
-    """Put the cache of a data folder in front of an embedder that is paid; opens nothing."""
+    """Put the cache of a data folder in front of a paid embedder; opens nothing."""
     return CachedEmbedder(inner, folder / CACHE_FILE)
 
 
 def with_cache_of_stopped_runs(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
-    """Put a small cache in front of an embedder that costs only time, for ingests that are stopped; opens nothing."""
+    """Put a small cache in front of a free embedder, so that interrupted ingests can resume; opens nothing."""
     return CachedEmbedder(inner, folder / STOPPED_FILE, most_bytes=STOPPED_BYTES, keeps_questions=False)
 
 
 def refuse_blanks(texts: Sequence[str]) -> None:
-    """Raise an `InvalidInputError` that names the first blank text."""
+    """Raise InvalidInputError, naming the first blank text, if there is one."""
     for position, text in enumerate(texts):
         if not text.strip():
             raise InvalidInputError(f"Text {position + 1} of {len(texts)} is blank; only text can be embedded.")

@@ -1,6 +1,7 @@
-"""The cache's file: vectors by embedding space and hash of the text, in SQLite, for many processes at once.
+"""The file of the cache: vectors by embedding space and text hash, in SQLite, for many processes at once.
 
-Nothing here raises: what cannot be read was never there, what cannot be written is not kept, and the log tells once.
+Nothing here raises: what cannot be read counts as missing, what cannot be written is not stored, and each kind of
+problem is logged once.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 APPLICATION = 0x6B6D6563
-"""`kmec` in the file's header: what else calls itself SQLite is left alone."""
+"""`kmec` in the file's header; any other SQLite file is left alone."""
 VERSION = 1
 BUSY_MILLISECONDS = 2_000
 PAUSE_SECONDS = 0.01
-"""Between tries where SQLite answers busy at once; making the file takes another process about as long."""
+"""Pause between attempts if SQLite reports busy at once; creating the file takes another process about as long."""
 WAL_LIMIT = 16 * 1024 * 1024
 KEYS_OF_A_STATEMENT = 500
 USE_RECORDED_AFTER = 3_600
-"""Seconds for which a use is not written down again, so that reading rarely writes."""
+"""Seconds during which a use is not recorded again, so that reads rarely write."""
 SWEPT_TO = 0.9
 ROWS_OF_A_SWEEP = 256
 MOST_PASSING = 4_096
@@ -53,7 +54,7 @@ CREATE INDEX vectors_by_use ON vectors (used, id);
 
 
 class _Connection(Protocol):
-    """What is used of apsw's connection, whose own types are partly unknown."""
+    """The part of apsw's connection that is used here; apsw's own types are partly unknown."""
 
     def __enter__(self) -> object: ...
     def __exit__(self, *_: object) -> bool | None: ...
@@ -66,14 +67,14 @@ class _Connection(Protocol):
 
 
 class CacheFile:
-    """Keep the vectors of one embedding space in a file that other spaces share; may be used by many threads.
+    """Stores the vectors of one embedding space in a file that other spaces share. Thread-safe.
 
     Args:
-        path: the file, made with its folder at the first use.
+        path: the file; it is created with its folder on first use.
         space: fingerprint of the space.
         dimensions: components of its vectors.
-        most_bytes: bound of the file; above it the vectors go that were not used for longest.
-        clock: seconds since the epoch.
+        most_bytes: limit for the file; above it, the least recently used vectors are evicted.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(
@@ -90,15 +91,15 @@ class CacheFile:
         self._logged: set[str] = set()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """Return what is known and whole, by key (SHA-256 of the text)."""
+        """Return the stored, undamaged vectors by key (SHA-256 of the text)."""
         return self._run_guarded("read", lambda connection: self._get(connection, keys), {})
 
     def put(self, vectors: Mapping[bytes, Vector], *, passing: bool = False) -> None:
-        """Keep vectors by key; those of a wrong length are left out.
+        """Store vectors by key; those of a wrong length are left out.
 
         Args:
             vectors: by SHA-256 of the text.
-            passing: they are the first to go, and only the latest few thousand are kept, until they are used again.
+            passing: they are evicted first, and only the latest few thousand are kept, until they are used again.
         """
         rows = [(key, vector) for key, vector in vectors.items() if len(vector) == self._size]
         if rows:
@@ -106,7 +107,7 @@ class CacheFile:
             self._run_guarded("write", lambda connection: self._put(connection, rows, used), None)
 
     def close(self) -> None:
-        """Close the file; later calls find and keep nothing."""
+        """Close the file; later calls find and store nothing."""
         with self._lock:
             self._usable = False
             connection, self._connection = self._connection, None
@@ -135,7 +136,7 @@ class CacheFile:
         return found
 
     def _note_use(self, connection: _Connection, rows: Sequence[int], now: int) -> None:
-        """Write down that rows were used; where another process writes for long, or nobody may, it is left."""
+        """Record that rows were used; skipped if another process holds the write lock, or the file is not writable."""
         try:
             with connection:
                 connection.executemany("UPDATE vectors SET used = ? WHERE id = ?", [(now, row) for row in rows])
@@ -157,7 +158,7 @@ class CacheFile:
             self._sweep(connection)
 
     def _sweep(self, connection: _Connection) -> None:
-        """Drop what was not used for longest, down to nine tenths of the bound; its pages are used again."""
+        """Evict the least recently used vectors, down to nine tenths of the limit; SQLite reuses their pages."""
         if self._size_in_use(connection) <= self._most_bytes:
             return
         while self._size_in_use(connection) > SWEPT_TO * self._most_bytes:
@@ -172,7 +173,7 @@ class CacheFile:
         return (pages - free) * size
 
     def _checksum(self, key: bytes, vector: Vector) -> bytes:
-        """Bind a vector to its space and text, so that neither a flipped bit nor a mixed-up row goes through."""
+        """Return a check sum over vector, space and text, so that neither bit flips nor swapped rows go unnoticed."""
         return hashlib.blake2b(self._space.encode() + key + vector, digest_size=16).digest()
 
     def _run_guarded(self, doing: str, work: Callable[[_Connection], T], otherwise: T) -> T:
@@ -217,7 +218,7 @@ class CacheFile:
         return connection
 
     def _into_wal(self, connection: _Connection) -> None:
-        """Choose the journal that many may read and write by; here SQLite does not wait for others by itself."""
+        """Switch to write-ahead logging. SQLite does not wait for a lock here, so this retries."""
         until = time.monotonic() + BUSY_MILLISECONDS / 1000
         while True:
             try:
@@ -230,7 +231,7 @@ class CacheFile:
                 return
 
     def _check_owner(self, connection: _Connection) -> None:
-        with connection:  # one moment for all three: another process may be making the file
+        with connection:  # one transaction for all three, as another process may be creating the file
             version, owner = connection.pragma("user_version"), connection.pragma("application_id")
             empty = not connection.pragma("schema_version")
         if (version, owner) != (VERSION, APPLICATION) and not (empty and not version and not owner):
@@ -245,7 +246,7 @@ class CacheFile:
                 logger.debug("closing the damaged embedding cache: %s", exc)
 
     def _log(self, what: str, reason: str, doing: str = "") -> None:
-        """Log each kind of trouble once."""
+        """Log each kind of problem once."""
         if what in self._logged:
             return
         self._logged.add(what)

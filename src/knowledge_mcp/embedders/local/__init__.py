@@ -1,1 +1,1 @@
-"""The local model: its files, its tokens, its session."""
+"""The local model: its files, tokenizer and session."""

@@ -1,8 +1,8 @@
-"""The local embedder: a sentence-transformers model run by onnxruntime, without a key, a server or torch.
+"""The local embedder: a sentence-transformers model run by onnxruntime, without an API key, a server or torch.
 
-Each text is embedded alone, by one thread, in a session that computes on that thread only: int8 scales a whole batch's
-activations together, so in a batch a text would get other bits in other company, and a batch computes on padding. Many
-texts are spread over as many threads as there are cores.
+Each text is embedded alone, on one thread, in a session that computes only on that thread. int8 scales the activations
+of a whole batch together, so in a batch a text's vector would depend on the other texts, and a batch also computes on
+padding. Many texts are spread over as many threads as there are cores.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class _Loaded:
 
 
 class LocalEmbedder:
-    """Embed texts on this machine; fills `ports.Embedder`.
+    """Embeds texts on this machine; implements `ports.Embedder`. Thread-safe.
 
-    Nothing is read or imported before the first use; the first use may download the model (see `model_files`). All
-    methods may be called by many threads.
+    Nothing is read or imported before the first use, which may download the model (see `model_files`).
 
     Args:
-        model: `all-MiniLM-L6-v2` or a hub's `owner/name`; None for the built-in one, or for whatever `path` holds.
-        path: folder that holds the model, None for the cache.
-        cache: the model cache, None for the user's own.
-        variant: `int8` (half the time, mean cosine to the other one .99) or `fp32` (as published). They are two spaces.
-        threads: how many texts are embedded at once, None for as many as this process has cores.
-        progress: called with how far a download or a build is.
+        model: `all-MiniLM-L6-v2` or a hub's `owner/name`; None for the built-in model, or for the one in `path`.
+        path: folder with the model; None for the cache.
+        cache: the model cache; None for the user's own.
+        variant: `int8` (half the time, mean cosine to the other one .99) or `fp32` (as published). They are two
+            embedding spaces.
+        threads: number of texts embedded at once; None for as many as this process has cores.
+        progress: called with the progress of a download or build.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class LocalEmbedder:
         return self._embed([prefix + text for text in texts], logging.WARNING) if texts else []
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
-        """Embed as `embed_documents` does, and report all of it at the end."""
+        """Like `embed_documents`; everything is reported at the end."""
         vectors = self.embed_documents(texts)
         on_answer(texts, vectors)
         return vectors
@@ -111,7 +111,7 @@ class LocalEmbedder:
 
     @property
     def usage(self) -> EmbeddingUsage:
-        return EmbeddingUsage()  # no service is asked
+        return EmbeddingUsage()  # no service is involved
 
     def warm_up(self) -> None:
         loaded = self._load()
@@ -155,7 +155,7 @@ class LocalEmbedder:
             encoding, length = tokenizer.encode(text)
             return model.embed(encoding), length
 
-        # the longest first, so that no lane still has one to do when all others have ended
+        # the longest first, so that all threads finish at about the same time
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
         done = dict(zip(order, self._lanes.map(one, [texts[place] for place in order]), strict=True))
         vectors, lengths = zip(*(done[place] for place in range(len(texts))), strict=True)
@@ -207,7 +207,7 @@ class LocalEmbedder:
             return self._tokenizer
 
     def _known_files(self) -> ModelFiles:
-        """Give the model's files; the tokenizer needs no built model."""
+        """Return the model's files; the tokenizer does not need a built model."""
         if self._files is None:
             self._refuse_when_closed()
             from knowledge_mcp.embedders.local.model_folders import find
@@ -221,7 +221,7 @@ class LocalEmbedder:
 
 
 class LocalOptions(Protocol):
-    """Name the settings that this embedder needs."""
+    """The settings that this embedder needs."""
 
     embedding_model: str | None
     embedding_model_path: Path | None
@@ -235,7 +235,7 @@ class LocalOptions(Protocol):
 
 
 def from_options(options: LocalOptions) -> LocalEmbedder | CachedEmbedder:
-    """Build the local embedder from the settings, with its cache where that is switched on; loads nothing."""
+    """Create the local embedder from the settings, with its cache if that is enabled; loads nothing."""
     embedder = LocalEmbedder(
         options.embedding_model,
         path=options.embedding_model_path,

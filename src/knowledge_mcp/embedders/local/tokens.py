@@ -1,4 +1,4 @@
-"""A model's own tokenizer: counts and spans for whoever cuts text, token ids for the model."""
+"""The model's own tokenizer: counts and spans for chunking, token ids for the model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from knowledge_mcp.embedders.local.model_config import ModelConfig
 from knowledge_mcp.model.errors import ConfigError
 
 _REMEMBERED = 65_536
-"""Words remembered: some megabytes; at more all are forgotten."""
+"""Number of cached words: some megabytes; the cache is cleared when it is full."""
 _LONGEST = 64
-"""Longest word that is remembered, in code points."""
+"""Maximum length of cached words, in characters."""
 _WORD = re.compile(r"\S+")
 _JOINING = re.compile(r"[\x0b\x0c\x1c-\x1f\x85]")
-"""Blanks to Python that such a tokenizer drops, so that what stands around them is one word to it."""
+"""Characters that are whitespace in Python but that the tokenizer removes, joining the words around them."""
 
 Spans = Sequence[tuple[int, int]]
 
 
 def stands_alone(tokenizer: Tokenizer) -> bool:
-    """Return whether a tokenizer cuts each word between blanks as if it stood alone."""
+    """Return whether a tokenizer splits each word between spaces independently of the text around it."""
     return (
         isinstance(tokenizer.model, WordPiece)
         and isinstance(tokenizer.normalizer, BertNormalizer)
@@ -40,10 +40,10 @@ def stands_alone(tokenizer: Tokenizer) -> bool:
 
 
 class WordTokens:
-    """Count and locate the tokens of texts; each word is cut once. Thread-safe.
+    """Counts and locates the tokens of texts; each word is tokenised once. Thread-safe.
 
     Args:
-        cut: gives `[start, end)` of each token of a text, in code points; it must cut each word as if it stood alone.
+        cut: returns `[start, end)` of each token of a text, in characters; it must tokenise each word independently.
     """
 
     def __init__(self, cut: Callable[[str], Spans]) -> None:
@@ -51,13 +51,13 @@ class WordTokens:
         self._known = _Known(cut)
 
     def count(self, text: str) -> int:
-        """Count the tokens."""
+        """Return the number of tokens."""
         if _JOINING.search(text):
             return len(self._cut(text))
         return sum(map(len, map(self._known.__getitem__, text.split())))
 
     def spans(self, text: str) -> Spans:
-        """List each token's `[start, end)` in code points."""
+        """List each token's `[start, end)` in characters."""
         if _JOINING.search(text):
             return self._cut(text)
         found: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ class WordTokens:
 
 
 class _Known(dict[str, Spans]):
-    """Map words to the places of their tokens, worked out where they are not known."""
+    """Maps words to the spans of their tokens, computed on demand."""
 
     def __init__(self, cut: Callable[[str], Spans]) -> None:
         super().__init__()
@@ -85,23 +85,24 @@ class _Known(dict[str, Spans]):
 
 REMEMBERED_TEXTS = 2048
 REMEMBERED_LENGTH = 8192
-"""Longest text, in code points, whose count and spans are remembered."""
+"""Maximum length of texts whose count and spans are cached, in characters."""
 LONG, PIECE = 100, 16
-"""A word of more than `LONG` code points is one unknown token to the model; it is measured in pieces of `PIECE`, so
-that an embedded picture or key does not make one passage of millions of characters."""
+"""A word of more than `LONG` characters is one unknown token to the model. It is counted in pieces of `PIECE`, so that
+an embedded picture or key does not make one passage of millions of characters.
+"""
 LONG_RUN = re.compile(rf"\S{{{LONG + 1}}}")
 SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
 class ModelTokenizer:
-    """Tokenize as the model does; nothing is truncated but what goes to the model.
+    """Tokenises like the model; only the input of the model is truncated.
 
     Attributes:
-        window: tokens that the model reads of one text with its prefix, special tokens not counted.
+        window: maximum number of tokens of a text with its prefix, without special tokens.
         room: the same for a document without its prefix.
 
     Raises:
-        ConfigError: the file is no tokenizer of this library's form, or leaves no room for text.
+        ConfigError: the file is not a tokenizer of this library, or the prefix leaves no room for text.
     """
 
     def __init__(self, path: Path, config: ModelConfig) -> None:
@@ -126,15 +127,16 @@ class ModelTokenizer:
             )
 
     def count(self, text: str) -> int:
-        """Count the tokens, special ones not counted."""
+        """Return the number of tokens, without special tokens."""
         return self._remembered_count(text) if len(text) <= REMEMBERED_LENGTH else self._count(text)
 
     def spans(self, text: str) -> Sequence[tuple[int, int]]:
-        """List each token's `[start, end)` in code points."""
+        """List each token's `[start, end)` in characters."""
         return self._remembered_spans(text) if len(text) <= REMEMBERED_LENGTH else self._spans(text)
 
     def encode(self, text: str) -> tuple[Encoding, int]:
-        """Encode for the model: the first `window` tokens with the special ones, and how many the text has in all."""
+        """Encode a text for the model: its first `window` tokens with special tokens, and its total number of tokens.
+        """
         encoding = self._encode(text)
         length = len(encoding)
         if length > self.window:
@@ -161,7 +163,7 @@ class ModelTokenizer:
         )
 
     def _encode(self, text: str) -> Encoding:
-        """Encode without special tokens; a lone surrogate, which no UTF-8 text holds, counts as unknown character."""
+        """Encode without special tokens; a lone surrogate, which UTF-8 cannot encode, counts as an unknown token."""
         try:
             return self._tokenizer.encode(text, add_special_tokens=False)
         except (UnicodeEncodeError, TypeError):

@@ -1,4 +1,4 @@
-"""The embedder over a paid service: batches by count and tokens, in parallel, in order; refused texts one by one."""
+"""The embedder on a paid service: parallel batches, limited by count and tokens; refused texts are isolated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.embedders.services.requests import CallFailed, Requests
 
 MOST_TOKENS = 8191
-"""Tokens that the service reads of one text."""
+"""Maximum number of tokens that the service reads of one text."""
 
 REMEMBERED_TEXTS = 2048
 REMEMBERED_LENGTH = 8192
@@ -40,13 +40,13 @@ class _Encoding(Protocol):
 
 
 class RemoteTokenizer:
-    """Count and place the tokens of any text; words that look like control tokens are ordinary text.
+    """Counts and locates the tokens of any text; strings that look like control tokens are ordinary text. Thread-safe.
 
-    A character whose bytes are spread over several tokens belongs to each of them: their spans overlap there. May be
-    used by many threads.
+    If the bytes of a character are spread over several tokens, the character belongs to each of them, and their spans
+    overlap.
 
     Raises:
-        ConfigError: the library that knows the tokens is not installed.
+        ConfigError: the tokenizer library is not installed.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class RemoteTokenizer:
         self._remembered = lru_cache(REMEMBERED_TEXTS)(self._count)
 
     def count(self, text: str) -> int:
-        """Count the tokens."""
+        """Return the number of tokens."""
         return self._remembered(text) if len(text) <= REMEMBERED_LENGTH else self._count(text)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """List each token's `[start, end)` in code points."""
+        """List each token's `[start, end)` in characters."""
         text = sendable(text)
         owner: Sequence[int] = (
             range(len(text))
@@ -75,12 +75,12 @@ class RemoteTokenizer:
         return spans
 
     def head(self, text: str, most: int = MOST_TOKENS) -> str:
-        """Cut a text to its beginning of at most so many tokens, between two characters."""
+        """Cut a text to at most `most` tokens, between two characters."""
         while True:
             spans = self.spans(text)
             if len(spans) <= most:
                 return text
-            # the last word may be cut into other tokens than it had in the whole text, so it is counted again
+            # the last word may be tokenised differently than in the whole text, so count again
             first = spans[:most]
             following = spans[most][0]
             text = text[: min(first[-1][1], following)]
@@ -93,7 +93,7 @@ class RemoteTokenizer:
 
 
 def sendable(text: str) -> str:
-    """Replace lone surrogates, which no UTF-8 text holds, by the replacement character; the length stays."""
+    """Replace lone surrogates, which UTF-8 cannot encode, with the replacement character; the length stays the same."""
     return text if text.isascii() else SURROGATE.sub("\ufffd", text)
 
 
@@ -114,22 +114,22 @@ MOST_TOKENS_OF_A_REQUEST = 300_000
 REMEMBERED_QUERIES = 256
 QUERY_SECONDS = 10.0
 PROBE = "probe"
-"""Sent once, to distinguish a refusal of all requests from a refusal of a text."""
+"""Sent once, to distinguish a refusal of all requests from a refusal of one text."""
 
 
 class RemoteEmbedder:
-    """Embed texts by OpenAI or by Azure OpenAI; fills `ports.Embedder`.
+    """Embeds texts with OpenAI or Azure OpenAI; implements `ports.Embedder`. Thread-safe.
 
-    Nothing is imported and nobody is asked before the first use. All methods may be called by many threads. A text of
-    more than `max_tokens` is embedded by its beginning, which is logged.
+    Nothing is imported and no request is made before the first use. Only the beginning of a text with more than
+    `max_tokens` tokens is embedded, which is logged.
 
     Args:
-        service: whom to ask, for which model.
-        batch_size: most texts of one request.
-        concurrency: most requests at once for `embed_documents`.
+        service: the service and model.
+        batch_size: maximum number of texts per request.
+        concurrency: maximum number of concurrent requests of `embed_documents`.
         retries: None for retries after `pauses` with jitter, which end when this is closed.
         pauses: seconds before each retry.
-        query_seconds, batch_seconds: how long one try may take.
+        query_seconds, batch_seconds: timeout of one attempt.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class RemoteEmbedder:
         return self.embed_each(texts, lambda _texts, _vectors: None)
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
-        """Embed as `embed_documents` does, and report each answer at once; a text that stands twice is sent once."""
+        """Like `embed_documents`, reporting each answer at once; a text that occurs twice is sent once."""
         self._refuse_when_closed()
         refuse_blanks(texts)
         readable = self._readable(texts, logging.WARNING)
@@ -216,7 +216,7 @@ class RemoteEmbedder:
         return vector
 
     def warm_up(self) -> None:
-        """Load the tokens and the library; nobody is asked, nothing is paid."""
+        """Load the tokenizer and the library; makes no request and costs nothing."""
         self._tokens()
         self._service_requests().connect()
 
@@ -231,7 +231,7 @@ class RemoteEmbedder:
     # ---- what is sent
 
     def _readable(self, texts: Sequence[str], level_of_truncation: int) -> list[str]:
-        """Give what the service can take of each text: no half characters, and the beginning of one too long."""
+        """Return what the service accepts of each text: without lone surrogates, cut at the maximum length."""
         tokens = self._tokens()
         readable: list[str] = []
         longest = cut = 0
@@ -249,7 +249,7 @@ class RemoteEmbedder:
         return readable
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """Cut the texts into requests within the service's limits of texts and of tokens."""
+        """Split the texts into requests within the service's limits on texts and tokens."""
         tokens = self._tokens()
         batch: list[str] = []
         tokens_in_batch = 0
@@ -266,7 +266,7 @@ class RemoteEmbedder:
     # ---- asking
 
     def _embed_for_query(self, texts: Sequence[str]) -> list[Vector]:
-        """Ask for a query."""
+        """Make the request for a query."""
         from knowledge_mcp.embedders.services.requests import CallFailed
 
         try:
@@ -276,7 +276,7 @@ class RemoteEmbedder:
             raise failed.error from failed.__cause__
 
     def _embed(self, batch: Sequence[str], on_answer: OnAnswer) -> list[Vector | CallFailed]:
-        """Ask for a batch; where the service refuses it, ask for its halves, down to the texts that it means."""
+        """Request a batch; if the service refuses it, request its halves, down to the texts that are refused."""
         from knowledge_mcp.embedders.services.requests import CallFailed
 
         try:
@@ -293,7 +293,7 @@ class RemoteEmbedder:
         return list(vectors)
 
     def _check_settings(self, refused: CallFailed) -> None:
-        """Raise a ConfigError where the service would refuse any text: it refuses a harmless one as well."""
+        """Raise ConfigError if the service refuses a harmless text too, so would refuse any text."""
         from knowledge_mcp.embedders.services.requests import CallFailed, wrong_settings
 
         requests = self._service_requests()

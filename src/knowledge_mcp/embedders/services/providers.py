@@ -1,4 +1,4 @@
-"""The embedders that ask OpenAI, a server that speaks its language at OPENAI_BASE_URL, or Azure OpenAI."""
+"""Creates the embedders for OpenAI, for compatible servers at OPENAI_BASE_URL, and for Azure OpenAI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADDRESS = "https://api.openai.com/v1"
 
 
 class ServiceOptions(Protocol):
-    """Name the settings that every remote embedder needs."""
+    """The settings that all remote embedders need."""
 
     embedding_model: str | None
     embedding_dimensions: int | None
@@ -44,7 +44,7 @@ class ServiceOptions(Protocol):
 
 
 class OpenAIOptions(ServiceOptions, Protocol):
-    """Name the settings that OpenAI's embedder needs."""
+    """The settings that OpenAI's embedder needs."""
 
     openai_base_url: str | None
 
@@ -53,7 +53,7 @@ class OpenAIOptions(ServiceOptions, Protocol):
 
 
 class AzureOptions(ServiceOptions, Protocol):
-    """Name the settings that Azure OpenAI's embedder needs."""
+    """The settings that Azure OpenAI's embedder needs."""
 
     azure_openai_endpoint: str | None
     azure_openai_embedding_deployment: str | None
@@ -66,7 +66,7 @@ class AzureOptions(ServiceOptions, Protocol):
 def from_openai_options(
     options: OpenAIOptions, *, retries: RetryPolicy | None = None
 ) -> CachedEmbedder | RemoteEmbedder:
-    """Build the embedder that asks OpenAI from the settings; loads nothing and asks nobody.
+    """Create the embedder for OpenAI from the settings; loads nothing and makes no request.
 
     Raises:
         ConfigError: the key is missing, or the dimensions do not fit the model.
@@ -103,10 +103,11 @@ def from_openai_options(
 
 
 def from_azure_options(options: AzureOptions, *, retries: RetryPolicy | None = None) -> CachedEmbedder | RemoteEmbedder:
-    """Build the embedder that asks a deployment of Azure OpenAI from the settings; loads nothing and asks nobody.
+    """Create the embedder for a deployment of Azure OpenAI from the settings; loads nothing and makes no request.
 
-    The space names the model behind the deployment: EMBEDDING_MODEL, or the deployment's own name where that is a
-    model's. An answer that names another known model is a ConfigError, so that two models never meet in one collection.
+    The embedding space names the model behind the deployment: EMBEDDING_MODEL, or the deployment's name if that is a
+    known model. An answer that names another known model raises ConfigError, so that vectors of two models never mix in
+    one collection.
 
     Raises:
         ConfigError: a setting is missing, the model is not known, or the dimensions do not fit it.
@@ -161,11 +162,11 @@ def from_azure_options(options: AzureOptions, *, retries: RetryPolicy | None = N
 
 
 def _make_client(make: Callable[[], OpenAI], provider: str, setting: str) -> OpenAI:
-    """Make the library's client; makes no request."""
+    """Create the library's client; makes no request."""
     openai_library()
     try:
         return make()
-    except Exception as exc:  # an address of a wrong form is reported by whichever part meets it first
+    except Exception as exc:  # a malformed address is reported by whichever part meets it first
         raise ConfigError(
             f"{provider}'s client cannot be made from these settings.",
             details=type(exc).__name__,
@@ -176,7 +177,7 @@ def _make_client(make: Callable[[], OpenAI], provider: str, setting: str) -> Ope
 def _embedder_of(
     service: Service, options: ServiceOptions, retries: RetryPolicy | None
 ) -> CachedEmbedder | RemoteEmbedder:
-    """Put an embedder in front of a service, and the cache in front of that where it is switched on."""
+    """Create the embedder of a service, with the cache in front if it is enabled."""
     seconds = options.embedding_timeout_ms / 1000
     embedder = RemoteEmbedder(
         service,

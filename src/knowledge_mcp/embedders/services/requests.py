@@ -1,4 +1,4 @@
-"""Requests to a paid embedding service: each with its retries, its limit of time, and the count of what it cost."""
+"""Requests to a paid embedding service, with retries, timeouts and a count of their cost."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ logger = logging.getLogger(__name__)
 
 
 class Requests:
-    """Ask the service; may be used by many threads.
+    """Makes requests to the service. Thread-safe.
 
     Args:
-        service: whom.
-        count: measures a text in tokens, for answers that do not say what they bill.
-        policy: retries; None for some after `pauses` with jitter, which end when this is closed.
+        service: the service.
+        count: counts the tokens of a text, for answers that do not state the billed tokens.
+        policy: retries; None for retries after `pauses` with jitter, which end when this is closed.
         pauses: seconds before each retry.
     """
 
@@ -65,23 +65,23 @@ class Requests:
         self._client: OpenAI | None = None
         self._requests = self._tokens = 0
         self.proven = False
-        """Whether any request has been answered: the settings are right then."""
+        """Whether any request has succeeded, so that the settings are known to be right."""
 
     @property
     def usage(self) -> EmbeddingUsage:
-        """Count requests, failed ones too, and billed tokens."""
+        """Number of requests, including failed ones, and of billed tokens."""
         with self._lock:
             return EmbeddingUsage(requests=self._requests, tokens=self._tokens)
 
     def ask(self, texts: Sequence[str], seconds: float) -> list[Vector]:
-        """Embed the texts in one request, tried again as specified.
+        """Embed texts in one request, with retries.
 
         Args:
-            texts: none blank, none too long, together within the service's limits.
-            seconds: how long one try may take.
+            texts: none of them blank or too long; together within the service's limits.
+            seconds: timeout of one attempt.
 
         Raises:
-            CallFailed: with the error of the last try.
+            CallFailed: with the error of the last attempt.
         """
         return call_with_retries(
             lambda: self._try(texts, seconds),
@@ -91,7 +91,7 @@ class Requests:
         )
 
     def connect(self) -> OpenAI:
-        """Give the library's client, made at the first call; makes no request."""
+        """Return the library's client, created at the first call; makes no request."""
         with self._lock:
             if self._closing.is_set():
                 raise InternalError("The embedder is closed.")
@@ -100,7 +100,7 @@ class Requests:
             return self._client
 
     def close(self) -> None:
-        """End pauses and connections; later requests are refused."""
+        """Stop retries and close connections; later requests fail."""
         self._closing.set()
         with self._lock:
             client, self._client = self._client, None
@@ -142,14 +142,14 @@ class Requests:
                 else self._service.model.requested_dimensions,
                 timeout=seconds,
             )
-        except Exception as exc:  # noqa: BLE001 - the library lets its parts' failures through; all are mapped here
+        except Exception as exc:  # the library passes on exceptions of its parts; all are mapped here
             failed = _failure_of(exc, self._service)
             if self._closing.is_set():
                 failed = CallFailed(InternalError("The embedder was closed while it worked."), echoed=True)
             raise failed from (None if failed.echoed else exc)
         try:
             return _check_types(raw.parse())
-        except Exception as exc:  # the library checks no types, so anything may go wrong in a strange answer
+        except Exception as exc:  # the library does not check types, so a strange answer may raise anything
             try:
                 json.loads(raw.http_response.content)
             except ValueError as problem:
@@ -159,7 +159,7 @@ class Requests:
 
 
 def _check_types(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
-    """Make sure that there is a list of items to look at."""
+    """Check that the answer has a list of items."""
     if not isinstance(cast("object", response.data), list):
         raise TypeError("no list of vectors")
     return response
@@ -179,20 +179,20 @@ OF_THE_SETTINGS = set(
 SETTINGS = {"model", "dimensions", "encoding_format", "user", "api-version"}
 LIMITS = re.compile(r"x-ratelimit-(?:limit|remaining|reset)-\w+", re.IGNORECASE)
 STARRED = re.compile(r"(?<!\S)\S*?\*{3,}+\S*+|\bsk-[\w*.-]+")
-"""A key as a service echoes it, in part or whole."""
+"""An API key as a service echoes it, in part or whole."""
 
 
 @dataclass(eq=False)
 class CallFailed(Exception):  # noqa: N818 - it never leaves the room
-    """Carry a failed request to whoever decides what follows.
+    """A failed request, with what the caller needs to decide how to continue.
 
     Attributes:
-        error: what is to be raised if nothing better is known.
+        error: to be raised if nothing better is known.
         retry_after: seconds that the service asked to wait.
-        refused: the service refused the request for what it holds (HTTP 400): some text of it, or all requests alike.
-        certain: it said that it is the text.
-        words: what it said, without any secret.
-        echoed: it repeated the key, or a part of it; the original must not be shown.
+        refused: the service refused the content of the request (HTTP 400): some text of it, or the settings.
+        certain: the service said that the text is the cause.
+        words: message of the service, without secrets.
+        echoed: the service repeated the key, or a part of it; the original exception must not be shown.
     """
 
     error: KnowledgeError
@@ -207,13 +207,13 @@ class CallFailed(Exception):  # noqa: N818 - it never leaves the room
 
     @property
     def details(self) -> str:
-        """Return the error's details for the log of a retry."""
+        """The error's details, for the log of a retry."""
         return self.error.details
 
 
 @dataclass(frozen=True, slots=True)
 class _ErrorAnswer:
-    """What an error answer says: its status, machine words in lower case, human words without secrets, headers."""
+    """An error answer: status, error codes in lower case, message without secrets, and headers."""
 
     status: int
     codes: frozenset[str]
@@ -229,7 +229,7 @@ class _ErrorAnswer:
 
 
 def _failure_of(exc: Exception, service: Service) -> CallFailed:
-    """Map whatever the library raised; nothing of the credential is kept."""
+    """Map any exception of the library; no credentials are kept."""
     if isinstance(exc, APIStatusError):
         return _of_status(_read_error(exc, service), service)
     if isinstance(exc, APITimeoutError):
@@ -248,7 +248,7 @@ def _failure_of(exc: Exception, service: Service) -> CallFailed:
 
 
 def _unreadable_answer(service: Service, problem: str) -> CallFailed:
-    """Word an answer that is no JSON: a broken one, or a proxy's page."""
+    """Return the error for an answer that is not JSON: a broken one, or a proxy's page."""
     return CallFailed(
         ConnectionFailedError(
             f"{service.name} answered with something that is not JSON.",
@@ -259,7 +259,7 @@ def _unreadable_answer(service: Service, problem: str) -> CallFailed:
 
 
 def _of_status(answer: _ErrorAnswer, service: Service) -> CallFailed:
-    """Choose by status; within 400 and 429 by what the service calls it."""
+    """Map an error by its status, and for 400 and 429 also by its error codes."""
     retry_after: float | None = None
     match answer.status:
         case 400 | 413 | 422:
@@ -337,7 +337,7 @@ def _refusal(answer: _ErrorAnswer, service: Service) -> CallFailed:
 
 
 def wrong_settings(details: str, words: str, service: Service) -> ConfigError:
-    """Word a refusal that meets every request alike."""
+    """Return the error for settings that make the service refuse every request."""
     return ConfigError(
         f"{service.name} refuses every request for '{service.asks_for}': {words or details}",
         details=details,
@@ -364,7 +364,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _redact(words: str, service: Service) -> tuple[str, bool]:
-    """Shorten what a service said and strike out the key or what looks like one; return whether something was."""
+    """Shorten a message of the service and remove anything like a key; also return whether something was removed."""
     key = service.key.get_secret_value()
     clean = STARRED.sub("[key]", words.replace(key, "[key]") if key else words)
     return " ".join(clean.split())[:MOST_WORDS], clean != words
@@ -376,22 +376,22 @@ def _cause(exc: Exception, service: Service) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read `retry-after-ms`, or else `Retry-After`."""
+    """Read `retry-after-ms`, or else `Retry-After`; returns seconds."""
     milliseconds = requested_pause(headers.get("retry-after-ms", ""))
     return requested_pause(headers.get("retry-after", "")) if milliseconds is None else milliseconds / 1000
 
 
 def _vectors_of(response: CreateEmbeddingResponse, count: int, service: Service) -> list[Vector]:
-    """Put the vectors into the order of the texts, by the index that each carries, and normalise them.
+    """Return the vectors in the order of the texts, by the index of each, normalised.
 
     Args:
-        response: as the library read it, which checks no types.
-        count: how many texts were sent.
-        service: whom to name.
+        response: as the library parsed it, without type checks.
+        count: number of texts that were sent.
+        service: named in errors.
 
     Raises:
-        WrongAnswerError: there are too few or too many, an index is missing or doubled, or a vector has the wrong
-            number of components, a component that is no finite number, or nothing but zeros.
+        WrongAnswerError: the number of vectors is wrong, an index is missing or repeated, or a vector has a wrong
+            number of components, a component that is not a finite number, or only zeros.
         ConfigError: another model answered than the one configured.
     """
     answered = known_name(str(response.model or ""))
@@ -415,7 +415,7 @@ def _vectors_of(response: CreateEmbeddingResponse, count: int, service: Service)
 
 
 def _billed_tokens(response: CreateEmbeddingResponse) -> int | None:
-    """Tell how many tokens the service bills for the request, None where it does not say."""
+    """Return the number of tokens that the service bills for the request, or None if it does not say."""
     tokens: object = getattr(response.usage, "total_tokens", None) or getattr(response.usage, "prompt_tokens", None)
     return tokens if isinstance(tokens, int) and tokens >= 0 else None
 

@@ -1,4 +1,4 @@
-"""One paid embedding service: how to reach it, what to call its parts in messages, and the time limits of a request."""
+"""A paid embedding service: how to reach it, how to name it in messages, and the timeouts of a request."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FEWEST_DIMENSIONS = 256
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """Describe a model as it is used.
+    """A model as it is used.
 
     Attributes:
         name: as the provider spells it.
-        dimensions: components of the vectors that are wanted.
-        requested_dimensions: what each request names; None where the model gives them anyway or takes none.
-        price: USD for a million tokens, None where it is not known.
+        dimensions: components of the requested vectors.
+        requested_dimensions: the value sent in each request; None if it is the model's default, or cannot be chosen.
+        price: USD per million tokens; None if unknown.
     """
 
     name: str
@@ -51,19 +51,19 @@ MODELS = {
     "text-embedding-3-large": _Ability(3072, shortens=True, price=0.13),
     "text-embedding-ada-002": _Ability(1536, shortens=False, price=0.10),
 }
-"""Components of the whole vector, whether shorter ones may be asked for, and the list price in USD."""
+"""Components of the full vector, whether shorter ones can be requested, and the list price in USD."""
 
 
 def choose_model(name: str, dimensions: int | None, price: float | None = None) -> RemoteModel:
-    """Check the requested dimensions against what the model gives.
+    """Check the requested dimensions against what the model supports.
 
     Args:
         name: the model.
-        dimensions: as requested, None for the model's own.
-        price: USD for a million tokens where it differs from the list.
+        dimensions: as requested; None for the model's default.
+        price: USD per million tokens, if it differs from the list price.
 
     Raises:
-        ConfigError: the model cannot give so many, or it is not known and its dimensions are not given.
+        ConfigError: the model does not support these dimensions, or it is unknown and no dimensions are given.
     """
     ability = MODELS.get(name)
     if ability is None:
@@ -90,23 +90,23 @@ def choose_model(name: str, dimensions: int | None, price: float | None = None) 
 
 
 def known_name(answered: str) -> str | None:
-    """Find the known model that a service means by a name such as `text-embedding-ada-002-v2`; None if it is none."""
+    """Return the known model for a name such as `text-embedding-ada-002-v2`, or None."""
     return next((name for name in MODELS if answered == name or answered.startswith(f"{name}-")), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Describe a service to whoever makes requests and words its failures.
+    """A service, for making requests and wording errors.
 
     Attributes:
-        name: for people and logs, e.g. `OpenAI`.
+        name: for messages and logs, e.g. `OpenAI`.
         provider: as in an embedding space.
-        model: what is asked for.
-        asks_for: the name in each request: the model, or the deployment.
-        connect: make the library's client; makes no request.
-        key: the credential, so that it can be struck out of whatever the service says.
-        key_setting, model_setting, address_setting: the variables to change.
-        billing: where used-up quotas are looked at.
+        model: the model to use.
+        asks_for: the name in each request: model or deployment.
+        connect: creates the library's client; makes no request.
+        key: the API key, needed to remove it from messages of the service.
+        key_setting, model_setting, address_setting: the environment variables to change.
+        billing: where to look at used-up quotas.
     """
 
     name: str
@@ -133,9 +133,9 @@ def openai_library() -> ModuleType:
 
 
 def http_client() -> DefaultHttpxClient:
-    """Make the HTTP client for the library: its own, with a limit on the whole answer.
+    """Create the HTTP client for the library: the library's own, with a timeout for the whole answer.
 
-    The library's limit of time holds for each wait for bytes; an answer that drips would never end.
+    The library's timeout applies to each wait for bytes, so an answer that drips would never end.
     """
     import httpx2
     from openai import DefaultHttpxClient
@@ -169,7 +169,7 @@ def http_client() -> DefaultHttpxClient:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Load the certificates that are trusted, once for all clients."""
+    """Load the trusted certificates, once for all clients."""
     import httpx2
 
     return httpx2.create_ssl_context()
