@@ -1,1 +1,1 @@
-"""Text to lexical terms: one analyser for every store."""
+"""Text to lexical terms: one analyser for all stores."""

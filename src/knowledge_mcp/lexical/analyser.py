@@ -1,4 +1,4 @@
-"""The analyser of the lexical leg: identifiers whole and in parts, case and accents folded, English words stemmed.
+"""The base analyser of the lexical leg: identifiers whole and in parts, case and accents folded, English words stemmed.
 
 | text | terms |
 |---|---|
@@ -29,19 +29,19 @@ from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
 from knowledge_mcp.language.names import is_period
 
 ENGLISH: frozenset[str] = FUNCTION_WORDS["en"]
-"""Of the modal verbs, `shall` and `must` give a statement its force in a standard and are kept on purpose."""
+"""The modal verbs `shall` and `must` are deliberately not stop words, as they give a statement its normative force."""
 
 _INDIC = "\u0900-\u0963\u0966-\u0dff\u0e30-\u0e3a\u0e47-\u0e4e\u0eb0-\u0ebc\u1000-\u1049\u1780-\u17d3"
-"""Letters with the vowel signs between them, which `\\w` leaves out."""
+"""Letters with combining vowel signs, which `\\w` does not match."""
 
 _WORD = rf"[\w{_INDIC}]+"
 CHUNK = re.compile(rf"{_WORD}(?:(?:['’./:\-‐‑]|::)(?={_WORD}){_WORD}|\(\w{{1,4}}\))*")
-"""A word with whatever hangs on it without a blank: `REQ-12`, `AC-2(3)`, `a::b`, `system's`."""
+"""A word with everything attached to it without a space: `REQ-12`, `AC-2(3)`, `a::b`, `system's`."""
 
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-"""Runs of the scripts that put no blanks between words (and Korean, whose particles hang on its words)."""
+"""Runs of scripts without spaces between words (and Korean, whose particles are attached to words)."""
 
 _MARKS = re.compile("[\u0300-\u036f\u0640\u064b-\u0655\u0670]")
 _PARTS = re.compile(
@@ -103,9 +103,9 @@ def add_terms(terms: dict[str, float], shares: Mapping[str, float]) -> None:
 
 
 class EnglishAnalyser:
-    """Turn text into terms for English with identifiers; other languages are folded and segmented, not stemmed.
+    """Turns text into terms, for English with identifiers; other languages are folded and segmented, not stemmed.
 
-    Safe for many threads. Terms hold letters, digits and `_` only, 64 characters at most.
+    Thread-safe. Terms consist of letters, digits and `_`, at most 64 characters.
 
     Args:
         stemming: reduce English words to their stems (Porter2).
@@ -118,7 +118,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
-        self._asked = lru_cache(maxsize=256)(self._asked_by)  # one search asks several times
+        self._asked = lru_cache(maxsize=256)(self._asked_by)  # one search calls it several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -188,7 +188,7 @@ class EnglishAnalyser:
         return self._compound(chunk)
 
     def _compound(self, chunk: str) -> tuple[str, ...]:
-        """Give an identifier whole, then without its bracketed end, then in parts; hyphenated words only in parts."""
+        """Return an identifier whole, without its bracketed end, and in parts; hyphenated words only in parts."""
         parts = [part.lower() for part in _PARTS.findall(chunk)]
         terms: list[str] = []
         whole = _SEPARATORS.sub("_", chunk).strip("_").lower()[:LONGEST_TERM]
@@ -236,7 +236,7 @@ def _porter2() -> Callable[[str], str]:
 
 
 def fold(text: str) -> str:
-    """Unify the ways to write one character, and drop accents; case stays, because it shows where words join."""
+    """Unify the encodings of characters and remove accents; case is kept, because it marks word boundaries."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
@@ -250,7 +250,7 @@ def _is_identifier(chunk: str) -> bool:
 
 
 def _clause_number(chunk: str) -> tuple[str, ...]:
-    """Give `5.3.1` whole and cut short step by step down to two places, so that it also meets what stands above it."""
+    """Return `5.3.1` and its prefixes down to two numbers, so that it also matches the clauses above it."""
     places = chunk.lower().split(".")
     whole = "_".join(places)
     ends = list(accumulate(len(place) + 1 for place in places))
@@ -258,7 +258,7 @@ def _clause_number(chunk: str) -> tuple[str, ...]:
 
 
 def _singular(word: str) -> str:
-    """Cut an English plural ending off; the same singular comes out of both forms, right English or not."""
+    """Remove an English plural ending. Singular and plural give the same result, correct English or not."""
     if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("yses"):

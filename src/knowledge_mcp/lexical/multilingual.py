@@ -1,9 +1,9 @@
-"""The analyser of every store: each passage in its own language, a question in all of them.
+"""The analyser of all stores: each passage is analysed in its own language, a question in all of them.
 
-A passage in a language that is recognised gives the Snowball stems of its words, each with `_` before it, and
-identifiers and numbers as everywhere. All else, English first of all, is analysed as `EnglishAnalyser` does, so its
-terms never meet those of another language by chance. A question asks for each of its words as English and as every
-language would write it: what no passage holds costs nothing, and nothing has to be known of a collection.
+A passage in a recognised language gives the Snowball stems of its words, each with a leading `_`, and identifiers and
+numbers as usual. Everything else, above all English, is analysed by `EnglishAnalyser`, so its terms never collide with
+those of another language. A question looks for each of its words as English and as every other language would stem it.
+Terms that occur in no passage cost nothing, and nothing needs to be known about the collection.
 
 | passage | terms |
 |---|---|
@@ -36,7 +36,7 @@ STEMMED: Mapping[str, str] = {
     "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "nl": "dutch",
     "sv": "swedish", "no": "norwegian", "da": "danish", "fi": "finnish", "ru": "russian",
 }  # fmt: skip
-"""Snowball's names of the languages beside English, by ISO 639-1 code."""
+"""Snowball's names of the languages other than English, by ISO 639-1 code."""
 
 _PLAIN = re.compile(r"[^\W\d_]+(?:[-‐‑/'’][^\W\d_]+)*")
 _JOINTS = re.compile(r"[-‐‑/'’]")
@@ -45,7 +45,7 @@ _VERSION = "multilingual-2"
 
 
 class MultilingualAnalyser(EnglishAnalyser):
-    """Turn text into terms by the language of the text; safe for many threads."""
+    """Turns text into terms, depending on its language. Thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,10 +80,10 @@ class MultilingualAnalyser(EnglishAnalyser):
         return terms
 
     def _asked_by(self, text: str) -> Asked:
-        """List the words asked for, each with its terms: the English one, then those of the other languages.
+        """List the words of a question, each with its terms: the English ones, then those of the other languages.
 
-        Words without a subject of their own are left out: those of the question's language, or of any where that is
-        not told. English alone decides how many words an English question has.
+        Function words are left out: those of the question's language, or of any language if it was not recognised. Only
+        the English analysis decides how many words an English question has.
         """
         code = language_of(text)
         foreign = code in STEMMED
@@ -106,7 +106,7 @@ class MultilingualAnalyser(EnglishAnalyser):
 
 
 def _paired(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Put the terms of other languages beside the English ones of the same words; what is left over to the last."""
+    """Combine the terms of other languages with the English ones of the same words; surplus terms go to the last."""
     if not own:
         return others
     paired = [one + other for one, other in zip(own, others, strict=False)] + own[len(others) :]
@@ -116,7 +116,7 @@ def _paired(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[t
 
 
 def _words(chunk: str) -> list[str] | None:
-    """Take apart what is words and nothing else, in small letters; None for identifiers, numbers and other scripts."""
+    """Split a chunk that consists of words only, in lower case; None for identifiers, numbers and unspaced scripts."""
     if not _PLAIN.fullmatch(chunk) or UNSPACED.search(chunk):
         return None
     words = _JOINTS.split(chunk)
@@ -124,12 +124,12 @@ def _words(chunk: str) -> list[str] | None:
 
 
 def _is_one(word: str) -> bool:
-    """Tell a word from `camelCase`, which is several."""
+    """Return whether this is one word, unlike `camelCase`."""
     return word.islower() or word.istitle() or word.isupper() or not word.isascii()
 
 
 class _Stemmers:
-    """Stem words, one language at a time: a stemmer of Snowball's serves one thread."""
+    """Stems words with a lock, since Snowball's stemmers are not thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -137,7 +137,7 @@ class _Stemmers:
         self._query_stems: dict[str, tuple[str, ...]] = {}
 
     def term(self, code: str, word: str) -> str:
-        """Give the term of a word in small letters: accents are folded last, because they tell endings apart."""
+        """Return the term of a lower-case word; accents are folded after stemming, because they distinguish endings."""
         with self._lock:
             if code not in self._ready:
                 import Stemmer
@@ -148,7 +148,7 @@ class _Stemmers:
         return f"_{fold(stem).lower()}"[:LONGEST_TERM]
 
     def terms(self, word: str) -> tuple[str, ...]:
-        """List the terms of a word in all the languages, each once."""
+        """List the distinct terms of a word in all languages."""
         known = self._query_stems.get(word)
         if known is None:
             known = tuple(dict.fromkeys(self.term(code, word) for code in STEMMED))

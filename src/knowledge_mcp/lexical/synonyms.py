@@ -1,12 +1,12 @@
-r"""Lists of words that documents may put differently than a question, in the form of Solr and Elasticsearch.
+r"""Lists of synonyms, in the format of Solr and Elasticsearch.
 
 ```text
-# a line of two kinds; a comma within a phrase is written \,
-capex, capital spending                              # each is asked for where another one is said
-quick ratio => current assets, current liabilities   # what stands right is asked for where what stands left is said
+# two kinds of lines; a comma within a phrase is written \,
+capex, capital spending                              # each phrase also finds the others
+quick ratio => current assets, current liabilities   # the left side also finds the right side
 ```
 
-Here what a question says is never replaced: the other words are asked for beside it.
+Words of a question are never replaced; synonyms are searched in addition.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """Hold one phrase as written, as the terms of the analyser, and a pattern of what these lose, where they do.
+    """A phrase: as written, as terms of the analyser, and a pattern for what the terms lose, if anything.
 
-    "R&D" is no "r" beside a "d", and "DIO" no Spanish verb.
+    "R&D" is not "r" next to "d", and "DIO" is not a Spanish verb.
     """
 
     text: str
@@ -40,7 +40,7 @@ class _Phrase:
     literal: re.Pattern[str] | None
 
     def within(self, terms: Sequence[str], text: str) -> bool:
-        """Tell whether a text with these terms says the phrase; one without terms is never said."""
+        """Return whether a text with these terms contains the phrase; a phrase without terms is never contained."""
         if not self.terms:
             return False
         size, first = len(self.terms), self.terms[0]
@@ -51,21 +51,21 @@ class _Phrase:
 
 
 class SynonymList:
-    """Find in questions what documents may put differently; immutable, so safe for many threads.
+    """Finds synonyms for the phrases of a question. Immutable, so thread-safe.
 
-    Phrases are compared by the analyser's terms: in any case, with or without accents, in singular or plural; what the
-    list writes in capitals is found in capitals only.
+    Phrases are compared by the analyser's terms, so ignoring case, accents and plurals; phrases written in capitals
+    match only capitals.
 
     Args:
-        analyser: makes the terms.
+        analyser: produces the terms.
         texts: name and content of each list.
 
     Attributes:
-        size: lines that say something.
-        unsearched: phrases that no question can say, for they consist of words that are not searched, as "IT" is.
+        size: number of lines with synonyms.
+        unsearched: phrases that can never match, because they consist of stop words, such as "IT".
 
     Raises:
-        ConfigError: a line has an empty phrase, or says nothing beside itself; names the list and the line.
+        ConfigError: a line has an empty phrase or only one phrase; names the list and the line.
     """
 
     def __init__(self, analyser: Analyser, texts: Mapping[str, str]) -> None:
@@ -80,7 +80,7 @@ class SynonymList:
                     entries += 1
                     unsearched.extend(self._add(content, f"line {number} of {name}"))
         for rules in self._rules.values():
-            rules.sort(key=lambda rule: -len(rule[0].terms))  # the longest phrase that fits is the one that is meant
+            rules.sort(key=lambda rule: -len(rule[0].terms))  # the longest matching phrase wins
         self.size = entries
         self.unsearched = tuple(unsearched)
 
@@ -107,7 +107,7 @@ class SynonymList:
         return self._phrase(phrase).within(self._terms(text), text)
 
     def _add(self, line: str, where: str) -> list[str]:
-        """Take one line in, and list the phrases of it that cannot be asked for."""
+        """Add one line, and return its phrases that can never match."""
         left, arrow, right = line.partition("=>")
         said = _phrases(left, where)
         others = _phrases(right, where) if arrow else said
@@ -141,15 +141,15 @@ class SynonymList:
         return _Phrase(text, tuple(self._terms(text)), literal)
 
     def _terms(self, text: str) -> list[str]:
-        """List the terms in order, without the single characters that unspaced scripts give beside their pairs."""
+        """List the terms in order, without the single characters that unspaced scripts give in addition to pairs."""
         return [term for term in self._analyser.document_terms(text) if len(term) > 1 or term.isascii()]
 
 
 def from_options(names: Iterable[str], analyser: Analyser) -> SynonymList:
-    """Read shipped lists by name and the user's own files by path.
+    """Read shipped lists by name, and the user's own files by path.
 
     Raises:
-        ConfigError: a file cannot be read, is too large or no UTF-8 text, or a line of it is wrong.
+        ConfigError: a file cannot be read, is too large, is not UTF-8, or has an invalid line.
     """
     return SynonymList(analyser, {name: _content(name) for name in names})
 

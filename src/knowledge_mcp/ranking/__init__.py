@@ -1,1 +1,1 @@
-"""Hits to better hits: fusion of the legs, reranking, calibration of scores."""
+"""Improves the ranking of hits: fusion of the legs, reranking, calibration of scores."""

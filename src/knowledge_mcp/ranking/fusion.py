@@ -1,9 +1,10 @@
-"""Scores of hits: two rankings made one by weighted reciprocal rank fusion, and cosines made comparable.
+"""Fusion of two rankings by weighted reciprocal rank fusion, and similarities that are comparable between models.
 
-C's similarity is `1 - distance/2`, which is `(1 + cosine)/2`, and its default threshold is 0.7, a cosine of 0.4. How
-high the cosines of relevant passages are differs from model to model; so each model that was measured has two points:
-the cosine that is to be 0.7, so that the default threshold costs little recall, and the cosine that is to be 0.9.
-Between and beyond the points the mapping is linear, 0 at cosine -1 and 1 at cosine 1, and so keeps every order.
+In specification C, similarity is `1 - distance/2`, which is `(1 + cosine)/2`, and the default threshold is 0.7, a
+cosine of 0.4. The cosines of relevant passages differ from model to model. Therefore each measured model has two anchor
+points: the cosine that maps to 0.7, so that the default threshold costs little recall, and the cosine that maps to 0.9.
+Between and beyond the points the mapping is linear, with 0 at cosine -1 and 1 at cosine 1, so it never changes the
+order.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.query import LegHit, LegScore
 
 RANK_CONSTANT = 60
-"""k of the formula (A names it): how little the first places differ from each other."""
+"""k of the formula (specification A names it): the larger, the less the first ranks differ from each other."""
 
 HALF_SCORE = 10.0
-"""BM25 sum at which a keyword hit's score is one half: about what a passage with two rare words of the query gets."""
+"""BM25 sum that maps to a score of one half: about that of a passage with two rare words of the query."""
 
 Fused = tuple[str, float, LegScore | None, LegScore | None]
 
 
 def fuse(dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None, weight: float, limit: int) -> list[Fused]:
-    """Merge the legs into at most `limit` hits: chunk id, score 0..1, place in the dense leg, in the lexical one.
+    """Merge the legs into at most `limit` hits: chunk id, score 0..1, rank and score in the dense and the lexical leg.
 
-    With both legs the score is `w/(60 + dense rank) + (1 - w)/(60 + lexical rank)` over its greatest value 1/61; a leg
-    that does not name a chunk adds nothing. Weight 1 is the dense leg's order, weight 0 the lexical one's, and then the
-    other leg's chunks are left out. With one leg its own order stands, and the score is the cosine cut at 0, or
-    `s/(s + 10)` for a BM25 sum s. Equal scores are ordered by chunk id.
+    With both legs the score is `w/(60 + dense rank) + (1 - w)/(60 + lexical rank)`, divided by its maximum 1/61; a leg
+    that does not contain a chunk contributes 0. Weight 1 gives the dense leg's order and weight 0 the lexical leg's,
+    without the chunks of the other leg. With one leg, its order is kept, and the score is the cosine, at least 0, or
+    `s/(s + 10)` for a BM25 sum s. Ties are broken by chunk id.
 
     Raises:
         ValueError: the weight is outside 0..1.
@@ -67,23 +68,23 @@ def _share(place: LegScore | None, weight: float) -> float:
 
 
 ANCHORS: Mapping[str, tuple[float, float]] = {"all-MiniLM-L6-v2": (0.15, 0.6)}
-"""Cosines that become 0.7 and 0.9, by model; a model that is not here keeps C's own mapping.
+"""Cosines that map to 0.7 and 0.9, by model; other models use specification C's own mapping.
 
-| model | set | recall@10 by meaning | above 0.7 | above a cosine of 0.4 |
+| model | set | recall@10, dense | above 0.7 | above a cosine of 0.4 |
 |---|---|---|---|---|
 | all-MiniLM-L6-v2, int8 | commits-flask-py | .926 | .911 | .592 |
 | | commits-gin-go | .867 | .842 | .490 |
 | | cosqa-dev | .822 | .822 | .822 |
 
-`benchmarks/code_search.py` measures them: short questions about short functions lie at 0.54 and above, messages of
-commits about whole files at 0.17 and above, in 95 of 100 cases.
+Measured by `benchmarks/code_search.py`: in 95 of 100 cases, short questions about short functions have cosines of 0.54
+and above, and commit messages about whole files have cosines of 0.17 and above.
 """
 
 _LOW, _HIGH = 0.7, 0.9
 
 
 def code_similarity(space: EmbeddingSpace, cosine: float) -> float:
-    """Map a cosine in a space to a similarity; values outside -1..1 are cut."""
+    """Map a cosine in an embedding space to a similarity 0..1; cosines outside -1..1 are clipped."""
     cosine = min(max(cosine, -1.0), 1.0)
     anchors = ANCHORS.get(space.model)
     if anchors is None:

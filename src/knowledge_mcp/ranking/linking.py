@@ -1,14 +1,14 @@
-"""How probable it is that two texts of two sets belong together, and that a sentence says what is demanded.
+"""The probability that two texts of two sets belong together, and that a sentence says what is demanded.
 
-A cosine means little by itself: some texts are near to everything. So a pair is told by how much nearer it is than the
-nearest few of its row and of its column are on average (cross-domain similarity local scaling, Conneau et al. 2018).
-And a long text has more links than a short one, however near. A logistic regression over these two, with the same three
-numbers for all sets, gives the probability: how many links to expect follows from it. `python -m benchmarks.tracing`
-fits the numbers with each set left out.
+A cosine alone means little, because some texts are close to everything. So a pair is rated by how much closer it is
+than the nearest neighbours of its row and column on average (cross-domain similarity local scaling, Conneau et al.
+2018). Long texts also have more links than short ones at the same closeness. A logistic regression on these two, with
+the same three parameters for all sets, gives the probability, from which the expected number of links follows. `python
+-m benchmarks.tracing` fits the parameters with each set left out.
 
-Of a sentence two numbers tell: how much of the demand's words it has, rare ones counting more, and how near the
-embeddings are. Both are absolute, so that a document that has nothing to do with a demand has no evidence for it. The
-same three constants hold for all documents: `python -m benchmarks.checking` fits them with each set left out.
+A sentence is rated by two numbers: the share of the demand's words in it, weighted by rarity, and the cosine of the
+embeddings. Both are absolute, so a document that has nothing to do with a demand has no evidence for it. The same three
+parameters hold for all documents: `python -m benchmarks.checking` fits them with each set left out.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 Matrix = NDArray[np.float32]
 ODDS = (-3.86, 2.28, 5.35)
-"""Log-odds at zero, for all of the demand's words, and for a cosine of one: fitted on all sets by the benchmark, which
-also shows how they move with any one left out."""
+"""Intercept of the log-odds, and their weights of the share of words and of the cosine. Fitted on all sets by the
+benchmark, which also shows how they move with each one left out.
+"""
 
 Terms = Callable[[str], Sequence[str]]
 Embed = Callable[[Sequence[str]], Matrix]
 
 
 class Seeker:
-    """Find the sentences that say what is demanded.
+    """Finds the sentences that say what is demanded.
 
     Args:
         terms: turns text into terms, as `Analyser.document_terms`.
@@ -45,7 +46,7 @@ class Seeker:
         self._terms, self._embed = terms, embed
 
     def __call__(self, queries: Sequence[str], sentences: Sequence[str], most: int) -> list[list[tuple[int, float]]]:
-        """Return for each query the places of the best sentences with their probability, best first."""
+        """Return for each query the indexes of the `most` best sentences with their probabilities, best first."""
         if not queries or not sentences:
             return [[] for _ in queries]
         start, words, near = ODDS
@@ -58,15 +59,16 @@ class Seeker:
 
 
 _SOUGHT_AT_ONCE = 10_000_000
-"""Pairs of a demand and a sentence that are held at a time, 80 MB: a standard and a long report have 100 million."""
+"""Pairs of demand and sentence held at a time, 80 MB; a standard and a long report have 100 million pairs."""
 
 
 def shares(
     queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed: Embed
 ) -> Iterator[tuple[Matrix, Matrix]]:
-    """Yield for each query the share of its words in each sentence, and the cosines; shape (sentences,).
+    """Yield for each query the share of its words in each sentence, and the cosines, both of shape (sentences,).
 
-    A word counts by the logarithm of how rare it is among the sentences; one that is in none counts most.
+    Words are weighted by inverse document frequency over the sentences; a word that occurs in none has the largest
+    weight.
     """
     postings: dict[str, list[int]] = {}
     for place, sentence in enumerate(check_each(sentences)):
@@ -88,40 +90,47 @@ def shares(
 
 
 WEIGHTS = (-3.89, 0.391, 0.415)
-"""Log-odds at zero, for one unit of closeness, and for one of the logarithm of both texts' terms: fitted on all six
-public sets by `python -m benchmarks.tracing`, which also shows how little they move with any one left out."""
+"""Intercept of the log-odds, and their weights of closeness and of the logarithm of both texts' numbers of terms.
+Fitted on all six public sets by `python -m benchmarks.tracing`, which also shows how little they move with each one
+left out.
+"""
 RELATED = 0.44
-"""Half way between the least that two sets have which belong together (.48) and the most of two that do not (.40), of
-all pairs of the public sets, with the default model: `python -m benchmarks.tracing --crossed`."""
+"""Half way between the smallest value of two sets that belong together (.48) and the largest of two that do not (.40),
+over all pairs of the public sets, with the default model: `python -m benchmarks.tracing --crossed`.
+"""
 _NEAREST = 6
-"""Neighbours that a pair is compared with; 4 to 8 do alike."""
+"""Number of neighbours that a pair is compared with; 4 to 8 give about the same result."""
 _WORDS = 0.5
-"""What the cosine of words counts beside that of runs of letters, which is half the same; 0 to 1 do nearly alike."""
+"""Weight of the cosine of words relative to that of character n-grams, which measure nearly the same; 0 to 1 give
+nearly the same result.
+"""
 _RUN = 5
-"""Letters of a run; 4 does alike, 3 worse."""
+"""Length of the character n-grams; 4 gives about the same result, 3 a worse one."""
 _MIXING = np.uint64(0x9E3779B97F4A7C15)
-"""Odd, so that no letter of a run is lost when its number wraps around."""
+"""Odd multiplier, so that no character is lost when the hash overflows."""
 _PIECE = 60
-"""Words of a piece of a long text, whose best one counts beside the whole; 30 to 60 do alike."""
+"""Words per piece of a long text, whose best piece counts in addition to the whole; 30 to 60 give about the same
+result.
+"""
 _MOST_PIECES = 200
 _BLOCK = 512
 MOST_PAIRS = 50_000_000
-"""Twice what 5,000 by 5,000 items make, which take 450 MiB: `python -m benchmarks.tracing --size 5000`."""
+"""Twice the pairs of 5,000 by 5,000 items, which take 450 MiB: `python -m benchmarks.tracing --size 5000`."""
 _LEAST = 0.01
-"""Pairs less probable than that cannot be above the cut; only their sum counts for it."""
+"""Less probable pairs cannot be above the cut; only their sum matters for it."""
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Hold the ratings of all pairs.
+    """The ratings of all pairs.
 
     Attributes:
-        nearer: how much nearer than its neighbours each pair is, shape (sources, targets); -inf where no term is
-            shared, as nothing could be shown that speaks for it.
-        sizes: logarithm of one more than the different terms of each source, and of each target.
-        median: cosine that half of the items have with the nearest of the other side, seen from the better side.
+        nearer: how much closer each pair is than its neighbours, shape (sources, targets); -inf if the texts share no
+            term, because then nothing could be shown as evidence.
+        sizes: log(1 + number of distinct terms) of each source, and of each target.
+        median: median cosine of the items with their nearest item on the other side; the larger of the two sides.
     """
 
     nearer: Matrix
@@ -133,7 +142,7 @@ _AT_ONCE = 256
 
 
 def embed_as_matrix(embed: Callable[[Sequence[str]], Sequence[bytes]]) -> Embed:
-    """Make a matrix of the vectors that an embedder gives; it is asked for some texts at a time."""
+    """Return a function that embeds texts in batches and stacks the vectors into a matrix."""
 
     def all_of(texts: Sequence[str]) -> Matrix:
         slices = (list(texts[at : at + _AT_ONCE]) for at in range(0, len(texts), _AT_ONCE))
@@ -143,7 +152,7 @@ def embed_as_matrix(embed: Callable[[Sequence[str]], Sequence[bytes]]) -> Embed:
 
 
 class Linker:
-    """Propose links between two lists of texts.
+    """Proposes links between two lists of texts.
 
     Args:
         terms: turns text into terms, as `Analyser.document_terms`.
@@ -156,9 +165,18 @@ class Linker:
     def __call__(
         self, sources: Sequence[str], targets: Sequence[str], least: float
     ) -> tuple[list[tuple[int, int, float]], float, bool]:
-        """Return the pairs whose probability is at least `least` times the one to cut at, best first, and that.
+        """Return proposed links.
 
-        Last comes whether the two are about the same thing at all: the ratings of pairs are relative to the two sets.
+        Args:
+            sources, targets: the texts.
+            least: fraction of the cut-off probability that a pair must reach.
+
+        Returns:
+            The pairs (source, target, probability), best first; the probability from which a link is likely; and
+            whether the two lists are about the same subject at all, because ratings are relative to the two lists.
+
+        Raises:
+            InvalidInputError: there are too many pairs.
         """
         if not sources or not targets:
             return [], 1.0, True
@@ -177,12 +195,12 @@ class Linker:
         return pairs, likely_from(chances, cut), rated.median >= RELATED
 
     def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Rated:
-        """Tell what the probabilities come from, as the function of that name does."""
+        """Return the ratings from which probabilities are computed, see the function `closeness`."""
         return closeness(sources, targets, self._terms, self.embed)
 
 
 def ratings(rated: Rated) -> Matrix:
-    """Return the log-odds that each pair belongs together, shape (sources, targets), in the place of `nearer`."""
+    """Return the log-odds that each pair belongs together, shape (sources, targets); overwrites `nearer`."""
     start, near, long = (np.float32(each) for each in WEIGHTS)
     odds = rated.nearer
     odds *= near
@@ -192,7 +210,7 @@ def ratings(rated: Rated) -> Matrix:
 
 
 def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Rated:
-    """Tell how near all pairs are: four cosines, each in standard deviations, beside those of their neighbours."""
+    """Compute the closeness of all pairs: the sum of four standardised cosines, relative to their neighbours."""
     ours, theirs = [add_identifier_parts(text) for text in sources], [add_identifier_parts(text) for text in targets]
     numbers: dict[str, int] = {}
     bags = [_bags(map(terms, texts), numbers) for texts in (ours, theirs)]
@@ -223,17 +241,17 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
 
 
 def probabilities(rated: Matrix) -> Matrix:
-    """Turn log-odds into probabilities."""
+    """Convert log-odds into probabilities."""
     found = np.empty_like(rated)
     for at in range(0, len(rated), _BLOCK):
         checkpoint()
-        with np.errstate(over="ignore"):  # 1 / (1 + inf) is the 0 that is meant
+        with np.errstate(over="ignore"):  # 1 / (1 + inf) is 0, as intended
             found[at : at + _BLOCK] = 1 / (1 + np.exp(-rated[at : at + _BLOCK]))
     return found
 
 
 def cut_of(chances: Matrix) -> float:
-    """Return the probability to cut at, so that the F1 to be expected is greatest; 1 where no pair is probable."""
+    """Return the cut-off probability that maximises the expected F1; 1 if no pair is probable."""
     ordered = np.sort(chances[chances >= _LEAST])[::-1]
     if not ordered.size:
         return 1.0
@@ -243,13 +261,13 @@ def cut_of(chances: Matrix) -> float:
 
 
 def likely_from(chances: Matrix, cut: float) -> float:
-    """Return the probability from which on a link is likely: the cut, or 1 where probably there is no link at all.
+    """Return the probability from which a link is likely: the cut, or 1 if there is probably no link at all.
 
-    Of a few items that have nothing in common, some pair is always the best; the F1 to be expected of naming it is less
-    than the probability that naming none is right.
+    Among a few items that have nothing in common, some pair is always the best. The expected F1 of proposing it is then
+    smaller than the probability that proposing none is right.
     """
     candidates = chances[chances >= _LEAST].astype(np.float64)
-    with np.errstate(divide="ignore"):  # a pair that is certain leaves no chance that there is none
+    with np.errstate(divide="ignore"):  # a pair with probability 1 makes "no link" impossible
         none = np.exp(np.log1p(-candidates).sum())
     accepted = candidates[candidates >= cut]
     all_hits = accepted.size + float(chances.sum(dtype=np.float64))
@@ -258,13 +276,13 @@ def likely_from(chances: Matrix, cut: float) -> float:
 
 
 def _standardise(cosines: Matrix) -> None:
-    """Turn cosines into standard deviations from their mean, in place."""
+    """Standardise cosines in place: subtract their mean and divide by their standard deviation."""
     cosines -= cosines.mean(dtype=np.float64)
     cosines /= np.sqrt(np.vdot(cosines, cosines) / cosines.size) + np.float32(1e-6)
 
 
 def _nearest(rated: Matrix, axis: int) -> Matrix:
-    """Return the mean of the highest of each row (1) or column (0), to be taken from the matrix."""
+    """Return the mean of the largest values of each row (axis 1) or column (axis 0), shaped to be subtracted."""
     most = min(_NEAREST, rated.shape[axis])
     lines = rated if axis else rated.T
     blocks = [
@@ -275,7 +293,7 @@ def _nearest(rated: Matrix, axis: int) -> Matrix:
 
 
 def add_identifier_parts(text: str) -> str:
-    """Put the parts of identifiers behind them: "maxRetries" is read as "maxRetries max Retries" too."""
+    """Append the parts of identifiers: "maxRetries" becomes "maxRetries max Retries"."""
     return _WORD.sub(lambda match: " ".join([match.group(), *_parts(match.group())]), text)
 
 
@@ -287,14 +305,14 @@ def _parts(word: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Bag:
-    """Hold the different parts of a text as numbers in order, and how often each stands there."""
+    """The distinct parts of a text as sorted numbers, and their counts."""
 
     keys: NDArray[np.uint64]
     times: NDArray[np.int64]
 
 
 def _bags(texts: Iterable[Sequence[str]], numbers: dict[str, int]) -> list[_Bag]:
-    """Make bags of terms; `numbers` has one for each and gets those of new ones."""
+    """Create bags of terms; `numbers` maps terms to numbers, and new terms are added."""
     found: list[_Bag] = []
     for terms in check_each(texts):
         keys = np.array([numbers.setdefault(term, len(numbers)) for term in terms], np.uint64)
@@ -303,7 +321,7 @@ def _bags(texts: Iterable[Sequence[str]], numbers: dict[str, int]) -> list[_Bag]
 
 
 def _runs(text: str) -> _Bag:
-    """Make the bag of all runs of letters, blanks in them: "logged in" and "logging" have "logg" in common."""
+    """Create the bag of character n-grams, including spaces: "logged in" and "logging" have "logg" in common."""
     signs = np.frombuffer(" ".join(text.lower().split()).encode("utf-32-le", "replace"), "<u4").astype(np.uint64)
     count = max(len(signs) - _RUN + 1, 0)
     keys = np.zeros(count, np.uint64)
@@ -341,7 +359,7 @@ def _cosines(sources: Sequence[_Bag], targets: Sequence[_Bag]) -> Matrix:
 def _best_pieces(
     cosines: Matrix, vectors: tuple[Matrix, Matrix], texts: tuple[Sequence[str], Sequence[str]], embed: Embed
 ) -> Matrix:
-    """Raise each pair's cosine to that of the best piece of either text with the whole of the other."""
+    """Raise each pair's cosine to that of the best piece of either text with the whole other text."""
     for side, lines in ((1, cosines.T), (0, cosines)):
         others = vectors[1 - side]
         for place, text in enumerate(check_each(texts[side])):

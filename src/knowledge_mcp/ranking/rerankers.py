@@ -1,6 +1,6 @@
-"""Rerankers: the best hits of a search in the order of a cross-encoder, run on this machine or behind an address.
+"""Rerankers: reorder the best hits of a search with a cross-encoder, on this machine or behind a URL.
 
-A service is asked by `POST {model, query, documents, top_n}`, the form that most of them share.
+A service is called with `POST {model, query, documents, top_n}`, the request format that most of them share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from knowledge_mcp.support.lanes import usable_cores
 
 
 def _late() -> TimedOutError:
-    """Say that the order comes too late to be used."""
+    """Return the error for a reranking that was not finished in time."""
     return TimedOutError(
         "The reranker was not done in time.",
         suggestion="Raise RERANKER_BUDGET_MS, lower RERANKER_TOP, or take a smaller model.",
@@ -42,15 +42,15 @@ def _late() -> TimedOutError:
 
 
 def _left(deadline: float) -> float:
-    """Give the seconds that are left, never negative."""
+    """Return the remaining seconds, never negative."""
     return max(0.0, deadline - time.monotonic())
 
 
 def reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """Order hits by new scores, each 0..1; equal ones keep their order.
+    """Sort hits by new scores, each 0..1; ties keep their order.
 
     Raises:
-        InternalError: a score is missing, or no number within 0..1.
+        InternalError: a score is missing, or is not a number in 0..1.
     """
     if len(scores) != len(hits) or not all(math.isfinite(each) and 0.0 <= each <= 1.0 for each in scores):
         raise InternalError("The reranker gave no usable scores.", details=f"{len(scores)} for {len(hits)} passages")
@@ -64,7 +64,7 @@ _FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_q
 
 
 class LocalRerankerOptions(Protocol):
-    """Name the settings that this reranker reads."""
+    """The settings that this reranker needs."""
 
     @property
     def reranker_folder(self) -> Path: ...
@@ -73,17 +73,17 @@ class LocalRerankerOptions(Protocol):
 
 
 def from_local_options(options: LocalRerankerOptions) -> CrossEncoder:
-    """Build it from the settings; loads nothing."""
+    """Create the reranker from the settings; loads nothing."""
     return CrossEncoder(options.reranker_folder, threads=options.embedding_threads or usable_cores())
 
 
 class CrossEncoder:
-    """Score question and passage together (`ports.Reranker`); thread-safe, loaded at its first use.
+    """Scores question and passage together (`ports.Reranker`); thread-safe, loaded on first use.
 
     Args:
-        folder: holds `model.onnx` (or `onnx/model.onnx`) of a sequence classifier with one or two outputs, and
-            `tokenizer.json`, as sentence-transformers and Optimum export them.
-        threads: passages scored at a time.
+        folder: contains `model.onnx` (or `onnx/model.onnx`) of a sequence classifier with one or two outputs, and
+            `tokenizer.json`, as exported by sentence-transformers and Optimum.
+        threads: number of passages scored at a time.
     """
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
@@ -94,11 +94,11 @@ class CrossEncoder:
         self._pool: ThreadPoolExecutor | None = None
 
     def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
-        """Order the hits by the model's scores.
+        """Sort the hits by the model's scores.
 
         Raises:
-            ConfigError: there is no such model in the folder.
-            TimedOutError: it was not done at the deadline (`time.monotonic()` seconds).
+            ConfigError: the folder has no such model.
+            TimedOutError: not finished by the deadline (`time.monotonic()` seconds).
             InternalError: the model failed.
         """
         score, pool = self._load_model()
@@ -182,7 +182,7 @@ def _load(folder: Path) -> Callable[[str, str], float]:
 
 
 def _probability(logits: Sequence[float]) -> float:
-    """Turn one logit, or those of "no" and "yes", into 0..1."""
+    """Convert one logit, or those of "no" and "yes", into a probability."""
     if len(logits) not in {1, 2}:
         raise ConfigError(f"The reranking model gives {len(logits)} numbers for a pair; one or two were expected.")
     logit = logits[0] if len(logits) == 1 else logits[1] - logits[0]
@@ -190,7 +190,7 @@ def _probability(logits: Sequence[float]) -> float:
 
 
 def _most_tokens(folder: Path) -> int:
-    """Read how many tokens the model takes; 512 where its configuration does not say."""
+    """Return the maximum number of tokens of the model; 512 if its configuration does not say."""
     try:
         stated = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError):
@@ -199,7 +199,7 @@ def _most_tokens(folder: Path) -> int:
 
 
 class ApiOptions(Protocol):
-    """Name the settings that this reranker reads."""
+    """The settings that this reranker needs."""
 
     reranker_url: str | None
     reranker_model: str | None
@@ -209,7 +209,7 @@ class ApiOptions(Protocol):
 
 
 def from_api_options(options: ApiOptions) -> ApiReranker:
-    """Build it from the settings; asks nobody.
+    """Create the reranker from the settings; makes no request.
 
     Raises:
         ConfigError: RERANKER_URL is not set.
@@ -223,12 +223,12 @@ def from_api_options(options: ApiOptions) -> ApiReranker:
 
 
 class ApiReranker:
-    """Ask a service for relevance scores (`ports.Reranker`); thread-safe.
+    """Requests relevance scores from a service (`ports.Reranker`); thread-safe.
 
     Args:
         url: where to post.
         key: sent as bearer token; None for none.
-        model: named in each request; empty for the service's own.
+        model: sent in each request; empty for the service's default.
     """
 
     def __init__(self, url: str, key: Secret | None = None, model: str = "") -> None:
@@ -239,11 +239,11 @@ class ApiReranker:
         self._client: Any = None
 
     def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
-        """Order the hits by the service's scores, which lie in 0..1; it is asked once.
+        """Sort the hits by the service's scores, which must be in 0..1; makes one request, without retries.
 
         Raises:
-            TimedOutError: it did not answer before the deadline (`time.monotonic()` seconds).
-            KnowledgeError: it cannot be reached, refuses, or answers something else.
+            TimedOutError: no answer before the deadline (`time.monotonic()` seconds).
+            KnowledgeError: the service cannot be reached, refuses, or answers in another form.
         """
         httpx, client = self._open_client()
         if not _left(deadline):
@@ -275,7 +275,7 @@ class ApiReranker:
         return reorder(hits, _scores(answered, len(hits)))
 
     def warm_up(self) -> None:
-        """Load the library; nobody is asked."""
+        """Load the library; makes no request."""
         self._open_client()
 
     def close(self) -> None:
@@ -298,7 +298,7 @@ def _scores(answered: Any, count: int) -> list[float]:
     """Read one score for each passage.
 
     Raises:
-        InternalError: the answer has another form, or leaves a passage out.
+        InternalError: the answer has another form, or a passage is missing.
     """
     results = cast("dict[str, Any]", answered).get("results") if isinstance(answered, dict) else None
     scores: dict[int, float] = {}

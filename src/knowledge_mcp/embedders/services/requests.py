@@ -142,7 +142,7 @@ class Requests:
                 else self._service.model.requested_dimensions,
                 timeout=seconds,
             )
-        except Exception as exc:  # the library passes on exceptions of its parts; all are mapped here
+        except Exception as exc:  # noqa: BLE001 - the library passes on exceptions of its parts; all are mapped here
             failed = _failure_of(exc, self._service)
             if self._closing.is_set():
                 failed = CallFailed(InternalError("The embedder was closed while it worked."), echoed=True)
