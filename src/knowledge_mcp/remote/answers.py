@@ -1,7 +1,7 @@
-"""What the REST service answers, read back into the engine's values.
+"""Parses the answers of the REST service into the engine's values.
 
-What an older service leaves out is empty here, never guessed: a span of nothing, a count of 0. A chunk's statements,
-definitions and links do not travel; whoever needs them asks the engine's own endpoints.
+What an older service leaves out becomes empty here and is never guessed: an empty span, a count of 0. A chunk's
+statements, definitions and links are not transferred; use the engine's own endpoints for them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from knowledge_mcp.remote.failures import error_from_payload
 
 
 class _ServiceAnswer(BaseModel):
-    """Take what is there; null stands for what is not, and what is new is passed over."""
+    """Base of all answers: null counts as missing, and unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -36,10 +36,10 @@ class _ServiceAnswer(BaseModel):
 
     @classmethod
     def read(cls, payload: Mapping[str, Any]) -> Self:
-        """Read an answer.
+        """Parse an answer.
 
         Raises:
-            InternalError: it is not what the service is known to answer; names the fields.
+            InternalError: it does not have the expected form; names the fields.
         """
         try:
             return cls.model_validate(payload)
@@ -52,12 +52,12 @@ class _ServiceAnswer(BaseModel):
             ) from exc
 
     def values_of(self, kind: type[_ServiceAnswer]) -> dict[str, Any]:
-        """Return the values of the fields that a base declares."""
+        """Return the values of the fields that a base class declares."""
         return {name: getattr(self, name) for name in kind.model_fields}
 
 
 class Ingested(_ServiceAnswer):
-    """What became of an ingestion."""
+    """The result of an ingest."""
 
     document_id: str = Field(validation_alias="doc_id")
     chunks: int
@@ -72,13 +72,13 @@ class Ingested(_ServiceAnswer):
     warnings: tuple[str, ...] = ()
 
     def value(self, collection: str = "") -> Deposited:
-        """Return the value; `collection` is the one asked for."""
+        """Return the value; `collection` is the requested one, for services that do not name it."""
         values: dict[str, Any] = {**dict(self), "collection": self.collection or collection}
         return Deposited(**values)
 
 
 class Accepted(_ServiceAnswer):
-    """An ingestion that goes on by itself."""
+    """An ingest that was accepted as a job."""
 
     job_id: str
 
@@ -89,7 +89,7 @@ class _Progress(_ServiceAnswer):
 
 
 class RemoteJob(_ServiceAnswer):
-    """How far an accepted ingestion is."""
+    """The state of an ingest job."""
 
     job_id: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
@@ -119,7 +119,7 @@ class RemoteJob(_ServiceAnswer):
         )
 
     def failure(self) -> KnowledgeError | None:
-        """Build the error of a failed one; None where it did not fail."""
+        """Return the error of a failed job, or None if it did not fail."""
         if self.state != "failed":
             return None
         if isinstance(self.error, dict):
@@ -130,7 +130,7 @@ class RemoteJob(_ServiceAnswer):
 
 
 class _OfChunk(_ServiceAnswer):
-    """What a chunk takes as it comes."""
+    """The fields of a chunk that need no conversion."""
 
     id: str = Field(default="", validation_alias="chunk_id")
     document_id: str = Field(default="", validation_alias="doc_id")
@@ -210,7 +210,7 @@ class FoundPassages(_ServiceAnswer):
     note: str = ""
 
     def value(self, requested: SearchMode) -> SearchAnswer:
-        """Return the value; `requested` is the mode that was asked for."""
+        """Return the value; `requested` is the requested mode, for services that do not name it."""
         mode = SearchMode(self.mode) if self.mode in SearchMode.__members__.values() else requested
         hits = tuple(result.hit() for result in self.results)
         searched = self.searched_documents
@@ -236,7 +236,7 @@ class _Collection(_ServiceAnswer):
 
 
 class CollectionPage(_ServiceAnswer):
-    """Some of the collections."""
+    """A page of collections."""
 
     collections: tuple[_Collection, ...]
     total: int | None = None
@@ -247,7 +247,7 @@ class CollectionPage(_ServiceAnswer):
 
 
 class _OfRecord(_ServiceAnswer):
-    """What a document's record takes as it comes."""
+    """The fields of a document's record that need no conversion."""
 
     id: str = Field(validation_alias="doc_id")
     title: str = ""
@@ -285,7 +285,7 @@ class _Listed(_Document):
 
 
 class DocumentPage(_ServiceAnswer):
-    """Some documents of a collection."""
+    """A page of a collection's documents."""
 
     documents: tuple[_Listed, ...]
     total: int | None = None
@@ -296,14 +296,14 @@ class DocumentPage(_ServiceAnswer):
 
 
 class FullDocument(_Document):
-    """One document with its passages."""
+    """A document with its passages."""
 
     chunks: tuple[_Passage, ...]
     chunk_count: int | None = None
     text: str | None = None
 
     def value(self) -> LibraryDocument:
-        """Return the value; where the text did not come, the passages stand for it."""
+        """Return the value; if the answer has no text, it is joined from the passages."""
         chunks = tuple(each.chunk() for each in self.chunks)
         count = len(chunks) if self.chunk_count is None else self.chunk_count
         text = "\n\n".join(chunk.content for chunk in chunks) if self.text is None else self.text
@@ -311,7 +311,7 @@ class FullDocument(_Document):
 
 
 class Counted(_ServiceAnswer):
-    """How much went with what was deleted."""
+    """The numbers of deleted documents and chunks."""
 
     documents: int = 0
     chunks: int = 0
@@ -332,7 +332,7 @@ class _Checks(_ServiceAnswer):
 
 
 class Ready(_ServiceAnswer):
-    """Whether the service can serve, and what it depends on."""
+    """Whether the service is ready, and the state of its dependencies."""
 
     status: str
     health: Literal["healthy", "degraded", "unhealthy"] | None = None

@@ -19,40 +19,40 @@ from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, Ser
 from knowledge_mcp.support.retry import RetryPolicy
 
 MOST_RESULTS = 50
-"""Passages that the service gives to one search."""
+"""Maximum number of passages per search of the service."""
 PAGE = 1000
 LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
-"""Seconds between two looks at a job; the last one again and again."""
+"""Seconds between polls of a job; the last value is repeated."""
 
 _NOT_READY = frozenset({503})
 
 
 def from_options(options: RemoteOptions) -> RemoteLibrary:
-    """Build the client from the settings; asks nobody.
+    """Create the client from the settings; makes no request.
 
     Raises:
-        ConfigError: address or key is missing or cannot be used.
+        ConfigError: address or key is missing or invalid.
     """
     return RemoteLibrary(*of_options(options))
 
 
 class RemoteLibrary:
-    """Ask the REST service for everything (`ports.Library`). Thread-safe.
+    """Delegates everything to the REST service (`ports.Library`). Thread-safe.
 
-    What is deposited is accepted as a job and asked after until it is done, so that no connection stays idle for as
-    long as a long document takes; a connection that breaks meanwhile costs nothing. Every method raises what the
-    service tells, as the same kind of error: AuthError (no key, a wrong one, a right missing), NotFoundError,
-    InvalidInputError, RateLimitedError, ConnectionFailedError, TimedOutError, InternalError.
+    A deposit is accepted as a job, which is polled until it is done, so no connection stays idle while a long document
+    is processed, and a broken connection does no harm. Every method raises the errors of the service as the same
+    classes: AuthError (no key, a wrong key, a missing permission), NotFoundError, InvalidInputError, RateLimitedError,
+    ConnectionFailedError, TimedOutError, InternalError.
 
     Args:
-        url: address of the service, with its path where it has one.
-        key: sent as bearer token to this address only; empty for none.
-        timeout: seconds for one request as a whole.
-        ingest_timeout: seconds for one document from beginning to end.
-        policy: retries; None for the specified ones.
+        url: address of the service, with its path if it has one.
+        key: sent as bearer token, to this address only; empty for none.
+        timeout: seconds for a whole request.
+        ingest_timeout: seconds for the whole ingest of a document.
+        policy: retries; None for the default.
 
     Raises:
-        ConfigError: address or key cannot be used.
+        ConfigError: address or key is invalid.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class RemoteLibrary:
     # ---- collections
 
     def collections(self) -> list[CollectionSummary]:
-        """List all that the key may read, by name."""
+        """List all collections that the key may read, sorted by name."""
         found: list[CollectionSummary] = []
         while True:
             page = answers.CollectionPage.read(self._get("/collections", limit=PAGE, offset=len(found)))
@@ -81,7 +81,7 @@ class RemoteLibrary:
                 return sorted(found, key=lambda each: each.name)
 
     def drop_collection(self, collection: str) -> int:
-        """Remove one."""
+        """Drop a collection; return the number of its documents."""
         answer = self._connection.ask(Ask("DELETE", f"/collections/{_quote(collection)}", repeatable=False))
         return answers.Counted.read(answer).documents
 
@@ -94,33 +94,33 @@ class RemoteLibrary:
         on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
-        """Bring a document and wait until it is searchable; giving up cancels its job."""
+        """Ingest a document and wait until it is searchable; cancelling also cancels its job."""
         answer = self._connection.ask(_ingest(deposit), cancelled=cancelled)
-        if answer.get("status") != "accepted":  # a service that knows no jobs, or was done at once
+        if answer.get("status") != "accepted":  # a service without jobs, or one that finished at once
             return answers.Ingested.read(answer).value(deposit.collection)
         job_id = answers.Accepted.read(answer).job_id
         return self._followed(job_id, on_progress, cancelled).value(deposit.collection)
 
     def submit(self, deposit: Deposit) -> IngestJob:
-        """Bring a document for later."""
+        """Submit a document without waiting."""
         return self.job(answers.Accepted.read(self._connection.ask(_ingest(deposit))).job_id)
 
     def job(self, job_id: str) -> IngestJob:
-        """Ask after one."""
+        """Return the state of a job."""
         return self._job(job_id).value()
 
     def cancel_job(self, job_id: str) -> IngestJob:
-        """Tell one to stop; again does no more."""
+        """Cancel a job; repeating it has no effect."""
         return answers.RemoteJob.read(self._connection.ask(Ask("DELETE", f"/jobs/{_quote(job_id)}"))).value()
 
     def job_counts(self) -> Mapping[str, int]:
-        """Count nothing: the service itself reports its jobs at `/metrics`."""
+        """Return an empty mapping: the service itself reports its jobs at `/metrics`."""
         return {}
 
     # ---- asking
 
     def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
-        """Search one collection; at most 50 passages come."""
+        """Search one collection; returns at most 50 passages."""
         body: dict[str, Any] = {
             "query": query.text,
             "collection": collection,
@@ -132,12 +132,12 @@ class RemoteLibrary:
         if query.filter is not None:
             body["filters"] = _filters(query.filter)
         if not query.fold:
-            body["fold"] = False  # an older service knows no such field, and folds nothing
+            body["fold"] = False  # an older service does not know this field, and does not fold
         found = self._connection.ask(Ask("POST", "/search", body=body))
         return answers.FoundPassages.read(found).value(query.mode)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
-        """List a collection's documents by id, or some of them."""
+        """List the records of a collection, sorted by id, or some of them."""
         if document_ids is not None:
             glances: list[LibraryDocument] = []
             for document_id in sorted(document_ids):
@@ -155,34 +155,34 @@ class RemoteLibrary:
                 return [found[name] for name in sorted(found)]
 
     def find(self, document_id: str) -> LibraryDocument:
-        """Return one whole."""
+        """Return a document with its text and passages."""
         return answers.FullDocument.read(self._get(f"/documents/{_quote(document_id)}", text="true")).value()
 
     def record(self, document_id: str) -> DocumentRecord:
-        """Return one's record."""
+        """Return a document's record."""
         return self._glance(document_id).record
 
     def where(self, document_id: str) -> str:
-        """Name its collection."""
+        """Return the collection of a document."""
         return self._glance(document_id).collection
 
     def remove_document(self, document_id: str) -> int:
-        """Remove one."""
+        """Delete a document; return the number of its chunks."""
         answer = self._connection.ask(Ask("DELETE", f"/documents/{_quote(document_id)}", repeatable=False))
         return answers.Counted.read(answer).chunks
 
     # ---- itself
 
     def health(self) -> HealthReport:
-        """Ask the service for the state of what it depends on."""
+        """Return the state of the service and its dependencies."""
         return answers.Ready.read(self._connection.ask(Ask("GET", "/ready", accepts=_NOT_READY))).value()
 
     def warm_up(self) -> None:
-        """Open the connection, and make sure that the key is known."""
+        """Open the connection, and check that the service accepts the key."""
         self._get("/collections", limit=1)
 
     def close(self) -> None:
-        """Close the connections; whoever waits for a job waits no longer."""
+        """Close the connections; waiting for a job ends with an error."""
         self._closing.set()
         self._connection.close()
 
@@ -192,7 +192,7 @@ class RemoteLibrary:
         return self._connection.ask(Ask("GET", path, query=query))
 
     def _glance(self, document_id: str) -> LibraryDocument:
-        """Look at a document without fetching all of it."""
+        """Fetch a document without most of its content."""
         return answers.FullDocument.read(self._get(f"/documents/{_quote(document_id)}", limit=1)).value()
 
     def _job(self, job_id: str) -> answers.RemoteJob:
@@ -204,7 +204,7 @@ class RemoteLibrary:
         on_progress: Progress | None,
         cancelled: Callable[[], bool] | None,
     ) -> answers.Ingested:
-        """Wait for a job to end, and report its progress when that has changed."""
+        """Wait for a job to end, and report its progress when it changes."""
         reported: tuple[float, str] | None = None
         waited, looks = 0.0, 0
         while True:
@@ -238,7 +238,7 @@ class RemoteLibrary:
 
 
 def _quote(name: str) -> str:
-    """Put a name into a path as one segment; dots alone would be taken for folders."""
+    """Quote a name as one segment of a path; a name of dots only is refused, because it would mean a folder."""
     if name.strip(".") == "":
         raise InvalidInputError(f"{name!r} is no name.")
     return quote(name, safe="")
@@ -281,10 +281,10 @@ def _file(deposit: Deposit, content: bytes) -> Ask:
 
 
 def _filters(condition: Filter) -> dict[str, Any]:
-    """Put a filter into the service's form, where each field is named once and all hold together.
+    """Convert a filter into the service's form: one condition per field, all of which must hold.
 
     Raises:
-        InvalidInputError: it has no such form.
+        InvalidInputError: the filter cannot be expressed in this form.
     """
     match condition:
         case And(parts):

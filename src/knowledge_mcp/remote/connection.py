@@ -1,4 +1,4 @@
-"""One service over HTTP: requests with their limits, their retries and their key."""
+"""A service over HTTP: requests with timeouts, retries and an API key."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _logger = logging.getLogger(__name__)
 _MOST_BYTES = 256 * 1024 * 1024
 _AT_ONCE = 32
 _GLANCE = 0.1
-"""Seconds between two looks at whether the caller has given up, in a pause before a retry."""
+"""Seconds between checks for cancellation during the pause before a retry."""
 
 T = TypeVar("T")
 
 
 class RemoteOptions(Protocol):
-    """Name the settings that a remote engine needs."""
+    """The settings that a remote engine needs."""
 
     rag_api_url: str | None
 
@@ -44,7 +44,7 @@ class RemoteOptions(Protocol):
 
 
 def of_options(options: RemoteOptions) -> tuple[str, str]:
-    """Give address and key, empty where there is none.
+    """Return address and key; the key is empty if there is none.
 
     Raises:
         ConfigError: the address is not set.
@@ -55,7 +55,7 @@ def of_options(options: RemoteOptions) -> tuple[str, str]:
 
 
 class GaveUpError(InternalError):
-    """Say that the caller gave up."""
+    """The caller cancelled the call."""
 
     recoverable_by_default = True
     default_suggestion = "Ask again."
@@ -66,16 +66,16 @@ class GaveUpError(InternalError):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Describe one request.
+    """One request.
 
     Attributes:
-        method, path: the path is below the service's address.
-        query: parameters of the address.
+        method, path: the path is relative to the service's address.
+        query: query parameters.
         body: JSON to send.
         form, files: parts of a multipart body: text by name; (file name, bytes or open file, media type) by name.
-        repeatable: asking twice does no more than asking once.
-        accepts: statuses beside 2xx whose JSON is an answer.
-        seconds: limit of one try as a whole, None for the connection's.
+        repeatable: sending it twice has the same effect as once.
+        accepts: statuses other than 2xx whose JSON is a regular answer.
+        seconds: timeout of one attempt as a whole; None for the connection's.
     """
 
     method: str
@@ -90,20 +90,20 @@ class Ask:
 
 
 class ServiceConnection:
-    """Ask one service; may be used by many threads.
+    """Sends requests to one service. Thread-safe.
 
-    The key goes to this one address: redirects are not followed. To an address that is neither https nor on this
-    machine it goes unencrypted, which is warned of once.
+    The key is sent to this one address: redirects are not followed. If the address is neither https nor on this
+    machine, the key is sent unencrypted, which is logged once as a warning.
 
     Args:
         url: scheme, host, port and path before the endpoints.
         key: sent as bearer token; empty for none.
-        timeout: seconds for one try as a whole, and for each wait within.
-        most_bytes: longest answer that is taken.
-        policy: retries; None for the specified ones with jitter, whose pauses end when this is closed.
+        timeout: seconds for one attempt as a whole, and for each wait within it.
+        most_bytes: maximum size of an answer.
+        policy: retries; None for the default with jitter, whose pauses end when this is closed.
 
     Raises:
-        ConfigError: address or key cannot be used.
+        ConfigError: address or key is invalid.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class ServiceConnection:
     ) -> None:
         self._base, self._local = _check(url, key)
         self.key = key
-        """Sent, and removed from messages."""
+        """Sent with requests, and removed from messages."""
         self._timeout = timeout
         self._most_bytes = most_bytes
         self._closing = threading.Event()
@@ -126,17 +126,18 @@ class ServiceConnection:
         self._client: httpx.Client | None = None
 
     def ask(self, ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> dict[str, Any]:
-        """Ask, again while the failure may pass, and return the JSON object of the answer.
+        """Send a request, with retries, and return the JSON object of the answer.
 
-        Whether the caller gave up is looked at before each try; what was sent is waited for, as it says what to undo.
+        Cancellation is checked before each attempt. A request that was sent is waited for, because its answer says what
+        to undo.
 
         Raises:
-            KnowledgeError: as the service reports, or what happened on the way.
+            KnowledgeError: as the service reports it, or because the request failed.
         """
         return self.repeat(lambda: self._once(ask, cancelled), ask, cancelled=cancelled)
 
     def repeat(self, attempt: Callable[[], T], ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> T:
-        """Make an attempt that raises `Failed`, again while that may help; raises its error in the end."""
+        """Run `attempt`, which raises `Failed`, and retry it while that may help; raises the error of the last one."""
 
         def may_pass(exc: Exception) -> bool:
             return isinstance(exc, Failed) and exc.again and (ask.repeatable or not exc.sent)
@@ -158,10 +159,10 @@ class ServiceConnection:
     def lines(
         self, ask: Ask, *, cancelled: Callable[[], bool] | None = None, seconds: float | None = None
     ) -> Generator[dict[str, Any]]:
-        """Ask once and yield the JSON object of each line as it comes; empty lines are signs of life.
+        """Send a request once and yield the JSON object of each line as it arrives; empty lines are keep-alives.
 
         Raises:
-            Failed: it did not come to its end.
+            Failed: the answer did not complete.
         """
         rest = b""
         with self._answer(ask, seconds or self._timeout) as response:
@@ -174,7 +175,7 @@ class ServiceConnection:
                 yield _object(rest, response.status_code)
 
     def close(self) -> None:
-        """Close the connections; pauses before retries end."""
+        """Close the connections, and end the pauses before retries."""
         self._closing.set()
         with self._lock:
             client, self._client = self._client, None
@@ -194,7 +195,7 @@ class ServiceConnection:
 
     @contextmanager
     def _answer(self, ask: Ask, seconds: float) -> Generator[httpx.Response]:
-        """Send a request; what is no answer is raised as `Failed`, while the body is read too."""
+        """Send a request. Anything but a regular answer is raised as `Failed`, also while the body is read."""
         client = self._http()
         try:
             content = None if ask.body is None else json.dumps(ask.body, allow_nan=False).encode()
@@ -221,15 +222,15 @@ class ServiceConnection:
         except ValueError as exc:
             error = InternalError("The request to the RAG API cannot be written as JSON.", details=type(exc).__name__)
             raise Failed(error) from exc
-        except Exception as exc:  # noqa: BLE001 - mapped, all of it
-            if self._closing.is_set():  # closed during the request: whatever the library raises then
+        except Exception as exc:  # noqa: BLE001 - all of them are mapped
+            if self._closing.is_set():  # closed during the request: the library may raise anything
                 raise _closed_error() from None
-            # the library's requests, which hold the key, are not kept
+            # drop the library's request objects, which contain the key
             raise failure_of_transport(exc, self.key) from exc.with_traceback(None)
 
     @contextmanager
     def _ended(self, response: httpx.Response) -> Generator[None]:
-        """Close an answer's connection where the client was closed while it was being made, and did not reach it."""
+        """Close the connection of an answer if the client was closed in the meantime and did not know it yet."""
         try:
             yield
         finally:
@@ -279,14 +280,14 @@ def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
 
 @functools.cache
 def _certificates(trust_env: bool) -> ssl.SSLContext:
-    """Load the certificates that are trusted, once for all clients."""
+    """Load the trusted certificates, once for all clients."""
     import httpx
 
     return httpx.create_ssl_context(trust_env=trust_env)
 
 
 def _check(url: str, key: str) -> tuple[str, bool]:
-    """Give the address without its last slash, and whether it is on this machine."""
+    """Return the address without a trailing slash, and whether it is on this machine."""
     suggestion = "Set RAG_API_URL to something like https://rag.example.org, and RAG_API_KEY apart from it."
     try:
         parts = urlsplit(url.strip())

@@ -1,7 +1,7 @@
-"""Failures on the wire: our errors as the REST error object, and whatever a server answers as one of our errors.
+"""Failures in transit: converts our errors into the REST error object, and any failed answer into one of our errors.
 
 The object is `{"error", "detail", "status_code", "suggestion"}`. The engine's endpoints add `knowledge_error`, from
-which the very class is built again; everything else follows from its status.
+which the same class of error is rebuilt; otherwise the class follows from the status.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ CODES: Mapping[int, str] = {
     503: "unavailable",
     504: "timeout",
 }
-"""The code of each status that the service answers a failure with."""
+"""The error code for each status of a failure."""
 
 STATUS_OF_CODE: Mapping[ErrorCode, int] = {
     ErrorCode.CONFIG_ERROR: 500,
@@ -71,15 +71,16 @@ STATUS_OF_CODE: Mapping[ErrorCode, int] = {
     ErrorCode.RATE_LIMITED: 429,
     ErrorCode.INTERNAL_ERROR: 500,
 }
-"""The status of each error. Whoever asks was authenticated before: what may not be done is a service's behind."""
+"""The status for each error. Requests are authenticated before, so an AuthError is that of a service behind this one.
+"""
 
 
 @dataclass(eq=False)
 class Failed(Exception):  # noqa: N818 - it never leaves the room
-    """Carry a failed request to whoever decides what follows.
+    """A failed request, with what the caller needs to decide how to continue.
 
     Attributes:
-        error: what is to be raised if nothing better is known.
+        error: to be raised if nothing better is known.
         again: whether the same request may succeed a little later.
         sent: whether the service may have acted on it.
         retry_after: seconds that the service asked to wait.
@@ -95,7 +96,7 @@ class Failed(Exception):  # noqa: N818 - it never leaves the room
 
     @property
     def details(self) -> str:
-        """Give the error's details, which the log of a retry contains."""
+        """The error's details, for the log of a retry."""
         return self.error.details
 
 
@@ -103,7 +104,7 @@ class Failed(Exception):  # noqa: N818 - it never leaves the room
 
 
 def error_object(error: KnowledgeError) -> dict[str, Any]:
-    """Put an error into the REST error object, with all that its class is built from."""
+    """Convert an error into the REST error object, with everything needed to rebuild it."""
     status = STATUS_OF_CODE[error.code]
     return {
         "error": CODES[status],
@@ -111,7 +112,7 @@ def error_object(error: KnowledgeError) -> dict[str, Any]:
         "status_code": status,
         "suggestion": error.suggestion,
         "knowledge_error": {
-            # the first of these that the other side knows is the one it builds
+            # the other side builds the first of these that it knows
             "classes": [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, KnowledgeError)],
             "details": error.details,
             "recoverable": error.recoverable,
@@ -137,7 +138,7 @@ def _more(error: KnowledgeError) -> dict[str, Any]:
 
 
 def _rebuild(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError | None:
-    """Build the very class again; None where the object does not hold what that takes."""
+    """Rebuild the error with its class; None if the object lacks the required fields."""
     content = payload.get("knowledge_error")
     if not isinstance(content, Mapping):
         return None
@@ -170,7 +171,7 @@ def _rebuild(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError
 
 
 def failure_of_answer(status: int, headers: Mapping[str, str], payload: Mapping[str, Any] | None, key: str) -> Failed:
-    """Map any answer that is no success; `payload` is its JSON object, None where it holds none."""
+    """Map any unsuccessful answer; `payload` is its JSON object, or None."""
     pause = requested_pause(headers.get("retry-after", ""))
     answer = payload if payload is not None and isinstance(payload.get("detail"), str) else None
     error = _of_status(status, answer, headers, key)
@@ -180,7 +181,7 @@ def failure_of_answer(status: int, headers: Mapping[str, str], payload: Mapping[
 
 
 def error_from_payload(payload: Mapping[str, Any], key: str = "") -> KnowledgeError:
-    """Map an error object that came inside an answer, as of a job or at the end of a stream."""
+    """Map an error object inside an answer, such as that of a job or at the end of a stream."""
     status = payload.get("status_code")
     return failure_of_answer(status if isinstance(status, int) else 500, {}, payload, key).error
 
@@ -263,12 +264,12 @@ def _redirected(headers: Mapping[str, str]) -> KnowledgeError:
 
 
 def failure_of_transport(exc: Exception, key: str) -> Failed:
-    """Map whatever the HTTP library raised; nothing of the credential is kept."""
+    """Map any exception of the HTTP library; no credentials are kept."""
     import httpx
 
     details = _redact(f"{type(exc).__name__}: {exc}", key)
     if isinstance(exc, httpx.TimeoutException):
-        # a pool or a connection that was not had in time asked for nothing yet
+        # nothing was sent yet if getting a connection timed out
         sent = not isinstance(exc, httpx.ConnectTimeout | httpx.PoolTimeout)
         return Failed(TimedOutError(f"{SERVICE} did not answer in time.", details=details), again=not sent, sent=sent)
     if isinstance(exc, httpx.InvalidURL | httpx.UnsupportedProtocol):
@@ -292,5 +293,5 @@ def _suggestion(payload: Mapping[str, Any], key: str) -> str | None:
 
 
 def _redact(words: str, key: str) -> str:
-    """Shorten what a service said and strike out the key should it repeat it."""
+    """Shorten a message of the service, and remove the key from it."""
     return (words.replace(key, "[key]") if key else words)[:MOST_WORDS]

@@ -47,26 +47,26 @@ _EMBEDDED_AT_ONCE = 64
 
 
 def from_options(options: RemoteOptions, surface: str) -> RemoteKnowledge:
-    """Build the client from the settings; asks nobody.
+    """Create the client from the settings; makes no request.
 
     Raises:
-        ConfigError: address or key is missing or cannot be used.
+        ConfigError: address or key is missing or invalid.
     """
     return RemoteKnowledge(*of_options(options), surface)
 
 
 class _RemoteEngine:
-    """Reach the engine of one surface on another machine.
+    """Base of the clients for the engine of one surface on another machine.
 
     Args:
         url: address of the REST service.
-        key: sent as bearer token to this address only; empty for none.
-        surface: whose engine is asked.
-        timeout: seconds for one call as a whole; where an answer comes in lines, for each sign of life.
-        policy: retries of what may be asked again; None for the specified ones.
+        key: sent as bearer token, to this address only; empty for none.
+        surface: the surface whose engine is used.
+        timeout: seconds for one call as a whole; for answers in lines, for each wait for a line.
+        policy: retries of repeatable calls; None for the default.
 
     Raises:
-        ConfigError: address or key cannot be used.
+        ConfigError: address or key is invalid.
     """
 
     def __init__(
@@ -77,24 +77,24 @@ class _RemoteEngine:
         self._path = f"/engine/{quote(surface, safe='')}"
 
     def close(self) -> None:
-        """Close the connections; the engine there goes on."""
+        """Close the connections; the remote engine keeps running."""
         self._connection.close()
 
 
 class RemoteKnowledge(_RemoteEngine):
-    """Ask one surface's engine on another machine (`ports.Knowledge`). Thread-safe.
+    """The engine of one surface on another machine (`ports.Knowledge`). Thread-safe.
 
-    Values and errors come back as the very classes that the engine gave there. What does no more when it is done twice,
-    which is all but `remove`, is asked again where the connection fails.
+    Values and errors have the same classes as in the remote engine. All calls except `remove` are idempotent, and are
+    retried if the connection fails.
 
-    Arguments and errors are those of every remote engine.
+    For arguments and errors, see `_RemoteEngine`.
     """
 
     reviews: Any = None
-    """What outlives a call here, where whoever puts this together sets it; closed with this."""
+    """Background runs on this machine, if set by the wiring; closed with this."""
 
     def close(self) -> None:
-        """Close the connections; runs that go on here are taken up by the next start."""
+        """Close the connections; unfinished background runs on this machine are resumed after the next start."""
         if self.reviews is not None:
             self.reviews.close()
         super().close()
@@ -103,7 +103,7 @@ class RemoteKnowledge(_RemoteEngine):
         """Find the best chunks.
 
         Raises:
-            ConfigError: several collections were asked for, and the service is too old to know of that.
+            ConfigError: several collections were requested, and the service is too old to support that.
         """
         answer: SearchAnswer = self._call("search", query=query)
         if query.collections and not all(hit.collection for hit in answer.hits):
@@ -111,29 +111,33 @@ class RemoteKnowledge(_RemoteEngine):
         return answer
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
-        """Find definitions of a term, or terms like it."""
-        if not edition:  # an older service knows the term only
+        """Find definitions of a term, or similar terms."""
+        if not edition:  # an older service knows only the term
             return self._call("lookup", term=term)
         return self._call("lookup", term=term, edition=edition)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
-        """Find mandatory statements on a topic."""
+        """Find requirements on a topic."""
         return self._call("requirements", query=query)
 
     def stats(self) -> Stats:
-        """Count what there is."""
+        """Return the counts of the knowledge base."""
         return self._call("stats")
 
     def health(self) -> HealthReport:
-        """Check every dependency now."""
+        """Check all dependencies now."""
         return self._call("health")
 
     def documents(self) -> list[DocumentRecord]:
-        """List all documents by id."""
+        """List all documents, sorted by id."""
         return self._call("documents")
 
     def document(self, document_id: str) -> DocumentRecord:
-        """Return one record; NotFoundError names ids that look alike."""
+        """Return one record.
+
+        Raises:
+            NotFoundError: there is none; names similar ids.
+        """
         return self._call("document", document_id=document_id)
 
     def document_text(self, document_id: str) -> str:
@@ -141,11 +145,11 @@ class RemoteKnowledge(_RemoteEngine):
         return self._call("document_text", document_id=document_id)
 
     def document_structure(self, document_id: str) -> DocumentStructure:
-        """Return a document's sections and what was read from each page."""
+        """Return a document's sections and page coverage."""
         return self._call("document_structure", document_id=document_id)
 
     def document_chunks(self, document_id: str) -> list[Chunk]:
-        """List a document's chunks by index."""
+        """List a document's chunks in order."""
         return self._call("document_chunks", document_id=document_id)
 
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
@@ -153,11 +157,15 @@ class RemoteKnowledge(_RemoteEngine):
         return self._call("chunk", chunk_id=chunk_id)
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions that stand in chunks, with citations."""
+        """List the definitions in chunks, with citations."""
         return self._call("definitions_in", chunks=chunks)
 
     def read(self, query: ReadQuery) -> ReadAnswer:
-        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        """Read a clause, pages, a chunk with its neighbours, or a document.
+
+        Raises:
+            NotFoundError: there is no such place; names similar ones.
+        """
         return self._call("read", query=query)
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
@@ -169,12 +177,12 @@ class RemoteKnowledge(_RemoteEngine):
         return self._call("references", query=query)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed texts as passages are embedded, in order; some at a time, so that none of the requests grows long."""
+        """Embed texts as passages, in order; in batches, so that no request becomes long."""
         parts = check_each(batches(texts, _EMBEDDED_AT_ONCE))
         return [vector for part in parts for vector in self._call("embed", texts=part)]
 
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
-        """Refuse: a key of the service is for collections of documents, and repositories have others."""
+        """Raise ConfigError: keys of the service are for document collections, and repositories have other keys."""
         raise ConfigError(
             "indexed repositories are not reached over the REST service.",
             suggestion="Run `knowledge impact` where the store is.",
@@ -189,29 +197,33 @@ class RemoteKnowledge(_RemoteEngine):
         on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> IngestReport:
-        """Send the files that the source yields, in several requests where they are many, and ingest them there.
+        """Send the files of the source, in several requests if there are many, and ingest them remotely.
 
-        Where unreadable files are to be asked about or to stop the run, and the files do not fit into one request, all
-        are sent to be checked first, and once more to be ingested. A run that is cancelled reports the requests that
-        were answered; what the engine finished of the last one stays.
+        If the caller wants to be asked about unreadable files, or to stop at them, and the files do not fit into one
+        request, all files are sent once to be checked, and again to be ingested. A cancelled run reports the requests
+        that were answered; what the engine has finished of the last request stays.
         """
         run = _Run(self._connection, f"{self._path}/ingest", options, on_event, cancelled, self._timeout)
         return run.run(source, on_unreadable)
 
     def remove(self, document_id: str) -> int:
-        """Remove a document; returns how many chunks went; NotFoundError where there is none."""
+        """Delete a document; return the number of its chunks.
+
+        Raises:
+            NotFoundError: it does not exist.
+        """
         return self._call("remove", document_id=document_id, repeatable=False)
 
     def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
-        """Set what a document is an edition of, by hand."""
+        """Set by hand of what a document is an edition."""
         return self._call("relabel", document_id=document_id, labels=labels)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store against itself."""
+        """Check the store's consistency."""
         return self._call("verify", repair=repair)
 
     def warm_up(self) -> None:
-        """Load what the first query would have to load, there; take up the runs that a process left here."""
+        """Load there what the first query needs, and resume the runs that a process left unfinished here."""
         if self.reviews is not None:
             self.reviews.warm_up()
         self._call("warm_up")
@@ -243,7 +255,7 @@ class _Run:
         self._timeout = timeout
 
     def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None) -> IngestReport:
-        """Ingest whatever the source yields."""
+        """Ingest everything that the source yields."""
         started = time.monotonic()
         if on_unreadable is None and not self._options.stop_on_error:
             return self._all(pack(source.items()), started)
@@ -279,7 +291,7 @@ class _Run:
     def _send(
         self, parcel: Parcel, options: IngestOptions, *, proceed: bool = True, check: bool = False
     ) -> tuple[IngestReport, bool]:
-        """Send one parcel; returns the report, and whether it ended because unreadable files are to be asked about."""
+        """Send one parcel; return the report, and whether it ended because unreadable files need a decision."""
         body = {
             "options": _OPTIONS.encode(options),
             "items": parcel.described,
@@ -316,11 +328,11 @@ def _read(codec: Codec, value: Any) -> Any:
 
 
 class RefusedError(KnowledgeError):
-    """Carry an error as the surface there has put it already.
+    """An error as the remote surface has already worded it.
 
     Args:
-        message: what it says.
-        rendered: the whole of it.
+        message: the message.
+        rendered: the whole error.
     """
 
     def __init__(self, message: str, rendered: Mapping[str, Any]) -> None:
@@ -329,20 +341,20 @@ class RefusedError(KnowledgeError):
 
 
 def tools_from_options(options: RemoteOptions, surface: str) -> RemoteTools:
-    """Build the client from the settings; asks nobody.
+    """Create the client from the settings; makes no request.
 
     Raises:
-        ConfigError: address or key is missing or cannot be used.
+        ConfigError: address or key is missing or invalid.
     """
     return RemoteTools(*of_options(options), surface)
 
 
 class RemoteTools(_RemoteEngine):
-    """Run tools of one surface on another machine. Thread-safe.
+    """Runs the tools of one surface on another machine. Thread-safe.
 
-    Paths that such tools take are the other machine's, below the folders that it allows.
+    Paths in arguments are paths on the other machine, below the folders that it allows.
 
-    Arguments and errors are those of every remote engine.
+    For arguments and errors, see `_RemoteEngine`.
     """
 
     def call_tool(
@@ -358,14 +370,14 @@ class RemoteTools(_RemoteEngine):
 
         Raises:
             RefusedError: the tool answered with an error.
-            KnowledgeError: it could not be asked.
+            KnowledgeError: the request failed.
         """
         path = f"{self._path}/tools/{quote(name, safe='')}"
         ask = Ask("POST", path, body=dict(arguments), repeatable=repeatable)
         return self._connection.repeat(lambda: self._once(ask, on_progress, cancelled), ask, cancelled=cancelled)
 
     def warm_up(self) -> None:
-        """Do nothing: the engine there does."""
+        """Do nothing: the remote engine warms up itself."""
 
     def _once(self, ask: Ask, on_progress: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
         with closing(self._connection.lines(ask, cancelled=cancelled, seconds=self._timeout)) as lines:

@@ -1,7 +1,7 @@
-"""The engine's values as JSON, there and back: one codec for each parameter and result of `ports.Knowledge`'s methods.
+"""The engine's values as JSON and back: one codec for each parameter and result of `ports.Knowledge`'s methods.
 
-Codecs are built by pydantic from the type hints of the Protocol, so that a field added to a value travels by itself.
-Only filters are written by hand: two of their kinds have the same fields, and need a name in addition.
+Codecs are built by pydantic from the type hints of the Protocol, so that new fields of a value are transferred without
+further changes. Only filters are converted by hand: two kinds have the same fields and need a name to tell them apart.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ RIGHTS: Mapping[str, Right] = {
     ), "read"),
     **dict.fromkeys(("remove", "relabel", "verify", "ingest"), "write"),
 }  # fmt: skip
-"""What a key needs for each method. `close` does not travel, nor `code_passages`: repositories have other rights."""
+"""The permission that each method needs. `close` is not transferred, nor is `code_passages`, as repositories have other
+permissions.
+"""
 
 _MOST_NESTED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Write one type's values as plain JSON values and read them back.
+    """Converts the values of one type to plain JSON values and back.
 
     Attributes:
         encode: never fails for a value of the type.
-        decode: raises ValueError for what is none.
+        decode: raises ValueError for anything else.
     """
 
     encode: Callable[[Any], Any]
@@ -54,14 +56,14 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Describe one method: its parameters by name, those that may be left out, and its result."""
+    """The codecs of a method: its parameters by name, which of them are optional, and its result."""
 
     parameters: Mapping[str, Codec]
     optional: frozenset[str]
     result: Codec
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a call.
+        """Decode the arguments of a call.
 
         Raises:
             InvalidInputError: one is missing, unknown, or of another type; names it.
@@ -80,7 +82,11 @@ class Method:
 
 @functools.cache
 def method_of(name: str) -> Method:
-    """Build the codecs of one method of `Knowledge`; KeyError for a name that is not in `RIGHTS`."""
+    """Build the codecs of a method of `Knowledge`.
+
+    Raises:
+        KeyError: the method is not in `RIGHTS`, or is `ingest`.
+    """
     if name not in RIGHTS or name == "ingest":
         raise KeyError(name)
     function = getattr(Knowledge, name)
@@ -177,7 +183,7 @@ def _simple_filters() -> dict[str, TypeAdapter[Any]]:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError("an object is needed")  # noqa: TRY004 - reported as any other value that does not fit
+        raise ValueError("an object is needed")  # noqa: TRY004 - reported like any other value that does not fit
     return cast("Mapping[str, Any]", value)
 
 
@@ -189,25 +195,25 @@ def _why(exc: ValueError) -> str:
 
 
 MOST_BYTES = 16 * 1024 * 1024
-"""A parcel is closed before it would hold more; a larger file travels alone."""
+"""Maximum size of a parcel; a larger file is sent alone."""
 MOST_ITEMS = 200
 
 _LOCAL = frozenset({"open", "path"})
-"""What of an item means something on its own machine only."""
+"""Fields of an item that are meaningful only on its own machine."""
 
 _SKIPPED = codec_of(SkippedFile)
 
 
 @dataclass(slots=True)
 class Parcel:
-    """Hold what goes into one request: descriptions in order, and each item's bytes by the name of its part."""
+    """The content of one request: descriptions in order, and each item's bytes by the name of its part."""
 
     described: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     contents: dict[str, tuple[str, bytes, str]] = field(default_factory=dict[str, tuple[str, bytes, str]])
     size: int = 0
 
     def add(self, item: SourceItem | SkippedFile) -> None:
-        """Put an item in; one whose bytes cannot be had goes as a file that is skipped."""
+        """Add an item; one that cannot be read is added as a skipped file."""
         if isinstance(item, SourceItem):
             try:
                 with item.open() as stream:
@@ -226,7 +232,7 @@ class Parcel:
 
 
 def pack(items: Iterable[SourceItem | SkippedFile]) -> Iterator[Parcel]:
-    """Pack items in order; reads each one's bytes when its parcel is made, and at least one parcel is made."""
+    """Pack items into parcels, in order; each item is read when it is added. At least one parcel is yielded."""
     parcel = Parcel()
     made = False
     for item in items:
@@ -245,7 +251,7 @@ def describe(item: SourceItem) -> dict[str, Any]:
 
 
 def build_item(description: Mapping[str, Any], local: Mapping[str, Any]) -> SourceItem:
-    """Build an item from its description and from what is local: `open`, and `path` where there is one.
+    """Build an item from its description and its local fields: `open`, and `path` if there is one.
 
     Raises:
         ValueError: a field is missing or of another type.
@@ -264,7 +270,7 @@ def _item_codecs() -> dict[str, Codec]:
 
 
 def merge_reports(reports: Sequence[IngestReport], seconds: float) -> IngestReport:
-    """Sum up the reports of several parcels as one run's."""
+    """Combine the reports of several parcels into one."""
     first = reports[0] if reports else IngestReport()
     return replace(
         first,
@@ -280,7 +286,7 @@ def merge_reports(reports: Sequence[IngestReport], seconds: float) -> IngestRepo
 
 
 def deduct_cost(options: IngestOptions, reports: Sequence[IngestReport]) -> IngestOptions:
-    """Take what earlier parcels cost off the limit of a run."""
+    """Subtract the cost of earlier parcels from the limit of a run."""
     if options.max_cost is None:
         return options
     return replace(options, max_cost=max(options.max_cost - sum(report.cost or 0.0 for report in reports), 0.0))

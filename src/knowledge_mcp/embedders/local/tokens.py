@@ -135,8 +135,7 @@ class ModelTokenizer:
         return self._remembered_spans(text) if len(text) <= REMEMBERED_LENGTH else self._spans(text)
 
     def encode(self, text: str) -> tuple[Encoding, int]:
-        """Encode a text: the first `window` tokens with special tokens for the model, and its total number of tokens.
-        """
+        """Encode a text: its first `window` tokens with special tokens for the model; also return its token count."""
         encoding = self._encode(text)
         length = len(encoding)
         if length > self.window:
