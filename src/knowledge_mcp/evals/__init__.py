@@ -1,4 +1,4 @@
-"""How good the answers are: sets of questions, the run through the product, measures, comparison, report, drafts."""
+"""Measures answer quality: evaluation sets, runs through the product, measures, comparisons, reports and drafts."""
 
 from knowledge_mcp.evals.comparing import (
     DEFAULT_TOLERANCE,

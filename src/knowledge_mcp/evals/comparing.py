@@ -1,4 +1,4 @@
-"""Two runs compared: differences with their chance, questions won and lost, and a gate for CI."""
+"""Compares two runs: differences with their significance, questions won and lost, and a gate for CI."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from knowledge_mcp.evals.results import STORED_DIGITS, QuestionResult, Run, SetR
 from knowledge_mcp.model.errors import InvalidInputError
 
 DEFAULT_TOLERANCE = 0.005
-"""A mean may fall this far before a gate looks at it."""
+"""How far a mean may fall before the gate considers it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureChange:
-    """Tell how one measure changed; `adjusted` is the difference's `p` with all measures of the set looked at."""
+    """The change of one measure; `adjusted` is its p-value, adjusted for all measures of the set."""
 
     measure: str
     before: float
@@ -25,18 +25,18 @@ class MeasureChange:
 
     @property
     def significant(self) -> bool:
-        """Return whether chance alone would hardly do this."""
+        """Whether the change is statistically significant."""
         return self.adjusted < 1 - LEVEL
 
     @property
     def verdict(self) -> str:
-        """Name the direction; empty where chance alone may do this."""
+        """The direction: "better" or "worse"; empty if the change is not significant."""
         return "" if not self.significant else "better" if self.change.mean > 0 else "worse"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionChange:
-    """Tell how one question changed in the set's leading measure."""
+    """The change of one question in nDCG@10."""
 
     question: str
     text: str
@@ -47,20 +47,20 @@ class QuestionChange:
 
     @property
     def change(self) -> float:
-        """Subtract."""
+        """The difference, after minus before."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Compare one set of two runs in one mode each.
+    """The comparison of one set in two runs, in one mode each.
 
     Attributes:
-        label: of set and mode.
-        questions: answerable in both.
-        only_before, only_after: questions that the other run has not.
+        label: set and mode.
+        questions: number of questions that are answerable in both.
+        only_before, only_after: numbers of questions that the other run does not have.
         changes: by measure, in the order of `COLUMNS`.
-        each: every question by its change in nDCG@10, worst first.
+        each: all questions by their change in nDCG@10, worst first.
         latency: median milliseconds before and after.
     """
 
@@ -74,19 +74,19 @@ class RunComparison:
 
     @property
     def losses(self) -> list[QuestionChange]:
-        """List the questions that got worse, worst first."""
+        """The questions that got worse, worst first."""
         return [change for change in self.each if change.change < 0]
 
     @property
     def wins(self) -> list[QuestionChange]:
-        """List the questions that got better, best first."""
+        """The questions that got better, best first."""
         return [change for change in reversed(self.each) if change.change > 0]
 
 
 def compare(before: Run, after: Run) -> tuple[RunComparison, ...]:
-    """Compare what two runs have in common: sets of one name in one mode.
+    """Compare what two runs have in common: sets of the same name in the same mode.
 
-    Where each run holds a set in one mode only, the two modes are compared with each other.
+    If each run has a set in one mode only, the two modes are compared with each other.
 
     Raises:
         InvalidInputError: they have nothing in common.
@@ -103,14 +103,14 @@ def compare(before: Run, after: Run) -> tuple[RunComparison, ...]:
 
 
 def list_configuration_changes(before: Run, after: Run) -> list[str]:
-    """List what two runs were configured differently in; what one of them does not record counts as none."""
+    """List the differences between the configurations of two runs; a missing value counts as none."""
     names = sorted(before.configuration.keys() | after.configuration.keys())
     values = [(name, before.configuration.get(name, "none"), after.configuration.get(name, "none")) for name in names]
     return [f"{name}: {one} before, {other} after." for name, one, other in values if one != other]
 
 
 def list_fallen(comparisons: Sequence[RunComparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
-    """List the measures that fell by more than the tolerance, and significantly; one sentence each."""
+    """List the measures that fell significantly and by more than the tolerance, one sentence each."""
     return [
         f"{each.label}: {change.measure} fell from {change.before:.4f} to {change.after:.4f} "
         f"({change.change.mean:+.4f}, p = {change.adjusted:.4f}; {change.change.losses} questions worse, "
@@ -177,5 +177,5 @@ def _compare(before: SetResult, after: SetResult) -> RunComparison | None:
 
 
 def _round(row: QuestionResult) -> list[float]:
-    """Round as a file holds them: a run that was just made is no better or worse than its own file."""
+    """Round values as a file stores them, so that a new run compares equal to its own file."""
     return [round(value, STORED_DIGITS) for value in row.values]

@@ -1,4 +1,4 @@
-"""Questions proposed from documents: headings, definitions, requirements; the same documents give the same drafts."""
+"""Drafts questions from headings, definitions and requirements of documents, deterministically."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SUBJECT = re.compile(r"(the|an?|each|every|all)\b.{1,90}$", re.IGNORECASE)
 _CLAUSE = re.compile(r",| (is|are|was|has|have|can|may|if|when|that|which|it) ", re.IGNORECASE)
 _MARKER = re.compile(r"^(?:[•*–—-]|\(?[a-z0-9]{1,3}[.)])\s+")
 _LONGEST_QUOTE = 160
-"""Characters of a quote that finds its place again: long enough to stand only once in most documents."""
+"""Maximum characters of a quote that locates an answer: long enough to be unique in most documents."""
 _LONGEST_SUBJECT = 90
-"""Characters of a heading or term that a question can be made of; longer ones are sentences."""
+"""Maximum characters of a heading or term for a question; longer ones are sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Propose one question with the place of its answer; a person must read it before it counts."""
+    """A proposed question with the location of its answer; a person must review it before it counts."""
 
     kind: str
     question: str
@@ -48,7 +48,7 @@ class Draft:
 
     @property
     def id(self) -> str:
-        """Name it by its content, so that it keeps its name when others come and go."""
+        """Id derived from the content, so that it stays the same when other drafts come and go."""
         place = f"{self.document}\n{self.clause}\n{self.question}"
         return f"{self.kind}-{hashlib.sha256(place.encode()).hexdigest()[:10]}"
 
@@ -57,12 +57,12 @@ def draft_questions(knowledge: Knowledge, *, per_kind: int = 10, documents: Sequ
     """Propose questions about each document.
 
     Args:
-        knowledge: what to ask about.
-        per_kind: most drafts of each kind for each document; those taken are spread evenly over it.
-        documents: ids, all by default.
+        knowledge: the knowledge base.
+        per_kind: maximum number of drafts of each kind per document, spread evenly over the document.
+        documents: ids; all by default.
 
     Raises:
-        NotFoundError: a document is not there.
+        NotFoundError: a document does not exist.
     """
     chosen = [*documents] or [record.id for record in knowledge.documents()]
     found: list[Draft] = []
@@ -80,7 +80,7 @@ def draft_questions(knowledge: Knowledge, *, per_kind: int = 10, documents: Sequ
 
 
 def drafts_as_jsonl(drafts: Sequence[Draft]) -> str:
-    """Write drafts as a file of questions, each marked as a draft."""
+    """Format drafts as a question file (JSON Lines), with each question marked as a draft."""
     return "".join(json.dumps(_fields(draft), ensure_ascii=False) + "\n" for draft in drafts)
 
 
@@ -96,7 +96,7 @@ def _fields(draft: Draft) -> dict[str, Any]:
 
 
 def _unique(drafts: Sequence[Draft]) -> list[Draft]:
-    """Keep the first of drafts that ask the same of the same document."""
+    """Keep the first of all drafts that ask the same question about the same document."""
     return list({(draft.document, draft.question.casefold()): draft for draft in reversed(drafts)}.values())[::-1]
 
 
@@ -135,7 +135,7 @@ def _requirements(chunks: Sequence[Chunk]) -> Iterator[Draft]:
 
 
 def _question_of(statement: Statement, section: str) -> str | None:
-    """Ask for what a sentence demands, without its own words after the verb; None where it has no plain subject."""
+    """Ask for what a sentence demands, without its words after the verb; None if it has no simple subject."""
     found = _MODAL.search(statement.text)
     if found is None:
         return None
@@ -144,7 +144,7 @@ def _question_of(statement: Statement, section: str) -> str | None:
         return None
     has_title = _has_title(section)
     if not has_title and len(subject.split()) < 4:
-        return None  # of "the system" every page demands something
+        return None  # every page demands something of "the system"
     subject, negated = f"{subject[:1].lower()}{subject[1:]}", " not" if found[2] else ""
     if found[3] and _PARTICIPLE.fullmatch(found[4] or ""):
         question = f"what must{negated} be done with {subject}?"
@@ -156,7 +156,7 @@ def _question_of(statement: Statement, section: str) -> str | None:
 def _headings(
     document_id: str, title: str, sections: Sequence[OutlineEntry], chunks: Sequence[Chunk]
 ) -> Iterator[Draft]:
-    """Ask about sections by their titles; of a document without an outline, by the titles on its passages."""
+    """Draft questions about sections by their titles; without an outline, by the section titles of passages."""
     found = [(each.number, each.title, each.page) for each in sections] or list(
         dict.fromkeys((chunk.clause_number, chunk.section_title, _page(chunk)) for chunk in chunks)
     )
@@ -170,7 +170,7 @@ def _headings(
 
 
 def _quote_in(text: str, chunk: Chunk) -> str | None:
-    """Cut words that are in the passage exactly, except for blanks; None where they are not."""
+    """Return an excerpt that occurs in the passage exactly, except for whitespace; None if there is none."""
     quote = _MARKER.sub("", " ".join(text.split()))
     if len(quote) > _LONGEST_QUOTE:
         quote = quote[:_LONGEST_QUOTE].rsplit(" ", 1)[0]

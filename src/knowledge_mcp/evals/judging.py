@@ -1,4 +1,4 @@
-"""Which hits are right: places against passages, and passages folded to what a set judges."""
+"""Decides which hits are right: compares answer places with passages, and groups passages into units."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MARKS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Hold one question's ranking in the form that measures take.
+    """The ranking of one question in the form that measures need.
 
     Attributes:
-        units: what was found, best first, each once: `+0`, `+1` … for the question's places, other names for what is
-            wrong. Wrong passages of one document (clause, page) are one unit where places are documents (clauses,
-            pages), as right ones are: a document ranks by its best passage.
-        grades: by unit, all places of the question.
-        first: rank from 1 of the first right one among the passages as they came, None where none is right.
+        units: the results, best first, each once: `+0`, `+1` … for the question's answer places, other names for wrong
+            passages. If places are documents (clauses, pages), all wrong passages of one document (clause, page) are
+            one unit, as right ones are: a document is ranked by its best passage.
+        grades: by unit, for all places of the question.
+        first: rank, from 1, of the first right passage in the original ranking; None if there is none.
     """
 
     units: tuple[str, ...]
@@ -38,13 +38,13 @@ class Judged:
 
 
 def normalize(text: str) -> str:
-    """Bring a text to the form in which quotes are compared: case, blanks, ligatures, quotation marks, dashes."""
+    """Normalise a text for comparing quotes: case, whitespace, ligatures, quotation marks, dashes."""
     folded = unicodedata.normalize("NFKC", text).translate(_MARKS).casefold()
     return re.sub(r"\s+", " ", re.sub(r"(?<=\w)-\s*\n\s*(?=\w)", "", folded)).strip()
 
 
 def names_of(chunk: Chunk, keys: Mapping[str, str]) -> frozenset[str]:
-    """List the names by which a place may mean the chunk's document; only its key where the set has keys."""
+    """List the names by which an answer place can refer to the chunk's document; only its key if the set has keys."""
     if keys:
         return frozenset({keys.get(chunk.source_path, "")})
     path = PurePath(chunk.source_path)
@@ -52,7 +52,7 @@ def names_of(chunk: Chunk, keys: Mapping[str, str]) -> frozenset[str]:
 
 
 def fits(place: AnswerPlace, chunk: Chunk, keys: Mapping[str, str]) -> bool:
-    """Return whether a passage is what a place means; of a quote it must hold all words."""
+    """Return whether a passage matches an answer place; it must contain the whole quote, if there is one."""
     if place.document is not None:
         document = place.document if keys else place.document.casefold()
         if document not in names_of(chunk, keys):
@@ -79,7 +79,7 @@ def judge(question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> J
 
 
 def _describe_wrong(places: Sequence[AnswerPlace], chunk: Chunk, keys: Mapping[str, str]) -> str:
-    """Name a wrong passage as finely as the question's places are given."""
+    """Return the unit of a wrong passage, as detailed as the question's places are."""
     if any(place.quote is not None for place in places) or not places:
         return f"-{chunk.id}"
     parts = [keys.get(chunk.source_path, chunk.document_id)]
@@ -98,37 +98,36 @@ def _is_below(number: str | None, clause: str) -> bool:
 
 
 CHECKED_HITS = 5
-"""Hits of a question whose citations are checked."""
+"""Number of hits per question whose citations are checked."""
 
 _MAX_TEXTS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Count what is right of what could be checked."""
+    """Counts how many of the checked items are right."""
 
     right: int = 0
     checked: int = 0
 
     @property
     def value(self) -> float | None:
-        """Divide; None where nothing could be checked."""
+        """The share of right items, or None if nothing could be checked."""
         return self.right / self.checked if self.checked else None
 
     def plus(self, verdict: bool | None) -> Share:
-        """Count one more verdict; None could not be checked."""
+        """Add a verdict; None means that it could not be checked."""
         return self if verdict is None else Share(self.right + verdict, self.checked + 1)
 
 
 class CitationCheck:
-    """Check the citations of hits against the documents as the knowledge base stores them.
+    """Checks the citations of hits against the documents in the knowledge base.
 
     Attributes:
-        shares: by what was checked: `text` (the canonical text at the hit's place is the hit's content, and hashes to
-            what it says), `page` (the pages it names are those its text stands on), `clause` (its first words that are
-            no heading stand in the clause it names), `expected` (a hit that holds the quote of a question names the
-            page and clause that the question expects).
-        wrong: the first wrong ones, one sentence each.
+        shares: by check: `text` (the canonical text at the hit's span equals its content and matches its hash), `page`
+            (its page numbers are those of its text), `clause` (its first words after headings are in its clause),
+            `expected` (a hit that contains a question's quote has the expected page and clause).
+        wrong: the first wrong citations, one sentence each.
     """
 
     def __init__(self, knowledge: Knowledge) -> None:
@@ -139,7 +138,7 @@ class CitationCheck:
         self.wrong: list[str] = []
 
     def note(self, question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> None:
-        """Check the first hits of a question, each passage once in all, and what the question expects of its quote."""
+        """Check the first hits of a question, each passage only once, and the place expected for its quote."""
         for hit in hits[:CHECKED_HITS]:
             if hit.chunk.id not in self._checked:
                 self._checked.add(hit.chunk.id)
@@ -201,7 +200,10 @@ def _clause_is_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bo
 
 
 def _first_of_body(span: Span, text: str, structure: DocumentStructure) -> int:
-    """Find the first word that is of no heading: a passage may open with the headings above its clause."""
+    """Return the position of the first word that is not in a heading.
+
+    A passage may begin with the headings above its clause.
+    """
     headings = {each.span.start: len(f"{each.number or ''} {each.title}".split()) for each in structure.sections}
     place = span.start
     words = 0

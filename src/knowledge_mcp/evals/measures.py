@@ -1,4 +1,4 @@
-"""Measures per question, by `ir-measures`, which computes them as TREC's own program does."""
+"""Measures per question, computed by `ir-measures` in the same way as by trec_eval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "Success@1", "Success@5", "hit@5")
-"""Measures of a question, in the order in which results hold them; all lie in 0..1 and larger is better."""
+"""Measures of a question, in the order in which results store them; all are in 0..1, and larger is better."""
 
 MEANINGS = {
     "nDCG@10": "how near the first ten are to the best possible order; a grade g gains 2^g - 1",
@@ -32,11 +32,11 @@ MEANINGS = {
     "hit@5": "the same of the first five passages as they come, none folded together",
 }
 DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
-"""Depths of the curve of recall."""
+"""Depths of the recall curve."""
 
 
 def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
-    """Measure every question; returns its values in the order of `COLUMNS`.
+    """Compute the measures of all questions; the values are in the order of `COLUMNS`.
 
     Raises:
         ConfigError: `ir-measures` is not installed.
@@ -62,7 +62,7 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
         if each.units
     }
     values: dict[str, dict[str, float]] = {query: {} for query in judged}
-    library: Any = ir_measures  # its `iter_calc` names types of pandas, which need not be there
+    library: Any = ir_measures  # the types of its `iter_calc` need pandas, which may not be installed
     found_of: Callable[..., Iterator[Metric]] = library.iter_calc
     for found in found_of(list(measures.values()), qrels, ranking) if ranking else ():
         values[found.query_id][columns[str(found.measure)]] = float(found.value)
@@ -72,7 +72,7 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
 
 
 def recall_curve(judged: Mapping[str, Judged]) -> dict[int, float]:
-    """Compute the mean share of right places at each of `DEPTHS`; empty without questions."""
+    """Compute the mean recall at each of `DEPTHS`; empty without questions."""
     if not judged:
         return {}
     shares: dict[int, float] = {}
@@ -83,22 +83,22 @@ def recall_curve(judged: Mapping[str, Judged]) -> dict[int, float]:
 
 
 LEVEL = 0.95
-"""Share of the resamples that an interval holds; one minus it is what counts as significant."""
+"""Confidence level of the intervals; 1 - LEVEL is the significance level."""
 
 _SEED = 20261122
 _RESAMPLES = 5_000
-"""Resamples of the bootstrap: the usual few thousand."""
+"""Bootstrap resamples: the usual few thousand."""
 _SIGNS = 10_000
-"""Random signs of the permutation test: a p of .05 is then known to .002 (one standard error)."""
+"""Random sign vectors of the permutation test: the standard error of a p of .05 is then .002."""
 _EXACT = 14
-"""Changed questions up to which every choice of signs is tried: 16,384, about as many as are drawn otherwise."""
+"""Up to this many changed questions, all sign vectors are enumerated: 16,384, about as many as are drawn otherwise."""
 _TIE = 1e-9
-"""Differences below this are rounding."""
+"""Differences below this are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Hold a mean with the interval of `LEVEL` around it."""
+    """A mean with its confidence interval (`LEVEL`)."""
 
     mean: float
     low: float
@@ -107,13 +107,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """Compare two runs on the same questions: second minus first.
+    """The difference of two runs on the same questions: second minus first.
 
     Attributes:
-        mean: of the differences, with its bootstrap interval in `low`, `high`.
-        p: two-sided probability of a mean this far from 0 if the runs were alike (signs of the differences drawn at
-            random; all of them tried where at most 14 differ).
-        wins, losses, ties: questions on which the second is better, worse, equal.
+        mean: mean difference, with its bootstrap interval in `low`, `high`.
+        p: two-sided p-value of the mean under the hypothesis that the runs are equal (permutation test with random
+            signs; exact if at most 14 questions differ).
+        wins, losses, ties: numbers of questions on which the second run is better, worse, equal.
     """
 
     mean: float
@@ -126,7 +126,7 @@ class RunDifference:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Estimate the mean of values, at least one, with a percentile bootstrap."""
+    """Estimate the mean of at least one value, with a percentile bootstrap interval."""
     import numpy as np
 
     data = np.asarray(values, dtype=np.float64)
@@ -137,7 +137,7 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> RunDifference:
-    """Compare two runs question by question; both hold at least one value, and as many as each other."""
+    """Compare two runs question by question; both have the same number of values, at least one."""
     import numpy as np
 
     data = np.asarray(second, dtype=np.float64) - np.asarray(first, dtype=np.float64)
@@ -150,7 +150,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> RunDifference
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Adjust several probabilities for having been looked at together (Holm's step-down); order and length stay."""
+    """Adjust several p-values for multiple testing (Holm's step-down method), in the same order."""
     order = sorted(range(len(chances)), key=lambda place: chances[place])
     adjusted = [0.0] * len(chances)
     least = 0.0
@@ -161,13 +161,13 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that is not below `share` (0..1) of all; 0.0 where there is none."""
+    """Return the smallest value that is at least as large as `share` (0..1) of all values; 0.0 if there are none."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
 def area_under_curve(right: Sequence[float], wrong: Sequence[float]) -> float:
-    """Compute how often a value of `right` is above one of `wrong`, ties half: the area under the ROC curve."""
+    """Compute the area under the ROC curve: how often a value of `right` is above one of `wrong`; ties count half."""
     ordered = sorted([(value, 1) for value in right] + [(value, 0) for value in wrong])
     ranks = 0.0
     place = 0
@@ -194,7 +194,7 @@ def _resampled_means(data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _randomise(changed: NDArray[np.float64]) -> float:
-    """Test by random signs; only the questions that differ count, the others change no sum."""
+    """Return the p-value of the permutation test; questions without a change do not affect it."""
     import numpy as np
 
     if not len(changed):
@@ -219,19 +219,20 @@ SIGNALS = {
     "bm25": "best BM25 among the hits",
 }
 ANSWERED_SHARE = 0.95
-"""Share of the answerable questions that must still be answered where a share of declined ones is reported."""
+"""Share of answerable questions that must still be answered at the threshold for declining."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """Tell how well one signal parts answerable from unanswerable questions.
+    """How well one signal separates answerable from unanswerable questions.
 
     Attributes:
         signal: a name of `SIGNALS`.
-        area: under the ROC curve; 1 parts all, 0.5 none.
-        threshold: of the signal, below which a question is declined so that `KEPT` of the answerable are answered.
-        declined: share of the unanswerable that are declined there.
-        answered: share of the answerable that are answered there.
+        area: area under the ROC curve; 1 is perfect separation, 0.5 is none.
+        threshold: questions with a smaller signal are declined, so that `ANSWERED_SHARE` of the answerable are
+            answered.
+        declined: share of the unanswerable questions that are declined.
+        answered: share of the answerable questions that are answered.
     """
 
     signal: str
@@ -242,7 +243,7 @@ class Abstention:
 
 
 def signals_of(answer: SearchAnswer) -> dict[str, float]:
-    """Read how an answer rates itself; without hits every signal is 0."""
+    """Return the signals of an answer's quality; without hits all are 0."""
     found = {
         "score": answer.hits[0].score if answer.hits else 0.0,
         "cosine": max((hit.dense.score for hit in answer.hits if hit.dense is not None), default=0.0),
@@ -255,7 +256,7 @@ def signals_of(answer: SearchAnswer) -> dict[str, float]:
 def abstention(
     answerable: Sequence[Mapping[str, float]], unanswerable: Sequence[Mapping[str, float]]
 ) -> tuple[Abstention, ...]:
-    """Judge every signal that all answers have; empty where one kind of question is missing."""
+    """Evaluate each signal that all answers have; empty if one kind of question is missing."""
     if not answerable or not unanswerable:
         return ()
     found: list[Abstention] = []
@@ -280,20 +281,20 @@ def abstention(
 
 
 BINS = 10
-"""Groups that estimates are parted into, each with about as many as the others."""
+"""Number of bins for estimates, of about equal size."""
 
 _Z = 1.959964
-"""Standard deviations to each side that hold 95 % of a normal distribution."""
+"""Quantile of the normal distribution for a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hold estimates that lie near each other.
+    """A bin of similar estimates.
 
     Attributes:
-        estimated: their mean.
-        happened: share of those that were so, with its 95 % interval (Wilson) in `low`, `high`.
-        count: how many.
+        estimated: mean estimate.
+        happened: share of positive outcomes, with its 95 % interval (Wilson) in `low`, `high`.
+        count: number of estimates.
     """
 
     estimated: float
@@ -305,15 +306,16 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Judge probabilities by what happened.
+    """The calibration of probability estimates.
 
     Attributes:
         bins: by estimate.
         error: expected calibration error: mean distance of `estimated` and `happened`, weighted by count.
-        brier: mean square of estimate minus outcome (0 or 1); always saying the share that happened gives `base_brier`.
-        base_brier: see there; only a smaller `brier` is an improvement.
-        area: under the ROC curve; 0.5 where only one outcome was seen.
-        count: how many estimates.
+        brier: Brier score: mean squared difference of estimate and outcome (0 or 1).
+        base_brier: Brier score of always estimating the share of positive outcomes; only a smaller `brier` is an
+            improvement.
+        area: area under the ROC curve; 0.5 if there was only one outcome.
+        count: number of estimates.
     """
 
     bins: tuple[Bin, ...]
@@ -325,7 +327,7 @@ class Reliability:
 
 
 def reliability(estimates: Sequence[float], outcomes: Sequence[bool]) -> Reliability:
-    """Judge estimates, 0..1, at least one, by their outcomes in the same order; equal estimates share a bin."""
+    """Evaluate at least one estimate, 0..1, by the outcomes in the same order; equal estimates are in the same bin."""
     pairs = sorted(zip(estimates, outcomes, strict=True))
     count = len(pairs)
     bins = tuple(_bin(part) for part in _parts(pairs))
@@ -343,7 +345,7 @@ def reliability(estimates: Sequence[float], outcomes: Sequence[bool]) -> Reliabi
 
 
 def _parts(pairs: Sequence[tuple[float, bool]]) -> list[Sequence[tuple[float, bool]]]:
-    """Cut into about equal parts, never between equal estimates."""
+    """Split into parts of about equal size, never between equal estimates."""
     parts: list[Sequence[tuple[float, bool]]] = []
     start = 0
     for number in range(1, BINS + 1):

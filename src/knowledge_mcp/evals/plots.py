@@ -1,4 +1,4 @@
-"""Plots of an evaluation as inline SVG: no script, no library, nothing fetched; colours are those of the page."""
+"""Plots of an evaluation as inline SVG, without scripts, libraries or external resources; the page sets the colours."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from html import escape
 WIDTH = 720
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 14, 40
 _SERIES = 6
-"""Classes `s0` … of the page's style sheet that colour series."""
+"""Number of classes `s0` … in the style sheet that colour series."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whisker:
-    """Draw one mean with its interval; `series` chooses the colour."""
+    """A mean with its interval; `series` chooses the colour."""
 
     label: str
     mean: float
@@ -26,7 +26,7 @@ class Whisker:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Draw one value from zero, with what a pointer shows over it."""
+    """A value from zero, with a tooltip."""
 
     value: float
     hint: str = ""
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Draw what was estimated against what happened, with the interval of the latter and how many stand behind it."""
+    """An estimate (`across`) and what happened (`up`), with the interval of the latter and the number of cases."""
 
     across: float
     up: float
@@ -44,7 +44,7 @@ class Point:
 
 
 def whiskers(rows: Sequence[Whisker], *, low: float = 0.0, high: float = 1.0, caption: str = "") -> str:
-    """Draw a dot with its interval on a line for each row, on one axis from `low` to `high`."""
+    """Draw one line per row, with a dot and its interval, on one axis from `low` to `high`."""
     left, step = 190, 24
     height = _TOP + step * len(rows) + _BOTTOM
     scale = _Scale(low, high, left, WIDTH - 70)
@@ -68,7 +68,7 @@ def whiskers(rows: Sequence[Whisker], *, low: float = 0.0, high: float = 1.0, ca
 
 
 def curves(series: Mapping[str, Mapping[int, float]], *, across: str, up: str, caption: str = "") -> str:
-    """Draw lines over whole numbers on a logarithmic axis; values lie in 0..1."""
+    """Draw lines over integers on a logarithmic axis; values are in 0..1."""
     height = 280
     depths = sorted({depth for line in series.values() for depth in line})
     across_scale = _Scale(0, math.log(max(depths[-1], 2)), _LEFT, WIDTH - 170)
@@ -93,7 +93,7 @@ def curves(series: Mapping[str, Mapping[int, float]], *, across: str, up: str, c
 
 
 def bars(values: Sequence[Bar], *, across: str, up: str, low: float = 0.0, high: float = 1.0, caption: str = "") -> str:
-    """Draw a bar for each value side by side; below zero they are coloured as losses, above as wins."""
+    """Draw a bar for each value, side by side; if `low` is negative, wins and losses have their own colours."""
     height = 220
     scale = _Scale(low, high, height - _BOTTOM, _TOP)
     room = WIDTH - _LEFT - _RIGHT
@@ -117,7 +117,7 @@ def bars(values: Sequence[Bar], *, across: str, up: str, low: float = 0.0, high:
 def histogram(
     series: Mapping[str, Sequence[float]], *, across: str, marks: Mapping[str, float] | None = None, caption: str = ""
 ) -> str:
-    """Draw how often values come, one series over another in shares of its own; `marks` names upright lines."""
+    """Draw overlaid histograms, each in shares of its own series; `marks` are labelled vertical lines."""
     height = 240
     everything = [value for values in series.values() for value in values]
     low, high = _round_range(min(everything), max(everything))
@@ -151,7 +151,7 @@ def histogram(
 
 
 def steps(series: Mapping[str, Sequence[float]], *, across: str, caption: str = "") -> str:
-    """Draw for each series the share of its values that are no larger than what stands below, on a logarithmic axis."""
+    """Draw the cumulative distribution of each series on a logarithmic axis."""
     height = 260
     everything = [max(value, 1e-3) for values in series.values() for value in values]
     low, high = math.floor(math.log10(min(everything))), math.ceil(math.log10(max(everything)))
@@ -183,7 +183,7 @@ def steps(series: Mapping[str, Sequence[float]], *, across: str, caption: str = 
 
 
 def reliability_diagram(series: Mapping[str, Sequence[Point]], *, across: str, up: str, caption: str = "") -> str:
-    """Draw points of 0..1 beside the diagonal on which an honest estimate lies; a dot's area shows its count."""
+    """Draw points in 0..1 and the diagonal of perfect calibration; the area of a dot shows its count."""
     height, side = 420, 420 - _TOP - _BOTTOM
     across_scale, up_scale = _Scale(0, 1, _LEFT, _LEFT + side), _Scale(0, 1, height - _BOTTOM, _TOP)
     parts = [*_horizontal_grid(up_scale, _LEFT, _LEFT + side), *_vertical_grid(across_scale, _TOP, height - _BOTTOM)]
@@ -212,7 +212,7 @@ def reliability_diagram(series: Mapping[str, Sequence[Point]], *, across: str, u
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Map values from `low` to `high` on points from `start` to `end`."""
+    """Maps values from `low`..`high` to coordinates from `start`..`end`."""
 
     low: float
     high: float
@@ -279,7 +279,7 @@ def _round_range(low: float, high: float) -> tuple[float, float]:
 
 
 def _step(room: float) -> float:
-    """Choose a step of 1, 2 or 5 times a power of ten that parts a range into about five."""
+    """Choose a step of 1, 2 or 5 times a power of ten that divides a range into about five parts."""
     rough = (room or 1.0) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough - 1e-12)

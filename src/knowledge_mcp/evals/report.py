@@ -1,4 +1,4 @@
-"""The report of an evaluation: one HTML file that needs nothing else, with plots and, where asked for, a comparison."""
+"""The report of an evaluation: one self-contained HTML file with plots and, on request, a comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AS_USERS_ASK = 10
 
 
 def report_html(run: Run, *, before: Run | None = None, comparisons: Sequence[RunComparison] = ()) -> str:
-    """Write the report of a run, with its comparison to an earlier one where that is given."""
+    """Return the report of a run as HTML, with its comparison to an earlier run if given."""
     title = f"Evaluation: {run.name}" if before is None else f"Evaluation: {before.name} → {run.name}"
     body = [
         f"<h1>{escape(title)}</h1>",
@@ -262,7 +262,7 @@ def _abstention(result: SetResult) -> Iterator[str]:
 
 
 def _reliability(result: SetResult) -> Iterator[str]:
-    """Show whether the ratings that answers give themselves are right; one of the first ten passages must be right."""
+    """Show whether the answerability ratings are right: one of the first ten passages should be right."""
     pairs = [
         (row.signals["answerability"], row.first is not None and row.first <= _AS_USERS_ASK)
         for row in result.rows.values()

@@ -1,4 +1,4 @@
-"""What an evaluation found: values, and their JSON form, which baselines are kept in."""
+"""The results of an evaluation, and their JSON form, in which baselines are stored."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from knowledge_mcp.model.errors import InvalidInputError
 
 FORMAT = "knowledge-eval/1"
 STORED_DIGITS = 4
-"""Digits of a measure in a file; `compare` looks at no more of them."""
+"""Decimals of a measure in a file; `compare` rounds to the same number."""
 _HERE = "\x00rows"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """Hold what one question came to.
+    """The result of one question.
 
     Attributes:
         values: in the order of the result's measures; empty for an unanswerable question.
-        first: rank of the first right passage, None where there is none.
-        ms: milliseconds of the search, None where they were not kept.
-        text: the question, empty where it was not kept.
-        signals: as in `abstaining`, empty where they were not kept.
+        first: rank of the first right passage, or None.
+        ms: milliseconds of the search; None if not stored.
+        text: the question; empty if not stored.
+        signals: see `measures.SIGNALS`; empty if not stored.
     """
 
     values: tuple[float, ...]
@@ -44,7 +44,7 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Hold milliseconds of searches for ten passages, one after another: median, 95th percentile, mean."""
+    """Milliseconds of searches for ten passages, one after another: median, 95th percentile, mean."""
 
     p50: float
     p95: float
@@ -53,20 +53,20 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class SetResult:
-    """Hold what one set came to in one mode.
+    """The result of one set in one mode.
 
     Attributes:
-        set, kind, mode: which.
-        documents, chunks: what was searched.
-        ingest_seconds: None where nothing was ingested.
-        questions: answerable and unanswerable.
-        unanswerable: the latter.
-        measures: mean and interval over the answerable questions, by name; empty where there is none.
-        curve: share of the right places found, by depth.
+        set, kind, mode: identify it.
+        documents, chunks: size of the knowledge base that was searched.
+        ingest_seconds: None if nothing was ingested.
+        questions: number of answerable and unanswerable questions.
+        unanswerable: number of unanswerable questions.
+        measures: mean and interval over the answerable questions, by name; empty if there are none.
+        curve: recall by depth.
         latency: of all questions.
-        citations: shares by what was checked.
+        citations: shares of right citations, by check.
         abstentions: one for each signal; empty without unanswerable questions.
-        rows: by question.
+        rows: results by question.
         notes: what a reader should know, one sentence each.
     """
 
@@ -88,19 +88,19 @@ class SetResult:
 
     @property
     def label(self) -> str:
-        """Name set and mode."""
+        """Set and mode."""
         return f"{self.set} ({self.mode})"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Hold one evaluation: what was measured, of which build, with which settings.
+    """One evaluation: what was measured, with which build and settings.
 
     Attributes:
         name: of the run.
-        version, commit: of the product; the commit is empty where it is not known, and ends in `+` where files differ.
+        version, commit: of the product; the commit is empty if unknown, and ends in `+` if tracked files were changed.
         created_at: ISO 8601 UTC.
-        configuration: flat pairs: embedding, store, weight …
+        configuration: settings by name: embedding, store, weight …
         results: one for each set and mode.
     """
 
@@ -113,11 +113,11 @@ class Run:
 
 
 def run_as_json(run: Run, *, compact: bool = False) -> str:
-    """Write a run as JSON, a question a line.
+    """Format a run as JSON, with one line per question.
 
     Args:
-        run: what was found.
-        compact: leave out the questions' texts, times and signals, and round to four digits: what a baseline needs.
+        run: the run.
+        compact: omit the questions' texts, times and signals, and round to four decimals, as for a baseline.
     """
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -185,8 +185,8 @@ def read_run(path: Path) -> Run:
     """Read a run that `run_as_json` wrote.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidInputError: it is something else.
+        NotFoundError: the file does not exist.
+        InvalidInputError: the file is something else, or is damaged.
     """
     try:
         content = json.loads(text_of(path))
@@ -203,7 +203,7 @@ def read_run(path: Path) -> Run:
 
 
 def _fields_of(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `SetResult`; what a baseline leaves out is empty."""
+    """Return the fields of a `SetResult`; fields that a baseline omits are empty."""
     rows = {query: _read_row(row, content["columns"]) for query, row in content["rows"].items()}
     return {"curve": {}, **content, "latency": content["latency_ms"], "rows": rows}
 
@@ -222,11 +222,11 @@ _SECONDS = 10.0
 
 
 def commit_of_build(folder: Path | None = None) -> str:
-    """Name the commit in 12 hex digits, with `+` where tracked files differ; empty outside a checkout.
+    """Return the commit in 12 hex digits, with `+` if tracked files were changed; empty outside a checkout.
 
     Args:
-        folder: inside the checkout; without it, the package's own. An installed package is in none, whatever folder
-            its environment lies in: it must be tracked there.
+        folder: a folder in the checkout; by default the package's own. The folder must be tracked, because the
+            environment of an installed package may be inside an unrelated checkout.
     """
     here = folder or Path(knowledge_mcp.__file__).parent
     if _git(here, "ls-files", "--error-unmatch", "--", ".") is None:
@@ -239,7 +239,7 @@ def commit_of_build(folder: Path | None = None) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Run git; returns what it says, None where it fails or is not there."""
+    """Run git; return its output, or None if it fails or is not installed."""
     command = ["git", "-C", str(folder), "--no-optional-locks", *arguments]
     try:
         process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)

@@ -1,4 +1,4 @@
-"""One set through the product: its documents ingested, its questions asked, what came back measured."""
+"""Runs one set through the product: ingests its documents, asks its questions and measures the results."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _CHOSEN = {
     ),
     "the list of synonyms for finance": ("financebench",),
 }
-"""The names of the sets' folders by what was chosen with them, from the decision records."""
+"""Names of the sets' folders by what was tuned with them, from the decision records."""
 
 
 def choices_by(name: str) -> str:
-    """Say in one sentence what was chosen with a public set, by the name of its folder."""
+    """Return one sentence on what was tuned with a public set, identified by the name of its folder."""
     chosen = [what for what, sets in _CHOSEN.items() if name in sets]
     if chosen:
         return f"This set took part in choosing {'; '.join(chosen)}: its figures are partly a fit."
@@ -71,7 +71,7 @@ def choices_by(name: str) -> str:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the step, how much of it is done, of how much in all (0 where unknown)."""
+"""Called with the step, the amount done and the total (0 if unknown)."""
 
 _LONGEST_QUESTION = 2000
 _AS_USERS_ASK = 10
@@ -81,13 +81,13 @@ _MAX_WARNINGS = 3
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """Choose how questions are asked; `weight` None for the product's own default."""
+    """How questions are asked; `weight` is None for the product's default."""
 
     mode: SearchMode = SearchMode.HYBRID
     weight: float | None = None
 
     def query(self, text: str, limit: int) -> SearchQuery:
-        """Make the search of a question, cut at what a search may hold."""
+        """Create the search for a question, truncated to the maximum length of a query."""
         question = text[:_LONGEST_QUESTION]
         if self.weight is None:
             return SearchQuery(text=question, limit=limit, mode=self.mode)
@@ -95,23 +95,23 @@ class QuestionOptions:
 
 
 class _Listed:
-    """A source of items that are there already."""
+    """A source of existing items."""
 
     def __init__(self, items: Sequence[SourceItem]) -> None:
         self._items = items
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield them in order."""
+        """Yield the items in order."""
         yield from self._items
 
 
 def ingest_set(
     knowledge: Knowledge, chosen: EvalSet, files: Source | None, progress: Progress, *, max_cost: float | None = None
 ) -> IngestReport:
-    """Take a set's documents in, from memory or from `files`.
+    """Ingest the documents of a set, from memory or from `files`.
 
     Raises:
-        InvalidInputError: no document could be taken in.
+        InvalidInputError: no document could be ingested.
         KnowledgeError: as in `Knowledge.ingest`.
     """
     source: Source = files if files is not None else _Listed(chosen.documents)
@@ -148,12 +148,12 @@ def ask_set(
 ) -> SetResult:
     """Ask every question of a set and measure the answers.
 
-    Each is asked for ten passages, which is timed and gives the signals of the answer's quality, then for a hundred,
-    which the measures need. The first one is asked twice, once before all others.
+    Each question is asked for ten passages, which is timed and gives the signals of the answer's quality, and then for
+    a hundred, which the measures need. The first question is also asked once before all others, to warm up.
 
     Raises:
         ConfigError: `ir-measures` is not installed.
-        InvalidInputError: the set has no question.
+        InvalidInputError: the set has no questions.
         KnowledgeError: as in `Knowledge.search`.
     """
     if not chosen.questions:
@@ -226,7 +226,7 @@ def _row(
 def _notes(
     knowledge: Knowledge, chosen: EvalSet, ingested: IngestReport | None, degraded: Counter[str]
 ) -> Iterator[str]:
-    """Yield what a reader must know to believe the figures."""
+    """Yield what a reader must know to interpret the figures."""
     if ingested is not None and (lost := [*ingested.skipped, *ingested.failed]):
         yield f"{how_many(len(lost), 'document')} could not be ingested; the first: {lost[0].message}"
     for sentence, count in degraded.most_common(_MAX_WARNINGS):

@@ -1,4 +1,4 @@
-"""Sets of questions whose answers are known: what they hold, and how one is read; its form follows from its files."""
+"""Evaluation sets, that is questions with known answers: their content, and their readers for each file format."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
 
 Kind = Literal["beir", "pages", "questions"]
-"""What a set is: a folder in the form of BEIR, PDFs with pages of evidence, or somebody's own file of questions."""
+"""The kind of a set: a folder in BEIR format, PDFs with evidence pages, or a user's own file of questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPlace:
-    """Say where an answer stands; what is None may be anything.
+    """The location of an answer; None matches anything.
 
     Attributes:
-        document: id, title, file name or file stem of the document; case does not matter. In a set of BEIR's form the
-            key of `corpus.jsonl`, to the letter.
-        clause: number of the clause; all below it counts too.
-        page: physical page from 1.
-        quote: words that stand there; blanks, case, quotation marks and dashes do not matter.
-        grade: how good an answer it is, from 1.
+        document: id, title, file name or file stem of the document, ignoring case. In a BEIR set, the exact key of
+            `corpus.jsonl`.
+        clause: number of the clause, including everything below it.
+        page: physical page, from 1.
+        quote: words of the answer; whitespace, case, quotation marks and dashes are ignored.
+        grade: how good the answer is, from 1.
     """
 
     document: str | None = None
@@ -43,14 +43,14 @@ class AnswerPlace:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Ask something whose answer is known, or known to be missing.
+    """A question with a known answer, or known to have none.
 
     Attributes:
         id: unique in its set.
-        text: what is asked.
-        places: where the answer stands; empty exactly where the question is unanswerable.
-        kind: what it was drafted from, or whatever its author calls it; empty where nobody says.
-        draft: made by a program, and not yet read by a person.
+        text: the question.
+        places: where the answer is; empty if and only if the question is unanswerable.
+        kind: what it was drafted from, or its author's own category; may be empty.
+        draft: made by a program and not yet reviewed by a person.
     """
 
     id: str
@@ -61,22 +61,22 @@ class Question:
 
     @property
     def unanswerable(self) -> bool:
-        """Return whether the right answer is that there is none."""
+        """Whether the right answer is that there is none."""
         return not self.places
 
 
 @dataclass(frozen=True, slots=True)
 class EvalSet:
-    """Hold one set of questions with the documents that they are asked of.
+    """A set of questions with its documents.
 
     Attributes:
-        name: of the set, as results are named.
+        name: of the set, used in results.
         kind: see `Kind`.
-        questions: in the order of their file.
-        documents: what is to be ingested from memory, in order; empty where files or a present base are meant.
-        keys: the document's key in the set, by its uri; empty where documents are known by their own names.
-        files: a folder, or one file, to be ingested, None where there is none.
-        patterns: file names that count in that folder.
+        questions: in the order of the file.
+        documents: to be ingested from memory, in order; empty if files or an existing knowledge base are used.
+        keys: by uri, the keys of documents in the set; empty if documents are identified by their own names.
+        files: a folder or file to ingest, or None.
+        patterns: file name patterns for that folder.
         notes: what a reader of the results should know, one sentence each.
     """
 
@@ -91,15 +91,15 @@ class EvalSet:
 
 
 MOST_PROBLEMS = 20
-"""Mistakes that are reported of one file."""
+"""Maximum number of mistakes reported for one file."""
 
 
 def text_of(path: Path) -> str:
-    """Read a file of text, with or without a byte order mark.
+    """Read a text file, with or without a byte order mark.
 
     Raises:
-        NotFoundError: there is none.
-        InvalidInputError: it cannot be read, or is no UTF-8.
+        NotFoundError: it does not exist.
+        InvalidInputError: it cannot be read, or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -111,10 +111,10 @@ def text_of(path: Path) -> str:
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON Lines file with their line numbers; blank lines are left out.
+    """Yield the objects of a JSON Lines file with their line numbers; blank lines are skipped.
 
     Raises:
-        InvalidInputError: a line is no JSON object; names it.
+        InvalidInputError: a line is not a JSON object; names the line.
     """
     for number, line in enumerate(text_of(path).splitlines(), 1):
         if not line.strip():
@@ -129,10 +129,10 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a CSV file with a header, with their line numbers; commas or semicolons, empty cells left out.
+    """Yield the rows of a CSV file with a header (commas or semicolons), with line numbers and without empty cells.
 
     Raises:
-        InvalidInputError: a row has more cells than the header, or a name is in the header twice.
+        InvalidInputError: a row has more cells than the header, or a column name is repeated.
     """
     lines = text_of(path).splitlines(keepends=True)
     separator = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
@@ -151,10 +151,10 @@ def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def refuse(path: Path, problems: list[str]) -> None:
-    """Tell all mistakes of a file together; does nothing where there is none.
+    """Report all mistakes in a file together, if there are any.
 
     Raises:
-        InvalidInputError: there is one.
+        InvalidInputError: there are mistakes.
     """
     if not problems:
         return
@@ -173,23 +173,23 @@ _PREFERRED = ("test", "dev")
 
 
 def is_beir(folder: Path) -> bool:
-    """Return whether a folder looks like a set of this form."""
+    """Return whether a folder looks like a BEIR set."""
     return (folder / "corpus.jsonl").is_file() and (folder / "queries.jsonl").is_file()
 
 
 def read_beir(folder: Path, *, split: str | None = None, hold_back: float = 0.0) -> EvalSet:
-    """Read a folder; queries without a judgement are left out, grades below 1 count as not relevant.
+    """Read a BEIR folder; queries without judgements are skipped, and grades below 1 count as not relevant.
 
     Args:
         folder: the set.
-        split: stem of the file in `qrels`; without it `test`, else `dev`, else the only one.
-        hold_back: share of the queries, 0..1, whose relevant documents are left out of the corpus, so that nothing
-            answers them. Which ones is told by a hash of their ids. Another query that loses all its documents with
-            them is unanswerable too; one that loses some is asked about those that stay.
+        split: stem of the file in `qrels`; by default `test`, else `dev`, else the only one.
+        hold_back: share of the queries, 0..1, whose relevant documents are removed from the corpus to make them
+            unanswerable. The queries are chosen by a hash of their ids. Another query that loses all its documents is
+            unanswerable too; one that loses some keeps the others as its answers.
 
     Raises:
-        NotFoundError: a file is missing; names the splits that there are.
-        InvalidInputError: a file is not of this form, or nothing in it can be asked.
+        NotFoundError: a file is missing; names the existing splits.
+        InvalidInputError: a file has another format, or there is nothing to ask.
     """
     judged = _judgements(folder, split)
     texts = {str(row["_id"]): str(row.get("text", "")) for _, row in _rows(folder / "queries.jsonl")}
@@ -230,14 +230,14 @@ def _rows(path: Path) -> list[tuple[int, dict[str, object]]]:
 
 
 def _judgements(folder: Path, split: str | None) -> dict[str, dict[str, int]]:
-    """Read grade by document by query; only grades from 1 on."""
+    """Read the judgements: grades by document by query, only grades from 1."""
     path = _judgement_file(folder, split)
     found: dict[str, dict[str, int]] = defaultdict(dict)
     problems: list[str] = []
     for number, row in enumerate(csv.reader(text_of(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
         if not row or (number == 1 and not _is_number(row[-1])):
             continue
-        cells = [row[0], *row[2:]] if len(row) == 4 else row  # four as TREC writes them, with an iteration between
+        cells = [row[0], *row[2:]] if len(row) == 4 else row  # TREC format has four, with an iteration in between
         if len(cells) != 3 or not _is_number(cells[2]):
             problems.append(f"line {number} is not `query document grade`")
         elif int(float(cells[2])) > 0:
@@ -272,14 +272,14 @@ def _is_number(cell: str) -> bool:
 
 
 def _choose_removed(queries: list[str], judged: Mapping[str, Mapping[str, int]], share: float) -> set[str]:
-    """Choose queries by a hash of their ids; returns the documents that go."""
+    """Choose queries by a hash of their ids; return the documents to remove."""
     count = round(share * len(queries))
     chosen = sorted(queries, key=lambda query: hashlib.sha256(query.encode()).hexdigest())[:count]
     return {key for query in chosen for key in judged[query]}
 
 
 def _item(number: int, title: str, text: str) -> SourceItem:
-    """Make a Markdown file in memory, its title as heading; its name says nothing that could be found."""
+    """Create a Markdown file in memory, with the title as a heading; its name contains nothing searchable."""
     heading = f"# {' '.join(title.split())}\n\n" if title.strip() else ""
     data = f"{heading}{text}\n".encode()
     name = f"d{number:06d}"
@@ -295,7 +295,7 @@ def _item(number: int, title: str, text: str) -> SourceItem:
 
 
 FIELDS = ("id", "question", "document", "clause", "page", "quote", "grade", "expected", "unanswerable", "kind", "draft")
-"""Names that a line or a column may have; `expected` is a list of further places."""
+"""Allowed fields or columns; `expected` is a list of further places."""
 
 _PLACE = ("document", "clause", "page", "quote", "grade")
 _OTHER_NAMES = {"query": "question", "text": "question", "document_id": "document", "_id": "id"}
@@ -304,19 +304,19 @@ _FALSE = {"false", "no", "0", ""}
 
 
 def is_question_file(path: Path) -> bool:
-    """Tell by its name whether a file may hold questions."""
+    """Return whether a file may contain questions, by its extension."""
     return path.suffix.lower() in {".jsonl", ".ndjson", ".csv"}
 
 
 def read_questions(path: Path, *, documents: Path | None = None) -> EvalSet:
-    """Read a file of questions; lines of one id, or without ids of one question, add their places to one another.
+    """Read a file of questions; lines with the same id, or without ids and with the same question, are merged.
 
     Args:
         path: JSON Lines or, by its extension, CSV with a header.
-        documents: a folder, or a file, to be ingested and asked; None for the present knowledge base.
+        documents: a folder or file to ingest; None to use the existing knowledge base.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         InvalidInputError: lines are wrong; names each.
     """
     rows = csv_rows(path) if path.suffix.lower() == ".csv" else json_rows(path)
@@ -352,7 +352,7 @@ def _same(earlier: Question, question: Question, row: dict[str, Any]) -> bool:
 
 
 def _rename_fields(row: dict[str, Any]) -> dict[str, Any]:
-    """Give every field its one name."""
+    """Rename fields to their canonical names."""
     renamed: dict[str, Any] = {}
     for name, value in row.items():
         canonical = _OTHER_NAMES.get(name, name)
@@ -388,7 +388,7 @@ def _places(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
     places = list(_place(row))
     listed: object = row.get("expected", [])
     if not isinstance(listed, list):
-        raise ValueError("`expected` is a list of places")  # noqa: TRY004 - reported with the line, as all mistakes are
+        raise ValueError("`expected` is a list of places")  # noqa: TRY004 - reported with its line, like all mistakes
     for each in cast("list[object]", listed):
         if not isinstance(each, dict):
             raise ValueError("`expected` is a list of objects")  # noqa: TRY004 - as above
@@ -400,7 +400,7 @@ def _places(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
 
 
 def _place(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
-    """Read the place that an object's own fields name, for each of its documents; none where they name none."""
+    """Read the place in an object's own fields, once for each of its documents; empty if there is none."""
     if not any(row.get(name) not in {None, ""} for name in ("clause", "page", "quote") if name in row) and not row.get(
         "document"
     ):
@@ -446,17 +446,17 @@ _PAGE = ("page", "evidence_page_num")
 
 
 def is_pages(folder: Path) -> bool:
-    """Return whether a folder looks like a set of this form."""
+    """Return whether a folder looks like a set of PDFs with evidence pages."""
     return (folder / "questions.jsonl").is_file() and (folder / "pdfs").is_dir()
 
 
 def read_pages(folder: Path) -> EvalSet:
-    """Read a folder; nothing is taken from it but questions, the names of the PDFs and the numbers of the pages.
+    """Read a folder; only questions, names of PDFs and page numbers are used.
 
-    A page counts from 0, as FinanceBench has it, unless its evidence says `"page_base": 1`.
+    Pages are numbered from 0, as in FinanceBench, unless the evidence has `"page_base": 1`.
 
     Raises:
-        InvalidInputError: a line is not of this form.
+        InvalidInputError: a line has another format.
     """
     path = folder / "questions.jsonl"
     questions: list[Question] = []
@@ -514,11 +514,11 @@ _FORMS = (
 
 
 def open_set(path: Path, *, split: str | None = None, hold_back: float = 0.0, documents: Path | None = None) -> EvalSet:
-    """Read the set at a path, whatever its form; arguments and errors as in its reader.
+    """Read the set at a path, of any kind; arguments and errors as in its reader.
 
     Raises:
-        NotFoundError: there is nothing.
-        InvalidInputError: it has no known form, or does not go with an argument.
+        NotFoundError: the path does not exist.
+        InvalidInputError: its format is unknown, or an argument does not apply to it.
     """
     if not path.exists():
         raise NotFoundError(f"There is no file or folder {path}.", suggestion=_FORMS)
