@@ -1,1 +1,1 @@
-"""Shipped for adapter authors: the contract suites of stores and embedders, and the values that they use."""
+"""Shipped for authors of adapters: contract suites for stores and embedders, and the values that they use."""

@@ -1,10 +1,9 @@
-"""The contract of `ports.Embedder` as a test suite, for built-in and foreign embedders alike.
+"""The contract of `ports.Embedder` as a test suite, for built-in and third-party embedders.
 
-Subclass `EmbedderContract` in a test module, give it `make_embedder`, and pytest collects the rest:
+Subclass `EmbedderContract` in a test module and define `make_embedder`; pytest collects the rest:
 
 ```python
 class TestMyEmbedder(EmbedderContract):
-    @abstractmethod
     def make_embedder(self) -> Embedder:
         return MyEmbedder()
 ```
@@ -31,30 +30,30 @@ from knowledge_mcp.model.errors import ContentRefusedError, InternalError, Inval
 from knowledge_mcp.ports import Embedder
 
 TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
-"""A word, cut where it grows longer than any real tokenizer would let it, or one other printed character."""
+"""A word, split at the maximum length of a real tokenizer's tokens, or another printable character."""
 
 Feature = tuple[str, float]
 
 
 class HashingEmbedder:
-    """Embed texts by hashing their words and the trigrams inside them: texts that share words lie near each other.
+    """A fake that embeds texts by hashing words and their trigrams: texts that share words have high cosines.
 
-    Vectors have unit norm, depend on the text alone and on no seed, process or order. Like a real model it reads only
-    the first `max_tokens` tokens of a text, refuses blank texts, may be used by many threads and refuses work once
+    Vectors have unit norm and depend only on the text, not on a seed, process or order. Like a real model, it reads
+    only the first `max_tokens` tokens of a text, refuses blank texts, is thread-safe, and refuses work after it was
     closed.
 
     Args:
         dimensions: components per vector.
-        max_tokens: how many tokens of one text are read.
-        model: the model's name in the space; another name is another space.
-        failure: raised by `embed_documents` and `embed_query` instead of answering, None for never.
-        fail_after: how many texts are still embedded before `failure` is raised.
-        price: USD per million tokens that it says it takes; tokens are billed where that is not 0.0.
-        refused: texts that hold these words are refused, as a service's content filter does; empty for none.
+        max_tokens: maximum number of tokens read of a text.
+        model: model name of the embedding space; different names are different spaces.
+        failure: raised by `embed_documents` and `embed_query` instead of answering; None for never.
+        fail_after: number of texts to embed before `failure` is raised.
+        price: reported price in USD per million tokens; if it is not 0.0, tokens are billed.
+        refused: texts that contain this string are refused, as by a service's content filter; empty for none.
 
     Attributes:
-        documents, queries: every text that was embedded, in the order of the calls.
-        loads: how often `warm_up` was called.
+        documents, queries: all texts that were embedded, in order.
+        loads: number of calls of `warm_up`.
         closed: whether `close` was called.
     """
 
@@ -121,7 +120,7 @@ class HashingEmbedder:
     def embed_each(
         self, texts: Sequence[str], on_answer: Callable[[Sequence[str], Sequence[Vector]], None]
     ) -> list[Vector]:
-        """Embed each text by itself, and report it at once."""
+        """Embed each text separately, and report it at once."""
         vectors: list[Vector] = []
         for text in texts:
             vectors += self.embed_documents([text])
@@ -182,7 +181,7 @@ def _hash(tokens: Sequence[str], dimensions: int) -> Vector:
 
 @lru_cache(maxsize=65536)
 def _features(token: str, dimensions: int) -> tuple[tuple[int, float], ...]:
-    """Give a token's places in the vector with their signed weights: itself, and its trigrams with less weight."""
+    """Return the signed weights of a token by vector position: the token itself, and trigrams with less weight."""
     edged = f"<{token}>"
     trigrams = [edged[start : start + 3] for start in range(len(edged) - 2)] if len(token) > 3 else []
     features: list[Feature] = [(token, 1.0 if len(token) > 3 or not token.isalpha() else 0.3)]
@@ -208,16 +207,16 @@ BLANKS = ("", " ", "\n\t \u2003")
 
 
 def cosine(a: Vector, b: Vector) -> float:
-    """Compute the dot product of two vectors of the port's form, which is their cosine when both have unit norm."""
+    """Return the dot product of two vectors in the port's format, which is the cosine of unit vectors."""
     return sum(x * y for x, y in zip(numbers_of(a), numbers_of(b), strict=True))
 
 
 class EmbedderContract(ABC):
-    """Hold an embedder to what `ports.Embedder` promises; each test makes and closes its own."""
+    """Tests that an embedder does what `ports.Embedder` promises; each test makes and closes its own."""
 
     @abstractmethod
     def make_embedder(self) -> Embedder:
-        """Return a fresh embedder; the suite closes it."""
+        """Return a new embedder; the suite closes it."""
 
     def test_every_vector_has_unit_norm_and_the_dimensions_of_its_space(self) -> None:
         with closing(self.make_embedder()) as embedder:

@@ -1,4 +1,4 @@
-"""Any sequence of operations gives the same on a store as on the memory store (a Hypothesis state machine).
+"""A Hypothesis state machine: any sequence of operations gives the same results as on the memory store.
 
 ```python
 TestMyStore = store_machine(lambda analyser: MyStore(analyser)).TestCase
@@ -56,7 +56,7 @@ filters: st.SearchStrategy[Filter | None] = st.one_of(
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Run the same operations on a store and on the memory store, and compare; `store_machine` fills in the store."""
+    """Runs the same operations on a store and on the memory store, and compares; `store_machine` supplies the store."""
 
     tolerance: ClassVar[float] = 1e-6
     analyser: ClassVar[Analyser] = EnglishAnalyser()
@@ -73,11 +73,11 @@ class StoreMachine(RuleBasedStateMachine):
         raise TypeError(f"{type(self).__name__} does not say how its store is made")
 
     def open_again(self) -> Store | None:
-        """Return a second handle on the store, None where there is no such."""
+        """Return a second handle on the store, or None if that is not possible."""
         return None
 
     def both(self, call: Callable[[Store], Any]) -> tuple[Any, Any]:
-        """Call the store and the memory store; an error counts as its code."""
+        """Call both stores; an error is returned as its code."""
         results: list[Any] = []
         for each in (self.store, self.oracle):
             try:
@@ -87,7 +87,7 @@ class StoreMachine(RuleBasedStateMachine):
         return results[0], results[1]
 
     def agree(self, call: Callable[[Store], Any]) -> None:
-        """Make sure that both give the same."""
+        """Check that both stores return the same."""
         actual, expected = self.both(call)
         assert actual == expected, f"the store says {actual!r}, the memory store {expected!r}"
 
@@ -174,13 +174,13 @@ def store_machine(
     open_again: Callable[[Store, Analyser], Store] | None = None,
     tolerance: float = 1e-6,
 ) -> type[StoreMachine]:
-    """Build the state machine of one kind of store.
+    """Create the state machine for one kind of store.
 
     Args:
-        make_store: gives an empty store; the machine closes it.
-        open_again: gives a second handle on the same store; where it is there, the store is now and then closed and
-            opened again in the middle of a run.
-        tolerance: how far scores may lie from the memory store's.
+        make_store: returns an empty store; the machine closes it.
+        open_again: returns a second handle on the same store; if given, the store is closed and reopened at random
+            during a run.
+        tolerance: allowed difference of scores from the memory store's.
     """
 
     class Machine(StoreMachine):

@@ -1,4 +1,4 @@
-"""The part of the store contract that is about names: collections renamed together, and one put in another's place."""
+"""The store contract for renaming, structures, publishing and snapshots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER = replace(SPACE, model="another")
 
 
 class RenamingContract(SearchContract):
-    """Hold a store to what `Store.rename_collections` promises."""
+    """Tests that a store does what `Store.rename_collections` promises."""
 
     def test_a_collection_takes_the_place_of_the_live_one_with_all_it_holds(self) -> None:
         with self.open_filled() as store:
@@ -117,7 +117,7 @@ class RenamingContract(SearchContract):
 
 
 class StructureContract(RenamingContract):
-    """Hold a store to what `publish` and `parts` promise of sections and pages."""
+    """Tests that a store does what `publish` and `parts` promise for sections and pages."""
 
     def test_sections_and_pages_come_back_as_they_were_published(self) -> None:
         with self.open_filled() as store:
@@ -187,7 +187,7 @@ class StructureContract(RenamingContract):
 
 
 class PublishContract(StructureContract):
-    """Hold a store to what `Store.publish` promises."""
+    """Tests that a store does what `Collection.publish` promises."""
 
     def test_documents_published_together_are_all_there_and_each_is_told_of(self) -> None:
         with self.open_filled() as store:
@@ -271,7 +271,7 @@ class PublishContract(StructureContract):
 
 
 class SnapshotContract(PublishContract):
-    """Hold a store to what `Collection` promises of snapshots; `StoreContract` has these tests too."""
+    """Tests that a store does what `Collection` promises for snapshots; `StoreContract` includes these tests."""
 
     def test_a_snapshot_answers_as_the_store_does_and_ends_with_its_context(self) -> None:
         with self.open_filled() as store:

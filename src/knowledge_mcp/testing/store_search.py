@@ -1,4 +1,4 @@
-"""The part of the store contract that is about searching: both legs, filters, limits, order and scores."""
+"""The store contract for searching: both legs, filters, limits, order and scores."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FILTERS: tuple[tuple[Filter, str], ...] = (
 
 
 def expect(error: type[E], call: Callable[[], object]) -> E:
-    """Make the call and return the error that it must raise."""
+    """Make the call, and return the error that it must raise."""
     try:
         call()
     except error as exc:
@@ -75,7 +75,7 @@ def make_document(
     sha256: str = "0" * 64,
     structure: DocumentStructure = NO_STRUCTURE,
 ) -> WholeDocument:
-    """Make a document with its chunks and their vectors."""
+    """Create a document with its chunks and their vectors."""
     chunks = embedded(document_id, passages)
     return WholeDocument(record(document_id, chunks, sha256=sha256), text, chunks, structure)
 
@@ -90,14 +90,14 @@ def put(
     sha256: str = "0" * 64,
     structure: DocumentStructure = NO_STRUCTURE,
 ) -> list[EmbeddedChunk]:
-    """Publish a document of passages, and return its chunks."""
+    """Publish a document with some passages, and return its chunks."""
     made = make_document(document_id, passages, text=text, sha256=sha256, structure=structure)
     store.open(collection).publish([made], lambda _: None)
     return list(made.chunks)
 
 
 def cosines(collection: Collection, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-    """Score some chunks, by their ids."""
+    """Return the cosines of some chunks, by id."""
     condition = In("chunk_id", tuple(chunk_ids))
     legs = collection.search(vector=vector, text=None, filter=condition, limit=len(chunk_ids))
     assert legs.dense is not None, legs.dense_error
@@ -105,19 +105,19 @@ def cosines(collection: Collection, vector: Vector, chunk_ids: Sequence[str]) ->
 
 
 def text_of(collection: Collection, document_id: str) -> str | None:
-    """Return a document's canonical text, None where there is no such document or its text is left out."""
+    """Return a document's canonical text; None if the document does not exist or its text is damaged."""
     parts = collection.parts(document_id)
     return None if parts is None else parts.text
 
 
 def structure_of(collection: Collection, document_id: str) -> DocumentStructure | None:
-    """Return a document's sections and pages, None where there is no such document or they are left out."""
+    """Return a document's structure; None if the document does not exist or its structure is damaged."""
     parts = collection.parts(document_id)
     return None if parts is None else parts.structure
 
 
 def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance: float) -> bool:
-    """Return whether two rankings agree: scores within the tolerance, other chunks only where scores are that close."""
+    """Return whether two rankings agree: scores are within the tolerance, and chunks differ only among such ties."""
     if len(found) != len(expected):
         return False
     if any(abs(one.score - other.score) > tolerance for one, other in zip(found, expected, strict=True)):
@@ -130,10 +130,10 @@ def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance:
 
 
 class SearchContract:
-    """Hold a store's search to what `ports.Store` promises.
+    """Tests that a store's search does what `ports.Store` promises.
 
     Attributes:
-        dense_tolerance, lexical_tolerance: how far a score may lie from the memory store's.
+        dense_tolerance, lexical_tolerance: allowed difference of scores from the memory store's.
     """
 
     dense_tolerance: ClassVar[float] = 1e-6
@@ -141,17 +141,17 @@ class SearchContract:
     analyser: ClassVar[Analyser] = EnglishAnalyser()
 
     def make_store(self, analyser: Analyser) -> Store:
-        """Return a store without any collection; the suite closes it."""
+        """Return a store without collections; the suite closes it."""
         raise TypeError(f"{type(self).__name__} does not say how its store is made")
 
     def open_again(self, store: Store) -> Store | None:
-        """Return a second handle on the same store as another process would have it, None where there is no such."""
+        """Return a second handle on the same store, as another process would have, or None if that is not possible."""
         del store
         return None
 
     @contextlib.contextmanager
     def open_store(self) -> Generator[Store]:
-        """Open an empty store and close it at the end."""
+        """Open an empty store, and close it at the end."""
         store = self.make_store(self.analyser)
         try:
             yield store
@@ -166,14 +166,14 @@ class SearchContract:
             yield store
 
     def found(self, store: Store, text: str, filter: Filter | None = None, limit: int = 100) -> list[str]:
-        """List what the lexical leg finds."""
+        """Return what the lexical leg finds."""
         legs = store.open("c").search(vector=None, text=text, filter=filter, limit=limit)
         assert legs.dense is None, "a leg that was not asked for must be None"
         assert legs.lexical is not None, legs.lexical_error
         return [hit.chunk_id for hit in legs.lexical]
 
     def nearest(self, store: Store, direction: str, filter: Filter | None = None, limit: int = 100) -> list[str]:
-        """List what the dense leg finds."""
+        """Return what the dense leg finds."""
         legs = store.open("c").search(vector=unit_vector(direction), text=None, filter=filter, limit=limit)
         assert legs.lexical is None, "a leg that was not asked for must be None"
         assert legs.dense is not None, legs.dense_error

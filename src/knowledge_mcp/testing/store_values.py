@@ -1,4 +1,4 @@
-"""Chunks, vectors and records made for tests of stores: small, plain, and the same in every run."""
+"""Chunks, vectors and records for tests of stores: small, simple, and the same in every run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from knowledge_mcp.model.document import Box, DeclaredLink, Reference, Reference
 from knowledge_mcp.model.lines import LineRun
 
 SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
-"""Space of all vectors made here."""
+"""Embedding space of all vectors made here."""
 
 
 def unit_vector(seed: str, dimensions: int = SPACE.dimensions) -> Vector:
-    """Make the vector that belongs to a seed; different seeds point in unrelated directions."""
+    """Return the vector of a seed; different seeds give unrelated directions."""
     dice = random.Random(seed)
     components = [dice.gauss(0.0, 1.0) for _ in range(dimensions)]
     norm = math.sqrt(sum(each * each for each in components))
@@ -29,12 +29,12 @@ def unit_vector(seed: str, dimensions: int = SPACE.dimensions) -> Vector:
 
 @dataclass(frozen=True)
 class SamplePassage:
-    """Say what matters of a chunk in a test; all else is made from it.
+    """The fields of a chunk that matter in a test; all others are derived.
 
     Attributes:
         text: its content.
         direction: seed of its vector; empty for the text itself.
-        id: its id; empty for one made from document, place and text.
+        id: its id; empty for one derived from document, position and text.
         terms: what it defines, each as (term, aliases …).
     """
 
@@ -50,7 +50,7 @@ class SamplePassage:
 
 
 def embedded(document_id: str, passages: Sequence[SamplePassage | str]) -> list[EmbeddedChunk]:
-    """Make a document's chunks with their vectors."""
+    """Create a document's chunks with their vectors."""
     made: list[EmbeddedChunk] = []
     start = 0
     for index, each in enumerate(passages):
@@ -87,7 +87,7 @@ def embedded(document_id: str, passages: Sequence[SamplePassage | str]) -> list[
 
 
 def full_chunk(document_id: str) -> EmbeddedChunk:
-    """Make a chunk in which every field has a value, odd characters among them."""
+    """Create a chunk in which all fields have values, including unusual characters."""
     text = "The supplier shall verify »ünïcode« — 東京 🎉\n| a | b |\n\tsee 5.3.1."
     chunk = Chunk(
         id="0f0e0d0c-0b0a-5908-8706-050403020100",
@@ -130,7 +130,7 @@ def full_chunk(document_id: str) -> EmbeddedChunk:
 
 
 def full_structure() -> DocumentStructure:
-    """Make sections and pages in which every field has a value and every optional one also has none."""
+    """Create a structure in which each field has a value, and each optional field is also empty once."""
     return DocumentStructure(
         sections=(
             OutlineEntry(1, None, "Vorwort »ünïcode« 東京 🎉", Span(0, 40)),
@@ -166,7 +166,7 @@ def full_structure() -> DocumentStructure:
 
 
 def structure(sections: int, *, pages: int = 1) -> DocumentStructure:
-    """Make so many sections, spread over so many pages; other numbers give another structure."""
+    """Create a structure of `sections` sections, spread over `pages` pages; other numbers give other structures."""
     return DocumentStructure(
         sections=tuple(
             OutlineEntry(
@@ -186,7 +186,7 @@ def structure(sections: int, *, pages: int = 1) -> DocumentStructure:
 
 
 def record(document_id: str, chunks: Sequence[EmbeddedChunk], *, sha256: str = "0" * 64) -> DocumentRecord:
-    """Make the record that announces these chunks."""
+    """Create the record for these chunks."""
     return DocumentRecord(
         id=document_id,
         title=f"Title of {document_id}",
@@ -208,7 +208,7 @@ def record(document_id: str, chunks: Sequence[EmbeddedChunk], *, sha256: str = "
 
 
 def without_check_sums(text: str) -> str:
-    """Write a record or chunk as programs did before there were check sums."""
+    """Serialise a record or chunk as programs did before check sums existed."""
     values = json.loads(text)
     values.pop("sum", None)
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))

@@ -1,6 +1,6 @@
-"""The contract of `ports.Store` as a test suite, for built-in and foreign stores alike.
+"""The contract of `ports.Store` as a test suite, for built-in and third-party stores.
 
-Subclass `StoreContract` in a test module, give it `make_store`, and pytest collects the rest:
+Subclass `StoreContract` in a test module and define `make_store`; pytest collects the rest:
 
 ```python
 class TestMyStore(StoreContract):
@@ -8,7 +8,7 @@ class TestMyStore(StoreContract):
         return MyStore(analyser)
 ```
 
-`testing.store_machine` holds a store to the same results as the memory store over any sequence of operations.
+`testing.store_machine` compares a store with the memory store over any sequence of operations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["StoreContract", "expect", "make_document", "put"]
 
 
 class StoreContract(SnapshotContract):
-    """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
+    """Tests that a store does what `ports.Store` promises; each test makes and closes its own."""
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
         with self.open_store() as store:
