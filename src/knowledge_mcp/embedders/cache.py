@@ -24,8 +24,7 @@ CACHE_FILE = "embedding-cache.sqlite"
 MOST_BYTES = 2 * 1024**3
 STOPPED_FILE = "embedding-cache-local.sqlite"
 STOPPED_BYTES = 64 * 1024**2
-"""Room for some 30,000 passages, more than any document has: vectors of stored documents are found in their collection.
-"""
+"""Room for 30,000 passages, more than any document has; vectors of stored documents are read from the collection."""
 
 OnAnswer = Callable[[Sequence[str], Sequence[Vector]], None]
 """Called with the texts and vectors of each answer as soon as it arrives, on the requesting thread."""

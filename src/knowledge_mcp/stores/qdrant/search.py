@@ -46,8 +46,7 @@ _MOST_ASKED = 20_000
 _DIGITS = 6
 """Scores that agree to this many decimals are ties: Qdrant computes in 32 bits, in an order of its own."""
 SILENCE = 60.0
-"""Seconds without progress after which a process that was indexing is considered dead; a batch takes a second or two.
-"""
+"""Seconds without progress after which an indexing process is considered dead; a batch takes a second or two."""
 _LOOK_AGAIN = 0.2
 _logger = logging.getLogger(__name__)
 

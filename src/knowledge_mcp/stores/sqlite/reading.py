@@ -17,8 +17,7 @@ from knowledge_mcp.stores.sqlite.tables import Row, Session
 from knowledge_mcp.support.batches import batches
 
 _AT_ONCE = 500
-"""Values per lookup statement. There, `CROSS JOIN` forces SQLite to read the tables in the order written: chunks first.
-"""
+"""Values per lookup statement. `CROSS JOIN` makes SQLite read the tables in the order written: chunks first."""
 
 
 def records(

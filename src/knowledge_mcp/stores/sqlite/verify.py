@@ -70,8 +70,7 @@ _ORPHANS = (
     ),
     ("postings without a segment", "DELETE FROM postings WHERE segment NOT IN (SELECT id FROM segments)"),
 )
-"""Rows without a parent, in the order in which they are deleted: later statements see what earlier ones leave behind.
-"""
+"""Rows without a parent, in order of deletion; rows that a deletion orphans are found only by the next check."""
 
 
 def verify(connection: Session, collection: int, dimensions: int, analyser: Analyser, repair: bool) -> list[Finding]:
