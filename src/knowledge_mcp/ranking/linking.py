@@ -3,8 +3,8 @@
 A cosine alone means little, because some texts are close to everything. So a pair is rated by how much closer it is
 than the nearest neighbours of its row and column on average (cross-domain similarity local scaling, Conneau et al.
 2018). Long texts also have more links than short ones at the same closeness. A logistic regression on these two, with
-the same three parameters for all sets, gives the probability, from which the expected number of links follows. `python
--m benchmarks.tracing` fits the parameters with each set left out.
+the same three parameters for all sets, gives the probability, from which the expected number of links follows. The
+parameters are fitted by `python -m benchmarks.tracing`, with each set left out.
 
 A sentence is rated by two numbers: the share of the demand's words in it, weighted by rarity, and the cosine of the
 embeddings. Both are absolute, so a document that has nothing to do with a demand has no evidence for it. The same three
@@ -101,7 +101,7 @@ over all pairs of the public sets, with the default model: `python -m benchmarks
 _NEAREST = 6
 """Number of neighbours that a pair is compared with; 4 to 8 give about the same result."""
 _WORDS = 0.5
-"""Weight of the cosine of words relative to that of character n-grams, which measure nearly the same; 0 to 1 give
+"""Weight of the cosine of words relative to that of character n-grams, which partly measure the same; 0 to 1 give
 nearly the same result.
 """
 _RUN = 5
