@@ -531,18 +531,3 @@ def test_menus_dialogs_and_what_nothing_shown_opens_stay_hidden(part: str) -> No
     document = read(f"<p>Before.</p>{part}")
     assert "obey" not in document.text
     assert dict(document.hidden)[HiddenReason.MARKED.value] >= 4
-
-
-def test_the_list_of_contents_is_no_text_and_a_list_of_some_links_is() -> None:
-    clauses = "".join(
-        f'<section id="s{at}"><h2><bdi>{at}.</bdi> Clause {name}</h2><p>The pump shall {name}.</p></section>'
-        for at, name in enumerate(("start", "run", "stop", "rest", "wait"), 1)
-    )
-    links = "".join(f'<li><a href="#s{at}">{at}. Clause</a></li>' for at in range(1, 6))
-    page = f'<html><body><h1>Pumps</h1>{{}}{clauses}<ul><li>See <a href="#s2">clause 2</a></li></ul></body></html>'
-    plain = read(page.format("")).text
-    assert read(page.format(f'<nav id="toc"><h2>Contents</h2><ol class="toc">{links}</ol></nav>')).text == plain
-    some = "".join(f'<li><a href="#s{at}">{at}. Clause</a></li>' for at in (1, 3))
-    assert "3. Clause" in read(page.format(f"<ul>{some}</ul>")).text
-    said = "".join(f'<li><a href="#s{at}">Clause {at}</a> says what is done by whom</li>' for at in range(1, 6))
-    assert "by whom" in read(page.format(f"<ul>{said}</ul>")).text

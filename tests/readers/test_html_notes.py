@@ -1,4 +1,4 @@
-"""Notes of web pages: the raised numbers that lead to them are marks, and no powers."""
+"""Notes of web pages, whose raised numbers are marks and no powers, and their lists of contents, which are no text."""
 
 from __future__ import annotations
 
@@ -28,3 +28,18 @@ def test_a_raised_number_that_leads_to_a_note_is_its_mark_and_no_power(mark: str
         ("paragraph", "It stays below 2 mm/s[^1] on 3 m²."),
         ("footnote", "[^1] At the bearing. ↩"),
     ]
+
+
+def test_the_list_of_contents_is_no_text_and_a_list_of_some_links_is() -> None:
+    clauses = "".join(
+        f'<section id="s{at}"><h2><bdi>{at}.</bdi> Clause {name}</h2><p>The pump shall {name}.</p></section>'
+        for at, name in enumerate(("start", "run", "stop", "rest", "wait"), 1)
+    )
+    links = "".join(f'<li><a href="#s{at}">{at}. Clause</a></li>' for at in range(1, 6))
+    page = f'<html><body><h1>Pumps</h1>{{}}{clauses}<ul><li>See <a href="#s2">clause 2</a></li></ul></body></html>'
+    plain = read(page.format("")).text
+    assert read(page.format(f'<nav id="toc"><h2>Contents</h2><ol class="toc">{links}</ol></nav>')).text == plain
+    some = "".join(f'<li><a href="#s{at}">{at}. Clause</a></li>' for at in (1, 3))
+    assert "3. Clause" in read(page.format(f"<ul>{some}</ul>")).text
+    said = "".join(f'<li><a href="#s{at}">Clause {at}</a> says what is done by whom</li>' for at in range(1, 6))
+    assert "by whom" in read(page.format(f"<ul>{said}</ul>")).text
