@@ -27,7 +27,8 @@ def _read(data: bytes) -> Document:
 def _wrapped(words: str, width: float, font: str, indent: float = 0.0) -> list[str]:
     from reportlab.pdfbase.pdfmetrics import stringWidth
 
-    lines, line = [], ""
+    lines: list[str] = []
+    line = ""
     for word in words.split():
         room = width - (0.0 if lines else indent)
         if line and stringWidth(f"{line} {word}", font, _SIZE) > room:

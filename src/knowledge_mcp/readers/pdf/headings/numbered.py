@@ -515,7 +515,8 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
     shift = shifts.most_common(1)[0][0] if shifts else 0
     taken = {candidate.key for candidate in kept} | levels.keys()
     depths = _depths_of_words(kept)
-    article: tuple[NumberKey, int] | None = None  # the last one, below whose level its own numbers are
+    article: NumberKey = ()  # of the last one, below whose level its own numbers are
+    article_level = 0
     for candidate in kept:
         key = candidate.key or ()
         if key[1:] == (0,) and key[:1] not in taken:  # "3.0" stands for "3"
@@ -524,8 +525,8 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
         level = levels[parent] + len(key) - len(parent) if parent else max(len(key) + shift, 1)
         if len(key) == 1 and (word := candidate.numbered.keyword):
             level += depths.get(word, 0)
-            article = (key, level)
-        elif article is not None and not candidate.numbered.keyword and key[:1] == article[0]:
-            level = max(level, article[1] + len(key) - 1)
+            article, article_level = key, level
+        elif article and not candidate.numbered.keyword and key[:1] == article:
+            level = max(level, article_level + len(key) - 1)
         confidence = 0.9 if is_strong(candidate.line, body) else 0.75
         yield heading_of(candidate, level, HeadingSource.NUMBERING, confidence)
