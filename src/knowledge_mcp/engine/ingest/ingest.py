@@ -192,7 +192,8 @@ class Ingest:
             KnowledgeError, InternalError: as `run`.
         """
         try:
-            self._is_made = self._base.exists()
+            if self._base.exists():  # one that cannot be written is told before anything is paid for
+                self._make_collection()
             self._embed_and_store(plan, names)
             if self._is_made:
                 self._base.warn_of_size()
@@ -361,8 +362,7 @@ class Ingest:
         if not waiting:
             return
         if not self._is_made:
-            self._base.store.create_collection(self._base.collection, self._base.embedder.space)
-            self._is_made = True
+            self._make_collection()
         self._warn_of_copies([each for each, _ in waiting.values()])
         try:
             self._write(waiting)
@@ -371,6 +371,10 @@ class Ingest:
                 raise
             for document_id in list(waiting):
                 self._write({document_id: waiting.pop(document_id)})
+
+    def _make_collection(self) -> None:
+        self._base.store.create_collection(self._base.collection, self._base.embedder.space)
+        self._is_made = True
 
     def _write(self, waiting: dict[str, tuple[PreparedDocument, WholeDocument]]) -> None:
         """Write documents together; those that are visible are taken out of `waiting`.
