@@ -12,6 +12,7 @@ from tests.deploy.manifests import ROOT, build, container, named, of_kind, secre
 from tools.generate_docs import commands_page
 
 PAGE = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
+PROSE = " ".join(PAGE.split())
 CODE = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)).replace("\\\n", " ")
 INLINE = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", PAGE, flags=re.MULTILINE | re.DOTALL))
 SHOWN = [*CODE.splitlines(), *INLINE]
@@ -80,11 +81,11 @@ def test_every_deployment_and_overlay_of_the_runbook_is_built() -> None:
 def test_the_figures_of_the_runbook_are_those_of_the_manifests() -> None:
     autoscaler = of_kind(build("overlays/production"), "HorizontalPodAutoscaler")[0]["spec"]
     assert (autoscaler["minReplicas"], autoscaler["maxReplicas"]) == (2, 6)
-    assert "two to six replicas at 70 %" in PAGE
+    assert "two to six replicas at 70 %" in PROSE
     assert autoscaler["metrics"][0]["resource"]["target"]["averageUtilization"] == 70
     command = container(build("overlays/production"), "rag-api")["command"]
-    assert f"for {command[command.index('--drain') + 1]} seconds more (`--drain`)" in PAGE
+    assert f"for {command[command.index('--drain') + 1]} seconds more (`--drain`)" in PROSE
     probe = container(build("overlays/production"), "rag-api")["startupProbe"]
     assert probe["periodSeconds"] * probe["failureThreshold"] == 120
-    assert "for up to two minutes" in PAGE
+    assert "for up to two minutes" in PROSE
     assert named(build("overlays/production"), "Deployment", "rag-mcp")["spec"]["replicas"] == 2
