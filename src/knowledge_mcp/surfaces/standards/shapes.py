@@ -363,7 +363,7 @@ class DocumentSummary(Response):
     pages: int = 0
     status: str = Field(default="ready", description="partial if text is known to be missing.")
     edition: str = Field(default="", description="Edition, if known.")
-    superseded: bool = Field(default=False, description="A newer edition is searched instead.")
+    superseded: bool = Field(default=False, description="Another edition is searched instead.")
 
 
 class VectorStore(Response):
