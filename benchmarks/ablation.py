@@ -92,13 +92,11 @@ def bench_of(
     asked = [analyser.query_terms(text) for _, text in prepared.questions]
     lexical = np.zeros((len(asked), len(texts)), np.float32)
     for row, terms in enumerate(asked):
-        for term, weight in terms.items():
+        for term in terms:
             places, numbers = postings.get(term, ([], []))
             share = np.array(numbers, float)
-            rarity = weight * inverse_frequency(len(texts), len(places))
-            lexical[row, places] += rarity * share / (share + norms[places])
-    words = [len(analyser.query_words(text)) for _, text in prepared.questions]
-    return Bench(prepared, prepared.asked @ prepared.vectors.T, lexical, words)
+            lexical[row, places] += inverse_frequency(len(texts), len(places)) * share / (share + norms[places])
+    return Bench(prepared, prepared.asked @ prepared.vectors.T, lexical, [len(terms) for terms in asked])
 
 
 def _leg(scores: NDArray[np.float32], depth: int) -> list[LegHit]:

@@ -182,7 +182,7 @@ def look(
     store = HeldBack(base.store)
     store.hide(base.collection, hidden)
     answer = search.search(dataclasses.replace(base, store=cast("Store", store)), SearchQuery(text, fold=True))
-    terms, legs = len(base.analyser.query_words(text)), store.legs
+    terms, legs = len(base.analyser.query_terms(text)), store.legs
     if not terms or names_in_question(text).alone or legs is None or not legs.dense or legs.lexical is None:
         return None
     chunks = counts_of(base.store.open(base.collection)).chunks

@@ -315,17 +315,6 @@ def test_a_heading_with_a_name_of_which_every_passage_speaks_is_not_put_first(
     assert hits[0].chunk.section_title == first
 
 
-@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
-def test_beside_what_is_asked_the_name_of_a_document_chooses_it(tmp_path: Path, mode: SearchMode) -> None:
-    said = "## Storage\n\nThe storage temperature is 55 degrees.\n\n## Codes\n\nA code of the {} is sent twice."
-    files = {f"xp-{number}.md": f"# Clock XP-{number}\n\n{said.format('XP-7')}\n" for number in (5, 6, 7, 8)}
-    files["other.md"] = "# Storage\n\nThe storage temperature of an XP-7, the storage, and temperature. XP-7.\n"
-    world = World(tmp_path).holding(files)
-    hits = world.knowledge.search(SearchQuery("XP-7 storage temperature", mode=mode, fold=False)).hits
-    assert (hits[0].chunk.document_id, hits[0].chunk.section_title) == ("xp-7", "Storage")
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
 is_coded: re.Pattern[str] = vars(names)["_CODED"]
 OLD_CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w+(?:[-_.:/‐‑]\w+|\(\w{1,4}\))*")
 

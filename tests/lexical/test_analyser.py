@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
 
 ANALYSER = EnglishAnalyser()
 
@@ -44,44 +43,12 @@ ANALYSER = EnglishAnalyser()
 )
 def test_a_text_gives_these_terms(text: str, terms: list[str]) -> None:
     assert ANALYSER.document_terms(text) == terms
-    assert list(ANALYSER.query_terms(text)) == list(dict.fromkeys(terms))
-
-
-@pytest.mark.parametrize(
-    ("text", "weights"),
-    [
-        ("DS1307 current", {"ds1307": 1 / 3, "ds": 1 / 3, "1307": 1 / 3, "current": 1.0}),
-        ("AC-2(3)", {"ac_2_3": 0.2, "ac_2": 0.2, "ac": 0.2, "2": 0.2, "3": 0.2}),
-        ("Windows11", {"windows11": 0.5, "window": 1.0, "11": 0.5}),
-        ("REQ-12 of 12", {"req_12": 1 / 3, "req": 1 / 3, "12": 1.0}),
-        ("FY2023", {"fy2023": 1.0, "fy": 1.0, "2023": 1.0}),
-        ("24-hour", {"24_hour": 1.0, "24": 1.0, "hour": 1.0}),
-        ("A.1.2", {"a_1_2": 1.0, "a_1": 1.0}),
-        ("snake_case", {"snake_case": 1.0, "snake": 1.0, "case": 1.0}),
-        ("東京2020", {"東京": 1.0, "2020": 1.0}),
-    ],
-)
-@pytest.mark.parametrize("analyser", [ANALYSER, MultilingualAnalyser()])
-def test_the_terms_of_an_identifier_weigh_as_much_as_one_word(
-    analyser: EnglishAnalyser, text: str, weights: dict[str, float]
-) -> None:
-    asked = analyser.query_terms(text)
-    assert {term: asked[term] for term in weights} == weights
-    assert {term for term in asked if not term.startswith("_")} == set(weights)
-
-
-def test_parts_of_an_identifier_are_no_words_but_for_those_that_are() -> None:
-    assert ANALYSER.query_words("DS1307 current of Windows11") == [
-        ("ds1307",),
-        ("current",),
-        ("windows11",),
-        ("window",),
-    ]
+    assert ANALYSER.query_terms(text) == list(dict.fromkeys(terms))
 
 
 def test_scripts_without_blanks_give_pairs_of_characters() -> None:
-    assert ANALYSER.query_terms("東京都") == {"東京": 1.0, "京都": 1.0}
-    assert list(ANALYSER.query_terms("都")) == ["都"]
+    assert ANALYSER.query_terms("東京都") == ["東京", "京都"]
+    assert ANALYSER.query_terms("都") == ["都"]
     assert set(ANALYSER.query_terms("都")) <= set(ANALYSER.document_terms("東京都"))
     assert set(ANALYSER.query_terms("API文書")) <= set(ANALYSER.document_terms("新しいAPI文書です"))
 

@@ -63,8 +63,8 @@ class OtherAnalyser(EnglishAnalyser):
     def document_terms(self, text: str) -> list[str]:
         return [f"other{each}" for each in super().document_terms(text)]
 
-    def query_terms(self, text: str) -> dict[str, float]:
-        return {f"other{each}": share for each, share in super().query_terms(text).items()}
+    def query_terms(self, text: str) -> list[str]:
+        return [f"other{each}" for each in super().query_terms(text)]
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import PurePosixPath
-from urllib.parse import unquote
 
 from knowledge_mcp.language.openings import ANNEX_WORDS, FIGURE_WORDS, TABLE_WORDS
 from knowledge_mcp.model.chunk import Chunk
@@ -98,7 +96,7 @@ class Name:
     @property
     def is_identifier(self) -> bool:
         """Tell whether it names something among other words too: "24-hour", "FY2023" and "Q2" do not."""
-        return self.is_clause or not (self.key[0].isdecimal() or is_period(self.key))
+        return self.is_clause or not (self.key[0].isdecimal() or _PERIOD.fullmatch(self.key))
 
     @property
     def beginning(self) -> re.Pattern[str]:
@@ -155,11 +153,6 @@ def names_in_question(question: str) -> QuestionNames:
         for token in doubtful:
             _add(found, token)
     return QuestionNames(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
-
-
-def is_period(token: str) -> bool:
-    """Tell a year or a part of one, such as "FY2023" or "Q2", which names nothing but a time."""
-    return _PERIOD.fullmatch(token) is not None
 
 
 _ASKS_WHAT = re.compile(
@@ -225,18 +218,17 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
         return Exactness.ABSENT
     if least is Exactness.HEADING:
         headed = _opens(name, chunk.section_title)  # where the document is called by it, any section may begin so
-        return Exactness.HEADING if headed and not is_called(chunk, name) else Exactness.ABSENT
+        return Exactness.HEADING if headed and not _is_called(chunk, name) else Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
         return Exactness.TITLE
     return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
 
 
-def is_called(chunk: Chunk, name: Name) -> bool:
-    """Tell whether a chunk's document bears a name: in its title, at the beginning of paths, in its file's name."""
+def _is_called(chunk: Chunk, name: Name) -> bool:
+    """Tell whether a chunk's document bears a name in its title, or in the words of its file's name before that."""
     called = chunk.context.partition("\n")[0].partition(" > ")[0]
-    file = PurePosixPath(unquote(chunk.source_path)).stem.replace("_", " ")
-    return any(map(name.pattern.search, (chunk.document_title, called, file)))
+    return any(map(name.pattern.search, (chunk.document_title, called)))
 
 
 def _as_item(chunk: Chunk, name: Name) -> Exactness:

@@ -19,14 +19,12 @@ import hashlib
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
-from knowledge_mcp.language.names import is_period
 
 ENGLISH: frozenset[str] = FUNCTION_WORDS["en"]
 """The modal verbs `shall` and `must` are deliberately not stop words, as they give a statement its normative force."""
@@ -70,36 +68,9 @@ _LETTERS = str.maketrans(
 )
 _OPTIONAL_PLURAL = re.compile(r"\((?:s|es)\)")
 
-_SHORTEST_WORD = 4
-"""Letters of a part of an identifier that is a word of its own: "Windows" of "Windows11", not "rev" of "rev5"."""
-
 LONGEST_TERM = 64
 MEMO_ENTRIES = 200_000
 _VERSION = "english-1"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Hold what a question asks for.
-
-    Attributes:
-        words: in order, each with the terms that say it.
-        terms: in order, each with its weight, at most 1.
-    """
-
-    words: tuple[tuple[str, ...], ...]
-    terms: dict[str, float]
-
-
-def words_of(shares: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """List the words that some terms ask for: all but the parts of an identifier, which weigh less than 1."""
-    return [(term,) for place, (term, share) in enumerate(shares.items()) if not place or share == 1.0]
-
-
-def add_terms(terms: dict[str, float], shares: Mapping[str, float]) -> None:
-    """Add terms to those asked for, each with the larger of its weights."""
-    for term, share in shares.items():
-        terms[term] = max(share, terms.get(term, 0.0))
 
 
 class EnglishAnalyser:
@@ -118,7 +89,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
-        self._asked = lru_cache(maxsize=256)(self._asked_by)  # one search calls it several times
+        self._query_terms = lru_cache(maxsize=256)(self._terms_of_query)  # one search calls it several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -134,39 +105,22 @@ class EnglishAnalyser:
             terms.extend(self._remember(chunk) if known is None else known)
         return terms
 
-    def query_terms(self, text: str) -> dict[str, float]:
-        return dict(self._asked(text).terms)
+    def query_terms(self, text: str) -> list[str]:
+        return list(self._query_terms(text))
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return list(self._asked(text).words)
+        return [(term,) for term in self._query_terms(text)]
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())
         words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
         return " ".join(words) or folded.strip()
 
-    def _asked_by(self, text: str) -> Asked:
-        words: dict[tuple[str, ...], None] = {}
-        terms: dict[str, float] = {}
+    def _terms_of_query(self, text: str) -> tuple[str, ...]:
+        terms: dict[str, None] = {}
         for chunk in CHUNK.findall(fold(text)):
-            shares = self._shares(chunk)
-            words.update(dict.fromkeys(words_of(shares)))
-            add_terms(terms, shares)
-        return Asked(tuple(words), terms)
-
-    def _shares(self, chunk: str) -> dict[str, float]:
-        """Give the terms that ask for a word, each with its weight.
-
-        The terms of an identifier weigh as much as one word together, but for its parts that are words: every passage
-        that holds it holds all of them, and "DS", "1307" ask for nothing that "DS1307" does not.
-        """
-        terms = self._analyse(chunk, single_characters=False)
-        if len(terms) < 2 or not _is_identifier(chunk):
-            return dict.fromkeys(terms, 1.0)
-        parts = (part for part in _PARTS.findall(chunk) if len(part) >= _SHORTEST_WORD and part.isalpha())
-        words = {term for part in parts if not part.isupper() for term in self._word(part.lower())}
-        share = 1.0 / max(1, len([term for term in terms if term not in words]))
-        return {term: 1.0 if term in words else share for term in terms}
+            terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
+        return tuple(terms)
 
     def _remember(self, chunk: str) -> tuple[str, ...]:
         terms = self._analyse(chunk, single_characters=True)
@@ -241,12 +195,6 @@ def fold(text: str) -> str:
         return text
     decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
-
-
-def _is_identifier(chunk: str) -> bool:
-    """Tell letters and digits that name something together from "24-hour", "FY2023", "A.1.2" and other scripts."""
-    mixed = chunk[0].isalpha() and any(map(str.isdecimal, chunk))
-    return mixed and not (UNSPACED.search(chunk) or _CLAUSE_NUMBER.fullmatch(chunk) or is_period(chunk))
 
 
 def _clause_number(chunk: str) -> tuple[str, ...]:

@@ -17,20 +17,11 @@ import re
 import threading
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.lexical.analyser import (
-    CHUNK,
-    LONGEST_TERM,
-    MEMO_ENTRIES,
-    UNSPACED,
-    Asked,
-    EnglishAnalyser,
-    add_terms,
-    fold,
-    words_of,
-)
+from knowledge_mcp.lexical.analyser import CHUNK, LONGEST_TERM, MEMO_ENTRIES, UNSPACED, EnglishAnalyser, fold
 
 STEMMED: Mapping[str, str] = {
     "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "nl": "dutch",
@@ -51,6 +42,7 @@ class MultilingualAnalyser(EnglishAnalyser):
         super().__init__()
         self._stemmers = _Stemmers()
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._query_words = lru_cache(maxsize=256)(self._words_of_query)  # one search calls it several times
         words = hashlib.sha256("\n".join(" ".join(sorted(FUNCTION_WORDS[each])) for each in STEMMED).encode())
         self._full_version = f"{_VERSION}-snowball-{words.hexdigest()[:8]}"
 
@@ -68,6 +60,12 @@ class MultilingualAnalyser(EnglishAnalyser):
             terms.extend(self._learn(code, chunk) if found is None else found)
         return terms
 
+    def query_terms(self, text: str) -> list[str]:
+        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
+
+    def query_words(self, text: str) -> list[tuple[str, ...]]:
+        return list(self._query_words(text))
+
     def _learn(self, code: str, chunk: str) -> tuple[str, ...]:
         words = _words(chunk)
         if words is None:
@@ -79,7 +77,7 @@ class MultilingualAnalyser(EnglishAnalyser):
         self._known[code, chunk] = terms
         return terms
 
-    def _asked_by(self, text: str) -> Asked:
+    def _words_of_query(self, text: str) -> tuple[tuple[str, ...], ...]:
         """List the words of a question, each with its terms: the English ones, then those of the other languages.
 
         Function words are left out: those of the question's language, or of any language if it was not recognised. Only
@@ -90,19 +88,15 @@ class MultilingualAnalyser(EnglishAnalyser):
         dropped = FUNCTION_WORDS.get(code, _ANY)
         folded, printed = CHUNK.findall(fold(text)), CHUNK.findall(unicodedata.normalize("NFC", text))
         asked: dict[str, dict[str, None]] = {}
-        every: dict[str, float] = {}
         for plain, chunk in zip(folded, printed if len(printed) == len(folded) else folded, strict=True):
-            shares = self._shares(plain)
-            own = words_of(shares)
+            own = [(term,) for term in self._analyse(plain, single_characters=False)]
             words = _words(chunk) or []
             others = [self._stemmers.terms(word) for word in words if word not in dropped]
             if (words and not others) if foreign else not own:
                 continue
             for terms in _paired(own, others):
                 asked.setdefault(terms[0], {}).update(dict.fromkeys(terms))
-                add_terms(every, dict.fromkeys(terms, 1.0) | {term: shares[term] for term in terms if term in shares})
-            add_terms(every, shares)
-        return Asked(tuple(map(tuple, asked.values())), every)
+        return tuple(map(tuple, asked.values()))
 
 
 def _paired(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -34,18 +34,14 @@ class Analyser(Protocol):
         """List all terms of a passage in order, with repetitions; terms hold only [0-9a-z_] or letters, no blanks."""
         ...
 
-    def query_terms(self, text: str) -> dict[str, float]:
-        """List the terms of a query, each with its weight, by which its inverse frequency is multiplied; may be empty.
-
-        A weight is above 0 and at most 1, less where several terms ask for one word together.
-        """
+    def query_terms(self, text: str) -> list[str]:
+        """List the terms of a query, without repetitions; may be empty."""
         ...
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
         """List the words of a query, each with the terms that say it, one of which a passage has that holds the word.
 
-        A word has several terms where languages would write it differently. `query_terms` may list more: parts of an
-        identifier are no words.
+        All of them together are `query_terms`; a word has several terms where languages would write it differently.
         """
         ...
 

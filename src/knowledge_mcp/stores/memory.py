@@ -267,8 +267,8 @@ class MemoryHandle:
         lengths = [sum(count.values()) for count in counts]
         mean = sum(lengths) / len(lengths) if lengths and any(lengths) else 1.0
         scores = [0.0] * len(everything)
-        for term, share in self._store.analyser.query_terms(text).items():
-            weight = share * inverse_frequency(len(counts), sum(1 for count in counts if term in count))
+        for term in self._store.analyser.query_terms(text):
+            weight = inverse_frequency(len(counts), sum(1 for count in counts if term in count))
             for place, count in enumerate(counts):
                 if term in count:
                     norm = K1 * (1.0 - B + B * lengths[place] / mean)

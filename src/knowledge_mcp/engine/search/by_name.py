@@ -15,7 +15,6 @@ from knowledge_mcp.language.names import (
     Name,
     QuestionNames,
     best_exactness,
-    is_called,
     names_in_question,
     names_it,
     term_in_question,
@@ -37,10 +36,6 @@ _MOST_SPOKEN_OF = 10
 """Other passages that may say what heads a section: a requirement's id stands in a few, the name of a part or of a
 product on every page. Of 150 questions 5 has as many first, 20 two fewer."""
 
-_LIFT = 0.05
-"""Added to the score of what stands in a document that is named: about half of what parts the first hit from the tenth.
-Among 150 questions all of its hits before all others give the same first places; but others may answer, too."""
-
 _SCORES = {
     Exactness.OWN: 1.0,
     Exactness.HEADING: 0.98,
@@ -61,18 +56,14 @@ def pinned(
 
     Where nothing but the identifier is asked, all that bear it come first: those whose own it is, then those titled,
     opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
-    heads, unless it heads many or is spoken of everywhere; and a document that is called by the name is preferred.
-    Passages named so have scores above .93, all others below.
+    heads, unless it heads many or is spoken of everywhere. Passages named so have scores above .93, all others below.
     """
-    within, asked, is_document, _, designated = _requested_by_name(base, question)
-    if not asked.names and not designated:
+    within, asked, is_document, _ = _requested_by_name(base, question)
+    if not asked.names:
         return list(ranked)
     order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
-    near = [hit[0] for hit in ranked[:TOGETHER]]
-    chunks = passages.get(list(dict.fromkeys([*near, *order])))
-    if not asked.alone:
-        ranked = _preferred(asked.names, designated, chunks, ranked)
     places = {hit[0]: place for place, hit in enumerate(ranked[:TOGETHER])}
+    chunks = passages.get(list(dict.fromkeys([*places, *order])))
     least = _least(asked)
     borne: dict[str, tuple[Exactness, Chunk]] = {}
     for chunk in chunks:
@@ -101,23 +92,6 @@ def pinned(
     known = {hit[0]: hit for hit in ranked}
     bearing = [known.pop(chunk.id, (chunk.id, 0.0, None, None)) for _, chunk in named]
     return _first(bearing, [_SCORES[exact] for exact, _ in named], known.values(), limit)
-
-
-def _preferred(
-    names: Sequence[Name], designated: Container[str], chunks: Sequence[Chunk], ranked: Sequence[Ranked]
-) -> list[Ranked]:
-    """Lift what stands in the documents that a question names beside what it asks, of the hits that are looked at.
-
-    A name that many documents bear chooses none of them.
-    """
-    chosen = {each.document_id for each in chunks if each.document_id in designated}
-    for name in names:
-        if name.is_identifier and not name.is_clause:
-            called = {each.document_id for each in chunks if is_called(each, name)}
-            chosen |= called if len(called) <= _MOST_BESIDE_WORDS else set()
-    lifted = {each.id for each in chunks if each.document_id in chosen}
-    first = [(hit[0], min(1.0, hit[1] + _LIFT), *hit[2:]) if hit[0] in lifted else hit for hit in ranked[:TOGETHER]]
-    return [*sorted(first, key=lambda hit: -hit[1]), *ranked[TOGETHER:]]
 
 
 def _is_spoken_of(names: Sequence[Name], chunks: Iterable[Chunk], headed: Container[tuple[str, str]]) -> bool:
@@ -168,18 +142,16 @@ class _Requested(NamedTuple):
     """Hold what a question asks for by name.
 
     Attributes:
-        within: ids of the documents in which alone that is looked for.
+        within: ids of the documents that it names by their designation.
         names: what is asked for.
         is_document: whether it is those documents themselves.
         designations: of stored documents, as the question says them.
-        designated: ids of these documents.
     """
 
     within: tuple[str, ...]
     names: QuestionNames
     is_document: bool
     designations: tuple[str, ...]
-    designated: frozenset[str]
 
 
 def _requested_by_name(base: Base, question: str) -> _Requested:
@@ -196,17 +168,16 @@ def _requested_by_name(base: Base, question: str) -> _Requested:
             within.update(dict.fromkeys(document_ids))
             designations.append(question[start:end])
     inside, every = names_in_question(rest), names_in_question(question)
-    said, designated = tuple(designations), frozenset(within)
     if within and inside.names:
-        return _Requested(tuple(within), inside, False, said, designated)
-    return _Requested(tuple(within) if every.alone else (), every, every.alone and bool(within), said, designated)
+        return _Requested(tuple(within), inside, False, tuple(designations))
+    return _Requested(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))
 
 
 def identifiers_not_found(
     base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
 ) -> tuple[str, ...]:
     """Say which identifiers of a question no passage was found to have, one sentence each."""
-    within, asked, is_document, designations, _ = _requested_by_name(base, question)
+    within, asked, is_document, designations = _requested_by_name(base, question)
     names = [each for each in asked.names if asked.alone or each.is_identifier]
     if is_document or not names:
         return ()

@@ -7,7 +7,7 @@ dropped and more are requested, and if a generation was removed during the query
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -233,7 +233,7 @@ def legs(
     return run_legs(partial(_nearest, place, view, vector, filter, limit), words)
 
 
-def _lexical(view: ChromaView, terms: Mapping[str, float], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
     with view.lock:
         if view.too_large:
             suggestion = "Search semantically, or keep so many documents in SQLite or Qdrant."

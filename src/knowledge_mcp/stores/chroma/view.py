@@ -14,7 +14,7 @@ import struct
 import threading
 import zlib
 from array import array
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -361,18 +361,18 @@ class ChromaView:
             self._state = SlotView(self._size, int(np.count_nonzero(alive)), alive, norms, self._buffers)
         return self._state
 
-    def lexical(self, terms: Mapping[str, float], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
-        """Return the best chunks by BM25 that contain any of the terms, given with their weights."""
+    def lexical(self, terms: Sequence[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+        """Return the best chunks by BM25 that contain any of the terms."""
         state = self._slots()
         if limit <= 0:
             return ()
         counted = state.weighed_by(state.weighed_mask(filter))
         scores = np.zeros(self._size, np.float64)
-        for term, share in terms.items():
+        for term in terms:
             if term in self._postings:
                 packed = np.array(self._postings[term], np.uint64)
                 places, weights = bm25_weights(packed >> np.uint64(8), packed & np.uint64(255), *counted)
-                scores[places] += share * weights
+                scores[places] += weights
         scores *= self._mask(filter)
         slots = likely_slots(scores, limit)
         return best_hits(slots, scores[slots], limit, self._names_at)

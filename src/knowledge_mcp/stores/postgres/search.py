@@ -95,7 +95,7 @@ class Search:
     known: Known
     absent: frozenset[str]
 
-    def legs(self, vector: Vector | None, terms: Mapping[str, float] | None) -> LegResults:
+    def legs(self, vector: Vector | None, terms: Sequence[str] | None) -> LegResults:
         """Run the requested legs. If both are requested and the postings are damaged, return the dense hits alone."""
         return run_legs(
             None if vector is None else partial(self.dense, vector),
@@ -146,7 +146,7 @@ class Search:
     def _kept(self) -> str:
         return f"collection = {self.place.id}{self.where}"
 
-    def lexical(self, terms: Mapping[str, float]) -> tuple[LegHit, ...]:
+    def lexical(self, terms: Sequence[str]) -> tuple[LegHit, ...]:
         """Rank by BM25 the chunks that contain any of the terms and that the filter keeps."""
         count = max(_FEWEST_NAMES, _NAMES_PER_HIT * self.limit) if self.where else self.limit
         if not count:
@@ -171,9 +171,7 @@ class Search:
         kept = np.flatnonzero(np.isin(keys, np.fromiter(names, np.int64, len(names))))
         return best_hits(kept, scores[kept], self.limit, lambda some: [names[key] for key in keys[some].tolist()])
 
-    def _scores(
-        self, terms: Mapping[str, float], count: int | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _scores(self, terms: Sequence[str], count: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Compute BM25. Returns keys and scores of all chunks, or of at least the `count` best."""
         hidden, chunks, words = self._counted()
         mean = words / max(1, chunks) or 1.0
@@ -181,11 +179,9 @@ class Search:
         def read(some: Sequence[str], blocks: NDArray[np.int64] | None = None) -> Postings:
             return _among(postings(self.session, self.place, some, blocks), hidden, invert=True)
 
-        every = read(list(terms)) if count is None or self.place.chunks < INDEX_FROM_CHUNKS else None
-        holding = self._holding(list(terms), read) if every is None else _counts(every)
-        weights = {
-            each: share * inverse_frequency(chunks, holding[each]) for each, share in terms.items() if each in holding
-        }
+        every = read(terms) if count is None or self.place.chunks < INDEX_FROM_CHUNKS else None
+        holding = self._holding(terms, read) if every is None else _counts(every)
+        weights = {each: inverse_frequency(chunks, holding[each]) for each in terms if each in holding}
         found = _likely(read, holding, weights, count or 0, mean) if every is None else every
         return _bm25(found, weights, mean)
 

@@ -163,7 +163,7 @@ def score_with_mean(point: models.ScoredPoint, frequencies: Mapping[int, float],
 
     Args:
         point: with its sparse vector, length and weights label.
-        frequencies: inverse document frequencies of the query terms times their weights, by index.
+        frequencies: inverse document frequencies of the query terms, by index.
         mean: mean length of the chunks in terms.
     """
     payload, vector = point.payload or {}, cast("Mapping[str, models.SparseVector]", point.vector)
@@ -189,11 +189,7 @@ def _norm(length: int, mean: float) -> float:
     return K1 * (1.0 - B + B * length / mean)
 
 
-def query_sparse(terms: Mapping[str, float]) -> models.SparseVector:
-    """Return the sparse query for chunks with any of the terms, given with their weights."""
-    weights: dict[int, float] = {}
-    for term, share in terms.items():
-        index = term_index(term)
-        weights[index] = max(share, weights.get(index, 0.0))
-    indices = sorted(weights)
-    return models.SparseVector(indices=indices, values=[weights[index] for index in indices])
+def query_sparse(terms: Iterable[str]) -> models.SparseVector:
+    """Return the sparse query for chunks with any of the terms."""
+    indices = sorted({term_index(term) for term in terms})
+    return models.SparseVector(indices=indices, values=[1.0] * len(indices))

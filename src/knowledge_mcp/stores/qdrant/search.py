@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,7 +61,7 @@ class QdrantQuery:
 
     Attributes:
         vector: for the dense leg, or None.
-        terms: for the lexical leg, with their weights; or None.
+        terms: for the lexical leg, or None.
         filter: already checked.
         limit: maximum number of hits per leg.
         exact: search without approximation.
@@ -69,7 +69,7 @@ class QdrantQuery:
     """
 
     vector: Vector | None
-    terms: Mapping[str, float] | None
+    terms: Sequence[str] | None
     filter: Filter | None
     limit: int
     exact: bool
@@ -85,7 +85,7 @@ class _Leg:
         query: the vector.
         asked: number of hits to request.
         mean: mean length with which scores are recomputed, or None.
-        frequencies: inverse document frequencies of its terms times their weights, once they are known.
+        frequencies: inverse document frequencies of its terms, once they are known.
         hits: the hits, or None.
         error: why there are none.
     """
@@ -99,11 +99,9 @@ class _Leg:
     error: str = ""
 
     @property
-    def terms(self) -> Mapping[int, float]:
-        """Terms whose inverse document frequencies have to be queried too, with their weights."""
-        if self.mean is None or isinstance(self.query, list):
-            return {}
-        return dict(zip(self.query.indices, self.query.values, strict=True))
+    def terms(self) -> Sequence[int]:
+        """Terms whose inverse document frequencies have to be queried too."""
+        return [] if self.mean is None or isinstance(self.query, list) else self.query.indices
 
 
 def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
@@ -185,7 +183,7 @@ def _run(
             raise MovedError
         for (leg, index), points in zip(single_terms, answers[len(waiting) :], strict=True):
             for each in points:
-                leg.frequencies[index] = leg.terms[index] * each.score / weight_in(each, index)
+                leg.frequencies[index] = each.score / weight_in(each, index)
         answers = answers[: len(waiting)]
         kept = judge.keep([point for points in answers for point in points])
         visible = {(str(each.id)) for each in kept}

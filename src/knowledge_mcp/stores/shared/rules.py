@@ -145,13 +145,11 @@ def described(place: IndexedPlace, analyser: Analyser) -> CollectionInfo:
     return place.info if newer is None else replace(place.info, degraded=newer.message)
 
 
-def terms_of(
-    text: str | None, place: IndexedPlace, analyser: Analyser, *, alone: bool
-) -> tuple[dict[str, float] | None, str]:
+def terms_of(text: str | None, place: IndexedPlace, analyser: Analyser, *, alone: bool) -> tuple[list[str] | None, str]:
     """Analyse a question into terms.
 
     Returns:
-        The terms with their weights and an empty reason. The terms are None if there is no question, or if a newer version has indexed the
+        The terms and an empty reason. The terms are None if there is no question, or if a newer version has indexed the
         collection; in that case the reason says so.
 
     Raises:

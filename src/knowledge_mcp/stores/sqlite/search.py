@@ -13,7 +13,7 @@ are exact in every snapshot. Frequent terms are looked up only for slots that th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -80,7 +80,7 @@ def legs(
     pool: Callable[[], ThreadPoolExecutor],
     *,
     vector: Vector | None,
-    terms: Mapping[str, float] | None,
+    terms: Sequence[str] | None,
     filter: Filter | None,
     limit: int,
 ) -> LegResults:
@@ -91,7 +91,7 @@ def legs(
         view: the state of the collection.
         pool: returns the threads on which the dense leg of a large collection starts.
         vector: query of the dense leg, or None for no dense leg.
-        terms: query of the lexical leg, each term with its weight; or None for no lexical leg.
+        terms: query of the lexical leg, or None for no lexical leg.
         filter: restricts what can be found.
         limit: maximum number of hits per leg.
     """
@@ -112,7 +112,7 @@ def legs(
             slots = dense_candidates(view, mask, query, limit)
         return dense_hits(connection, view, query, slots, limit)
 
-    def said(words: Mapping[str, float]) -> tuple[LegHit, ...]:
+    def said(words: Sequence[str]) -> tuple[LegHit, ...]:
         return lexical_hits(connection, view, mask, words, limit, seen=view.weighed_mask(filter))
 
     return run_legs(
@@ -230,9 +230,7 @@ class _Term(NamedTuple):
         return term_weights(self.counts, norms if self.slots is None else norms[self.slots], self.rarity)
 
 
-def _terms(
-    connection: Session, view: SqliteView, terms: Mapping[str, float], seen: NDArray[np.bool_] | None
-) -> list[_Term]:
+def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None) -> list[_Term]:
     """Read the postings of the query terms that visible chunks contain, in query order; frequent ones are cached."""
     known, found = view.counts.copy(), list[_Term]()
     _, alive, chunks = view.weighed_by(seen)
@@ -252,7 +250,7 @@ def _terms(
             held = alive if alive is None or slots is None else alive[slots]
             holding = int(np.count_nonzero(counts if held is None else (counts > 0) & held))
             if holding:
-                found.append(_Term(slots, counts, terms[term] * inverse_frequency(chunks, holding)))
+                found.append(_Term(slots, counts, inverse_frequency(chunks, holding)))
     return found
 
 
@@ -308,7 +306,7 @@ def lexical_hits(
     connection: Session,
     view: SqliteView,
     mask: NDArray[np.bool_] | None,
-    terms: Mapping[str, float],
+    terms: Sequence[str],
     limit: int,
     *,
     seen: NDArray[np.bool_] | None = None,
