@@ -36,7 +36,7 @@ _MARK = re.compile(
     r"\A[\s•*_`(\[-]{0,6}(?P<mark>(?=[\w.-]{0,30}\d)[A-Za-z0-9][\w.-]{0,29}?)(?:[*_`]{0,3}[)\]:]+|\.(?=\s)|(?=\s[(\[<]))\s?"
 )
 """What an item is called in front of its words, with a digit: "2j2)", "(2a)", "SRS-12:"."""
-_PROPERTY = re.compile(r"(?P<name>[^\W\d_][\w /-]{1,30}):\s(?!.*[.;]\s?\Z)\S.{0,160}\Z")
+_PROPERTY = re.compile(r"\A(?P<name>[^\W\d_][\w /-]{1,30}):\s\S(?:.{0,158}[^.;\s])?\Z")
 """A line of properties, as requirement files have them: "STATUS: Draft"."""
 _RULE = re.compile(r"\|[\s:|-]*")
 

@@ -18,7 +18,7 @@ _BEHIND = re.compile(r"(?:\W{1,3}[^\W\d_]{1,30}){1,4}")
 """Words behind what denies, of which the first one with a meaning is denied."""
 _OTHERWISE = re.compile(
     r"\b(?:unless|except|only|other than|until|if|when|where|while|whether|that|which|who|than|without|limited to"
-    r"|exceed\w{0,3}|necessarily|es sei denn|außer|nur|wenn|falls|bevor|bis|sauf|si|sinon|excepto|salvo)\b|:\s*\Z",
+    r"|exceed\w{0,3}|necessarily|es sei denn|außer|nur|wenn|falls|bevor|bis|sauf|si|sinon|excepto|salvo)\b|:\s{0,3}\Z",
     re.IGNORECASE,
 )
 """What makes a denial one of something else: "is not stored unless encrypted"."""
