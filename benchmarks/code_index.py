@@ -128,7 +128,7 @@ def main() -> None:
         folder.mkdir()
         count = make_repository(folder, chosen.files, chosen.largest)
         settings = load_settings(environ=environment(data))
-        service: Any = wiring.build_knowledge(settings, surface="repositories")
+        service = wiring.build_repositories(settings)
         done = service.index(IndexRequest(str(folder)))
         seconds, embedding = done.duration_ms / 1000, spent_embedding(service)
         changed = min(folder.rglob("*.py"), key=lambda path: abs(path.stat().st_size - 4000))

@@ -105,9 +105,7 @@ def open_service(place: Path, way: str) -> RepositoryService:
     registry.EMBEDDERS["local"] = "benchmarks.code_parts:kept_from_options"
     registry.CHUNKERS["repositories"] = CHUNKERS[way]
     settings = load_settings(environ=environment(place / way))
-    service = wiring.build_knowledge(settings, surface="repositories")
-    assert isinstance(service, RepositoryService)
-    return service
+    return wiring.build_repositories(settings)
 
 
 def ask(service: RepositoryService, labelled: Labelled, ids: dict[str, str], mode: Mode) -> Score:

@@ -28,7 +28,6 @@ from pathlib import Path
 from benchmarks.code_search import read_set, write_files
 from benchmarks.product import environment, open_knowledge
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeQuery, IndexRequest
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import SearchQuery
@@ -164,8 +163,7 @@ def ask_code(data: Path, work: Path, name: str, questions: Sequence[Named], miss
     place = work / Path(name).name
     write_files(read_set(data / name).documents, place / "files")
     settings = read_settings(environ={"DATA_PATH": str(place / "data"), "EMBEDDING_PROVIDER": "local"}).settings
-    service = wiring.build_knowledge(settings, surface="repositories")
-    assert isinstance(service, RepositoryService)
+    service = wiring.build_repositories(settings)
     service.index(IndexRequest(str(place / "files"), name="set"))
     found: dict[str, list[bool]] = defaultdict(list)
     for each in questions:

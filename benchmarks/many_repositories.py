@@ -24,7 +24,6 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.settings import load_settings
 from tests.servers.chroma_server import ChromaServer
@@ -109,8 +108,7 @@ def main() -> None:
             data.mkdir()
             with store_variables(store, data) as variables:
                 settings = load_settings(environ=variables, surface="repositories")
-                service = wiring.build_knowledge(settings, surface="repositories")
-                assert isinstance(service, RepositoryService)
+                service = wiring.build_repositories(settings)
                 chunks = sum(service.index(IndexRequest(str(each))).chunks_created for each in folders)
                 service.close()
                 times = sorted(asyncio.run(ask(variables, options.queries)))

@@ -25,7 +25,6 @@ from benchmarks.peers.sets import JudgedSet
 from benchmarks.product import environment
 from knowledge_mcp import registry, wiring
 from knowledge_mcp.embedders.local.embedder import from_options
-from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeQuery, IndexRequest
 from knowledge_mcp.evals import ingest_set, open_set
 from knowledge_mcp.model.query import SearchMode, SearchQuery
@@ -90,8 +89,7 @@ def _texts(knowledge: Knowledge) -> list[str]:
 
 def _code(chosen: JudgedSet, shop: Shop, settings: Settings, mode: SearchMode, *, held: bool) -> Engine:
     names = {(key if "." in key else f"{key}.py"): key for key in chosen.documents}
-    service = wiring.build_knowledge(settings, surface="repositories")
-    assert isinstance(service, RepositoryService)
+    service = wiring.build_repositories(settings)
     service.warm_up()
     if not held:
         files = shop.folder / "files"

@@ -13,7 +13,9 @@ from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from tests.fakes.documents import Part, PieceMeasure, build_document
 
-_OPENING = "Report of the Harbour Master for the year ended 31 December 2021, Form 7-B, filed by Quays and Sons Ltd. HM2100"
+_OPENING = (
+    "Report of the Harbour Master for the year ended 31 December 2021, Form 7-B, filed by Quays and Sons Ltd. HM2100"
+)
 
 
 def _document(source: str, title: str, text: str = _OPENING) -> Document:

@@ -35,8 +35,8 @@ def title_with_file_name(document: Document) -> str:
 
     Before a long title stand also those that it has: "ACME 2023: Report of the Commission on ... to Acme". Nothing is
     added where the first lines confirm no word of three letters or more and no designation, such as that of a part
-    ("LM317"): such names are made by machines. Of words only those count that are written with a capital there. What is one word in the file's name may be several in the text
-    ("HARBOURMASTER", "Harbour Master").
+    ("LM317"): such names are made by machines. Of words only those count that are written with a capital there. What
+    is one word in the file's name may be several in the text ("HARBOURMASTER", "Harbour Master").
     """
     title = " ".join(document.title.split())
     opening = _WordFinder(document.text[:_LOOKED_AT])
