@@ -145,7 +145,7 @@ def test_editions_are_named_by_label_or_id(world: World) -> None:
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason(world: World) -> None:
-    with pytest.raises(InvalidInputError, match="no other edition"):
+    with pytest.raises(InvalidInputError, match="only edition"):
         ask(world, "knowledge_changes", document="poem")
     with pytest.raises(InvalidInputError, match="with itself"):
         ask(world, "knowledge_changes", document="lifts-2018", **{"from": "2018", "to": "2018"})

@@ -165,7 +165,7 @@ def family(
             say(each.note)
         if not found:
             say(
-                f"There is no other edition of {document_id}."
+                f"{document_id} is the only edition of its document."
                 if document_id
                 else "No document has more than one edition."
             )
