@@ -1,1 +1,1 @@
-"""VALUES: frozen dataclasses of the standard library only, shared by every room."""
+"""Values: frozen dataclasses that use only the standard library, shared by every package."""

@@ -1,4 +1,4 @@
-"""A call that may take long: how it tells its caller how far it is, and how it learns that the caller gave up."""
+"""A call that may take long: how it reports progress, and how it learns that the caller has cancelled."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.support import checkpoints
 
 Progress = Callable[[float, float | None, str], None]
-"""Tell how far work is: done, of how much (None where that is not known), and in words."""
+"""Report progress: work done, total work (None if unknown), and a message."""
 
 
 def ignore_progress(done: float, total: float | None, message: str) -> None:
-    """Take progress that nobody asked for."""
+    """Ignore progress."""
     del done, total, message
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Connect long work to whoever asked for it.
+    """Connect long work to its caller.
 
     Attributes:
-        progress: tell how far it is; thread-safe, never raises.
-        cancelled: whether the caller has given up; thread-safe.
+        progress: reports progress; thread-safe, never raises.
+        cancelled: returns whether the caller has cancelled; thread-safe.
     """
 
     progress: Progress = ignore_progress
@@ -32,10 +32,10 @@ class Call:
 
     @contextlib.contextmanager
     def watched(self, message: str) -> Generator[None]:
-        """Let every checkpoint below here end the work once the caller has given up.
+        """Make every checkpoint in this context stop the work once the caller has cancelled.
 
         Raises:
-            CancelledError: with this message; at once where the caller gave up before.
+            CancelledError: with this message; immediately if the caller cancelled before.
         """
 
         def look() -> None:

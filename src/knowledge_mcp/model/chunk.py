@@ -16,10 +16,10 @@ _BORDER = re.compile(r"(?<!\\)\|")
 
 
 def plain_rows(text: str) -> str:
-    """Write each row of a Markdown table as its cells one after another; all other lines stay as they are.
+    """Write each row of a Markdown table as its cells, one after another; other lines stay as they are.
 
-    Pipes and rules are half of a table's tokens and say nothing: without them a passage of figures is as near to a
-    question about it as a passage of prose. No word is lost or joined to another.
+    Pipes and rules are half of a table's tokens and carry no meaning. Without them, a table of figures is as close to a
+    question about it as prose is. No word is lost or joined to another.
     """
     return _ROW.sub(_cells, _RULE.sub("", text)) if "|" in text else text
 
@@ -34,7 +34,7 @@ Vector = bytes
 
 
 def numbers_of(vector: Vector) -> tuple[float, ...]:
-    """Unpack a vector into its components, where numpy is not worth its import."""
+    """Unpack a vector into its components, for callers that do not need to import numpy."""
     return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
@@ -54,7 +54,7 @@ class ChunkType(StrEnum):
 
 
 class Modality(StrEnum):
-    """What force a statement has."""
+    """The normative force of a statement."""
 
     REQUIREMENT = "requirement"
     RECOMMENDATION = "recommendation"
@@ -64,17 +64,17 @@ class Modality(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Describe one sentence that obliges, advises, permits or enables.
+    """A sentence that states a requirement, recommendation, permission or possibility.
 
     Attributes:
         span: the sentence in the document's canonical text.
-        modality: its force.
+        modality: its normative force.
         negated: "shall not", "should not" …
-        clause_number: innermost numbered clause that holds it, None where there is none.
-        identifier: explicit requirement id ("SRS-4.2.1", "REQ-12"), None where there is none.
+        clause_number: innermost numbered clause that contains it, None if there is none.
+        identifier: explicit requirement id ("SRS-4.2.1", "REQ-12"), None if there is none.
         lead_in: span of the sentence that a list item depends on ("The supplier shall:"), None otherwise.
-        text: the sentence itself, with the lead-in before it where there is one; blanks normalised.
-        weak: no word obliges; it is a numbered item, step or story below a heading that announces requirements.
+        text: the sentence, preceded by its lead-in if it has one; whitespace normalised.
+        weak: no word expresses force; it is a numbered item, step or story below a heading that announces requirements.
     """
 
     span: Span
@@ -89,18 +89,18 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Describe one definition of one term.
+    """The definition of one term.
 
     Attributes:
         term: as printed.
         aliases: synonyms and abbreviations as printed.
-        text: the definition's words, blanks normalised.
+        text: the words of the definition, whitespace normalised.
         span: the whole entry in the canonical text.
-        clause_number: the entry's clause ("3.1.4"), None where there is none.
-        domain: subject field `<...>` where one is given.
-        notes: notes and examples of the entry as printed, each with its label ("Note 1 to entry: ..."), blanks
+        clause_number: the entry's clause ("3.1.4"), None if there is none.
+        domain: subject field `<...>`, if given.
+        notes: notes and examples of the entry as printed, each with its label ("Note 1 to entry: ..."), whitespace
             normalised.
-        origin: the source that the entry itself names ("ISO 9000:2015, 3.1.2, modified"), empty where it names none.
+        origin: the source that the entry itself names ("ISO 9000:2015, 3.1.2, modified"), empty if it names none.
     """
 
     term: str
@@ -115,29 +115,29 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Hold one passage with all that A-REQ-DATA-001 asks for; times and model are on its document's record.
+    """One passage with everything that A-REQ-DATA-001 requires; times and model are in its document's record.
 
     Attributes:
-        id: UUIDv5 of document id, place and content.
-        document_id, document_title, document_type: of its document; the type is a `DocumentType` value.
+        id: UUIDv5 of document id, position and content.
+        document_id, document_title, document_type: those of its document; the type is a `DocumentType` value.
         index: position in the document from 0.
         content: exactly `span.of(document.text)`.
         content_hash: SHA-256 hex of `content`.
         context: heading path on one line, then `cut_from`; put before the content for embedding and lexical search
             only, never shown as content.
-        token_count: tokens of `content` in the collection's tokenizer.
-        span: where it stands in the canonical text.
+        token_count: tokens of `content`, counted by the collection's tokenizer.
+        span: its location in the canonical text.
         section_hierarchy: titles with numbers from the top, at most six (clarification 4).
         section_title: title of the innermost section.
-        clause_number: its clause, never truncated, None where there is none.
-        parent_chunk_id: id of the chunk that opens the enclosing section, None at the top.
+        clause_number: its clause, never truncated, None if there is none.
+        parent_chunk_id: id of the chunk at the start of the enclosing section, None at the top.
         chunk_type, normative: what it is.
         page_numbers: physical pages from 1; page_labels: the printed ones, same length.
-        lines: first and last source line from 1, None where the format has none.
-        references: cross-references inside, normal forms, in order, unique.
-        links: the same with kind and place.
-        statements, definitions: found inside.
-        boxes: where its blocks stand on the pages; may hold more than the chunk, never less; empty where not known.
+        lines: first and last source line from 1, None if the format has none.
+        references: cross-references in it, in normal form, in order, unique.
+        links: the same cross-references with kind and location.
+        statements, definitions: those found in it.
+        boxes: where its blocks are on the pages; may cover more than the chunk, never less; empty if unknown.
         source_path: the source's uri.
     """
 
@@ -169,24 +169,24 @@ class Chunk:
 
     @property
     def cut_from(self) -> str:
-        """Return what the content was cut off from and is read with: header and notes of a table, caption, lead-in."""
+        """Return what the content was cut from and must be read with: header and notes of a table, caption, lead-in."""
         return self.context.partition("\n")[2]
 
     @property
     def embedding_text(self) -> str:
-        """Build the text that is embedded and lexically indexed: context, blank line, content; tables without pipes."""
+        """Build the text for embedding and lexical search: context, blank line, content; tables without pipes."""
         content = plain_rows(self.content)
         return f"{plain_rows(self.context)}\n\n{content}" if self.context else content
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedChunk:
-    """Pair a chunk with its vector.
+    """A chunk with its vector.
 
     Attributes:
         chunk: the passage.
         vector: its embedding in the collection's space.
-        embedding_key: SHA-256 hex of `chunk.embedding_text`, under which the vector may be reused in the same space.
+        embedding_key: SHA-256 hex of `chunk.embedding_text`; the vector may be reused under this key in the same space.
     """
 
     chunk: Chunk
@@ -195,10 +195,10 @@ class EmbeddedChunk:
 
 
 def embedding_key(chunk: Chunk) -> str:
-    """Hash what is embedded, under which its vector may be reused."""
+    """Hash the text that is embedded; the hash is the key under which its vector may be reused."""
     return text_key(chunk.embedding_text)
 
 
 def text_key(text: str) -> str:
-    """Hash a text that is embedded, or was; the names of files in it need not be Unicode."""
+    """Hash a text that is or was embedded; file names in it need not be valid Unicode."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What a store keeps beside chunks: collections, their embedding space, and the record of each document."""
+"""What a store keeps next to chunks: collections, their embedding space, and the record of each document."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from knowledge_mcp.model.document import Anchor, Hidden, RequirementItem, Span
 from knowledge_mcp.model.lines import LineRun
 
 CLAIMED = "claimed"
-"""Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""
+"""Metadata key of a record: facts that only the file's front matter or properties state, separated by commas."""
 GIVEN = "given"
-"""Name in a record's metadata: which of it whoever ingests has said by name, by comma; later versions keep that."""
+"""Metadata key of a record: facts that the caller gave explicitly, separated by commas; later versions keep them."""
 FILE_NAME_KEYS = ("filename", "source_file")
-"""Names in a record's metadata under which whoever ingests says what the file is called."""
+"""Metadata keys of a record under which the caller may give the file's name."""
 DESIGNATION_KEYS = ("designation", "identifier", "number", "document_number", "standard", "reference", "docname")
-"""Names in a document's metadata under which it may say what it is referred to by."""
+"""Metadata keys of a document that may hold its designation."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """Identify the space that vectors live in; vectors of two spaces are never compared.
+    """Identify the embedding space of vectors; vectors of different spaces are never compared.
 
     Attributes:
         provider: `local`, `openai` or `azure`.
         model: model name as its provider spells it.
         dimensions: components per vector.
         variant: numeric variant of the weights, e.g. `int8`, `fp32`; empty for remote providers.
-        pooling: `mean`, `cls`, `last` or empty where the provider does it.
-        query_prefix, document_prefix: text put before what is embedded.
+        pooling: `mean`, `cls`, `last`, or empty if the provider does it.
+        query_prefix, document_prefix: text put before the text that is embedded.
         weights: SHA-256 hex of the weights file, empty for remote providers.
     """
 
@@ -52,19 +52,19 @@ class EmbeddingSpace:
 
     @property
     def fingerprint(self) -> str:
-        """Hash all attributes: 64 hex digits, equal exactly when the spaces are."""
+        """Hash all attributes: 64 hex digits, equal if and only if the spaces are equal."""
         return _fingerprint(self)
 
     @property
     def label(self) -> str:
-        """Name the space for people, e.g. `local/all-MiniLM-L6-v2 (int8, 384)`."""
+        """Return a name for people, e.g. `local/all-MiniLM-L6-v2 (int8, 384)`."""
         inner = f"{self.variant}, {self.dimensions}" if self.variant else str(self.dimensions)
         return f"{self.provider}/{self.model} ({inner})"
 
 
 @functools.lru_cache(maxsize=64)
 def _fingerprint(space: EmbeddingSpace) -> str:
-    """Hash a space; every search asks for those of the same few."""
+    """Hash a space; cached, because every search needs the hash of the same few spaces."""
     return hashlib.sha256(json.dumps(asdict(space), sort_keys=True).encode()).hexdigest()
 
 
@@ -77,18 +77,18 @@ class DocumentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """Keep what is known of one ingested document.
+    """What is known about one ingested document.
 
     Attributes:
         id, title, document_type: as on its chunks.
         source_path: the source's uri.
-        sha256: of the source bytes. With `pipeline` it decides whether a re-ingest has anything to do.
+        sha256: of the source bytes. Together with `pipeline` it decides whether a new ingest has anything to do.
         pipeline: release of the program, a colon, and the fingerprint of reader, chunker and their settings.
         size: source bytes. pages: physical pages, 0 where the format has none.
         chunk_count, token_count: totals over its chunks.
         embedding_model: label of the embedding space.
         created_at, updated_at: ISO 8601 UTC, first and last ingest.
-        status: `partial` when text is known to be lost; warnings say which.
+        status: `partial` if text is known to be lost; the warnings say which.
         metadata: flat pairs from the document (edition, author …).
         warnings: one sentence each.
     """
@@ -112,48 +112,48 @@ class DocumentRecord:
     warnings: tuple[str, ...] = ()
 
     def label(self, name: str) -> str:
-        """Return one value of its metadata, empty where it has none of that name."""
+        """Return one value of its metadata, empty if there is none."""
         return next((value for key, value in self.metadata if key == name), "")
 
     @property
     def file_name(self) -> str:
-        """Name of the file that it was read from, as it was given when it was ingested, else the end of its source."""
+        """Return the name of the source file as given at ingest, otherwise the last part of its source."""
         names = [self.label(name) for name in FILE_NAME_KEYS]
         return next((name for name in names if name), "") or file_name_of(self.source_path)
 
     def claims(self, name: str) -> bool:
-        """Tell whether a fact is what only the file says of itself: `title`, `document_type`, `document_id` …."""
+        """Return whether a fact (`title`, `document_id` …) is stated only by the file's own metadata."""
         return name in self.label(CLAIMED).split(", ")
 
 
 def file_name_of(source: str) -> str:
-    """Name the file that a source names; empty where it names none."""
+    """Return the file name in a source, empty if it has none."""
     path = urlsplit(source).path if "://" in source else source
     return unquote(path).replace("\\", "/").rpartition("/")[2]
 
 
 StoreName = Literal["sqlite", "postgres", "qdrant", "chromadb"]
-"""Stores that settings and commands can name; each has a line in `registry.STORES`."""
+"""Stores that settings and commands can name; each has an entry in `registry.STORES`."""
 ProviderName = Literal["local", "openai", "azure"]
-"""Embedders that settings and commands can name; each has a line in `registry.EMBEDDERS`."""
+"""Embedders that settings and commands can name; each has an entry in `registry.EMBEDDERS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreIdentity:
-    """Name a store: its kind (`sqlite`, `postgres`, `qdrant`, `chromadb`, `memory`), and its file or address."""
+    """Identify a store: its type (`sqlite`, `postgres`, `qdrant`, `chromadb`, `memory`), and its file or address."""
 
     backend: str
     location: str
 
     @property
     def computes_here(self) -> bool:
-        """Tell whether searches compute in this process: more threads at once are then only in each other's way."""
+        """Return whether searches use the CPU of this process, so that more threads would slow each other down."""
         return self.backend in {"memory", "sqlite"}
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """Count what one collection holds; `storage_bytes` is of the whole store."""
+    """Count what one collection contains; `storage_bytes` is for the whole store."""
 
     documents: int
     chunks: int
@@ -163,16 +163,16 @@ class StoreStatistics:
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
-    """Describe one collection.
+    """One collection.
 
     Attributes:
-        name: under which it is found.
-        space: that it belongs to from creation on.
+        name: its name.
+        space: its embedding space, fixed at creation.
         created_at: ISO 8601 UTC.
-        degraded: what of it this version cannot use and why, one sentence; empty where it can use everything.
-        state: of its documents, another name after each change of them; only `Collection.info` looks at it. Of two
-            collections, at any time and whatever they are called, only those without documents may share one.
-        statistics: what it holds, where that was asked for.
+        degraded: what this version cannot use of it and why, one sentence; empty if it can use everything.
+        state: identifies the state of its documents and differs after each change; only `Collection.info` reads it. Two
+            collections never share a state, at any time and under any names, unless both are empty.
+        statistics: counts, if they were asked for.
     """
 
     name: str
@@ -185,7 +185,7 @@ class CollectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingUsage:
-    """Count what an embedder asked of its service: requests, tokens billed, texts answered from the cache instead."""
+    """Count an embedder's use of its service: requests, billed tokens, and texts answered from the cache instead."""
 
     requests: int = 0
     tokens: int = 0
@@ -194,16 +194,16 @@ class EmbeddingUsage:
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """Describe one section, in reading order.
+    """One section of an outline, in reading order.
 
     Attributes:
         level: depth from 1, never truncated.
         number: clause number as printed, None if unnumbered.
         title: heading text without the number.
-        span: heading and all content, subsections included, in the canonical text.
-        page: physical page from 1 that the heading stands on, None where the format has none.
-        informative: True for informative annexes and parts marked so.
-        line: line of the heading in the source file from 1, None where the format has none or nobody counted it.
+        span: heading and all content, including subsections, in the canonical text.
+        page: physical page of the heading, from 1; None if the format has no pages.
+        informative: True for informative annexes and parts marked as informative.
+        line: line of the heading in the source file, from 1; None if the format has no lines or they were not counted.
     """
 
     level: int
@@ -217,16 +217,16 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class PageCoverage:
-    """Tell what was got from one physical page.
+    """How one physical page was read.
 
     Attributes:
         number: counted from 1.
-        label: as printed.
-        span: its text in the canonical text; empty span where nothing was read.
+        label: the printed page number.
+        span: its text in the canonical text; empty if nothing was read.
         method: as `Page.method`.
-        characters: characters of its text that are not blank.
+        characters: non-blank characters of its text.
         tables, figures: tables and figure captions found on it.
-        note: why it is empty, partial or uncertain, else empty.
+        note: why it is empty, partial or uncertain, otherwise empty.
         runs: as `Page.runs`.
     """
 
@@ -242,24 +242,24 @@ class PageCoverage:
 
     @property
     def own_runs(self) -> tuple[Span, ...]:
-        """Give the runs of its text, one where no text of other pages stands between."""
+        """Return the runs of its text: one, unless text of other pages lies between."""
         return self.runs or (self.span,)
 
     def holds(self, span: Span) -> bool:
-        """Tell whether some of its text stands in a span."""
+        """Return whether some of its text lies in a span."""
         return any(run.overlaps(span) for run in self.own_runs)
 
     def text(self, whole: str) -> str:
-        """Cut its text out of that of its document."""
+        """Cut its text out of the document's text."""
         return "\n\n".join(run.of(whole) for run in self.own_runs)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStructure:
-    """Hold the sections, pages and anchors of one document, and the hidden characters left out; each may be empty.
+    """Sections, pages and anchors of one document, and the hidden characters that were left out; each may be empty.
 
-    So may `items` and `original`, which are as on its `Document`, and `lines`, where its format has none or it was
-    stored without.
+    `items` and `original` are as on its `Document` and may be empty too. So may `lines`, if the format has none or they
+    were not stored.
     """
 
     sections: tuple[OutlineEntry, ...] = ()
@@ -272,21 +272,20 @@ class DocumentStructure:
 
     @property
     def original_bytes(self) -> bytes:
-        """The file that the document was read from; none where it is not kept."""
+        """Return the file that the document was read from; empty if it is not kept."""
         return zlib.decompress(base64.b64decode(self.original)) if self.original else b""
 
 
 NO_STRUCTURE = DocumentStructure()
-"""What a document without sections and pages has."""
+"""The structure of a document without sections and pages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentParts:
-    """Hold what is kept of one version of a document beside its record and chunks; each part is decoded when asked for.
+    """What is kept of one version of a document next to its record and chunks; each part is decoded on request.
 
     Attributes:
-        read_text, read_structure: check and decode a part as `text` and `structure` tell it; asked twice, they may
-            remember.
+        read_text, read_structure: check and decode a part for `text` and `structure`; they may cache the result.
     """
 
     read_text: Callable[[], str | None]
@@ -294,25 +293,25 @@ class DocumentParts:
 
     @property
     def text(self) -> str | None:
-        """The canonical text; None where it is damaged and somebody is noticing.
+        """The canonical text; None if it is damaged and the caller collects damage (`noticing`).
 
         Raises:
-            DamagedError: it is not the one that was stored, and nobody is noticing.
+            DamagedError: it is not the text that was stored, and the caller does not collect damage.
         """
         return self.read_text()
 
     @property
     def structure(self) -> DocumentStructure | None:
-        """Sections and pages as they were published, empty where none were; errors and None as of the text."""
+        """Sections and pages as published, empty if there are none; errors and None as for the text."""
         return self.read_structure()
 
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """Hold all that a store keeps of one document.
+    """Everything that a store keeps of one document.
 
     Attributes:
-        record: with `chunk_count` chunks.
+        record: its record; `chunk_count` is the number of chunks.
         text: the canonical text.
         chunks: every chunk with its vector, each id once.
         structure: sections and pages.

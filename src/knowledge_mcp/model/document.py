@@ -1,4 +1,4 @@
-"""A document as read: one canonical text, the rest as spans of it, and what no reader of the file sees."""
+"""A document as read: one canonical text, spans of it, and the text that people cannot see in the file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeAlias
 from knowledge_mcp.support.wording import how_many
 
 Hidden: TypeAlias = tuple[tuple[str, int], ...]
-"""Characters left out by reason (`HiddenReason` values), in the order of the reasons' names."""
+"""Characters left out by reason (`HiddenReason` values), sorted by the reason's name."""
 
 
 class HiddenReason(StrEnum):
-    """Why text is not seen; the value is how it is named to people."""
+    """Why text is hidden; the value is the wording for people."""
 
     NOT_DISPLAYED = "not displayed"
     MARKED = "marked as hidden"
@@ -33,7 +33,7 @@ class HiddenReason(StrEnum):
 
 
 def listed_hidden(counts: Mapping[str, int]) -> Hidden:
-    """List counts by reason; those of nothing are left out."""
+    """List counts by reason, without zeros."""
     return tuple(sorted((str(reason), count) for reason, count in counts.items() if count > 0))
 
 
@@ -46,7 +46,7 @@ def summed_hidden(parts: Iterable[Hidden]) -> Hidden:
 
 
 def hidden_sentence(hidden: Hidden) -> str:
-    """Tell people how many characters were left out, and why; empty where none were."""
+    """Return a sentence that says how many characters were left out and why; empty if none were."""
     total = sum(count for _, count in hidden)
     if not total:
         return ""
@@ -56,7 +56,7 @@ def hidden_sentence(hidden: Hidden) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """Tell what kind of document it is, how sure that is (0..1, None where it is not measured), and by what."""
+    """The type of a document, its confidence (0 to 1, None if not measured), and what determined it."""
 
     kind: str
     confidence: float | None = None
@@ -76,7 +76,7 @@ class DocumentType(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """What a block of text is, as the layout tells."""
+    """Kinds of text blocks, by layout."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -91,7 +91,7 @@ class BlockKind(StrEnum):
 
 
 class HeadingSource(StrEnum):
-    """What shows that a line is a heading, best first."""
+    """Evidence that a line is a heading, best first."""
 
     OUTLINE = "outline"
     TAGS = "tags"
@@ -102,7 +102,7 @@ class HeadingSource(StrEnum):
 
 
 class ReferenceKind(StrEnum):
-    """What a cross-reference points to."""
+    """Kinds of targets of a cross-reference."""
 
     CLAUSE = "clause"
     ANNEX = "annex"
@@ -114,13 +114,13 @@ class ReferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Delimit `[start, end)` in code points of the document's canonical text."""
+    """The range `[start, end)` in code points of the document's canonical text."""
 
     start: int
     end: int
 
     def __len__(self) -> int:
-        """Count the code points inside."""
+        """Return the number of code points."""
         return self.end - self.start
 
     def of(self, text: str) -> str:
@@ -128,7 +128,7 @@ class Span:
         return text[self.start : self.end]
 
     def trimmed(self, text: str) -> Span:
-        """Leave out the blanks at both ends of its text; an empty span where there is nothing else."""
+        """Return the span without the whitespace at both ends; empty if there is nothing else."""
         start, end = self.start, self.end
         while start < end and text[start].isspace():
             start += 1
@@ -137,17 +137,17 @@ class Span:
         return Span(start, end)
 
     def contains(self, other: Span) -> bool:
-        """Tell whether the other span lies wholly inside."""
+        """Return whether the other span lies entirely inside."""
         return self.start <= other.start and other.end <= self.end
 
     def overlaps(self, other: Span) -> bool:
-        """Tell whether the two share at least one code point."""
+        """Return whether the two share at least one code point."""
         return self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Delimit a place on a page as it is shown, turned upright.
+    """A rectangle on a page as displayed, turned upright.
 
     Attributes:
         page: physical page from 1.
@@ -163,20 +163,21 @@ class Box:
 
 LAYER_UNCHECKED = "its text is the layer below a scanned picture, which may say something else than is printed"
 LAYOUT_UNCERTAIN = "its layout is uncertain: texts stand side by side, and their order may be another"
-"""Note of a page whose words are all there, but may be in another order than a reader takes them."""
+"""Note of a page whose words are all present, but perhaps not in reading order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Describe one physical page and how its text was got.
+    """One physical page and how its text was read.
 
     Attributes:
         number: physical page, counted from 1.
-        label: the page's printed label ("iv", "12"), equal to `str(number)` where none is known.
-        span: its text in the canonical text; empty span where nothing was read.
-        method: `text_layer`, `ocr`, `blank` where there is nothing to read, `none` where there is and nothing read it.
-        note: why a page is empty, partial or uncertain, else empty.
-        runs: the runs of its text where text of other pages stands between them; empty where its span is all its own.
+        label: the page's printed label ("iv", "12"); `str(number)` if none is known.
+        span: its text in the canonical text; empty if nothing was read.
+        method: `text_layer`, `ocr`, `blank` if there is nothing to read, `none` if there is something but it was not
+            read.
+        note: why a page is empty, partial or uncertain, otherwise empty.
+        runs: the runs of its text, if text of other pages lies between them; empty if the whole span is its own.
     """
 
     number: int
@@ -188,30 +189,31 @@ class Page:
 
     @property
     def own_runs(self) -> tuple[Span, ...]:
-        """Give the runs of its text, one where no text of other pages stands between."""
+        """Return the runs of its text: one, unless text of other pages lies between."""
         return self.runs or (self.span,)
 
     def holds(self, span: Span) -> bool:
-        """Tell whether some of its text stands in a span."""
+        """Return whether some of its text lies in a span."""
         return any(run.overlaps(span) for run in self.own_runs)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Describe one node of the section tree; `Document.sections` holds them in reading order.
+    """One node of the section tree; `Document.sections` lists the nodes in reading order.
 
     Attributes:
-        index: own position in `Document.sections`.
+        index: its position in `Document.sections`.
         parent: position of the parent section, None at the top.
         level: depth from 1, never truncated.
         number: clause number as printed, without trailing dot ("5.3.1.2", "A.1", "Annex B" → "B"), None if unnumbered.
         title: heading text without the number.
-        heading: span of the whole heading line(s), number included; empty span for the implied root of a text before
-            the first heading.
-        span: heading and all content, subsections included.
-        informative: True for informative annexes and parts marked so, False where normative is said or implied.
-        source: what shows that it is a heading.
-        confidence: 0..1, 1 for outline, tags, style and markup.
+        heading: span of all heading lines, including the number; empty for the implied root of text before the first
+            heading.
+        span: heading and all content, including subsections.
+        informative: True for informative annexes and parts marked as informative, False if normative is stated or
+            implied.
+        source: the evidence that it is a heading.
+        confidence: 0 to 1; 1 for outline, tags, style and markup.
     """
 
     index: int
@@ -227,25 +229,25 @@ class Section:
 
     @property
     def label(self) -> str:
-        """Join number and title as a reader would print them."""
+        """Join number and title as printed."""
         return f"{self.number} {self.title}".strip() if self.number else self.title
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Describe one run of text of one kind; blocks are in order, disjoint, and cover all text but whitespace.
+    """A run of text of one kind; blocks are in order, disjoint, and cover all text except whitespace.
 
     Attributes:
         kind: what it is.
         span: its text in the canonical text. A table's text is Markdown (`| a | b |` rows, header first).
-        section: index of the innermost section that holds it, None before the first heading.
-        pages: physical pages from 1 that it stands on; empty where the format has none.
-        lines: first and last line in the source file from 1; None where the format has none.
-        marker: a list item's own label ("a)", "•"), a note's or caption's label ("NOTE 1", "Table 3"), else empty.
+        section: index of the innermost section that contains it, None before the first heading.
+        pages: its physical pages from 1; empty if the format has none.
+        lines: first and last line in the source file from 1; None if the format has none.
+        marker: a list item's own label ("a)", "•"), a note's or caption's label ("NOTE 1", "Table 3"), otherwise empty.
         depth: nesting of a list item from 0.
-        boxes: where it stands on the pages, one for each page or column; empty where the reader does not know.
-        rows: for each line of its text, the line in the source file, where they do not follow one another: a sheet has
-            hidden and blank rows, and a header of several; else empty.
+        boxes: where it is on the pages, one for each page or column; empty if the reader does not know.
+        rows: for each line of its text, the line in the source file, if they are not consecutive: a sheet has hidden
+            and blank rows, and headers of several rows; otherwise empty.
     """
 
     kind: BlockKind
@@ -261,13 +263,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Describe one cross-reference found in the text.
+    """A cross-reference found in the text.
 
     Attributes:
-        text: as printed, e.g. "see 5.3.1", normalised to single blanks.
+        text: as printed, e.g. "see 5.3.1", whitespace normalised.
         kind: what it points to.
-        target: the normal form of the target: "5.3.1", "Table 4", "Annex B", "IEEE 29148:2018 6.2", an url.
-        span: where it stands in the canonical text.
+        target: the normal form of the target: "5.3.1", "Table 4", "Annex B", "IEEE 29148:2018 6.2", a URL.
+        span: its location in the canonical text.
     """
 
     text: str
@@ -278,11 +280,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Name a place that links may lead to.
+    """A named target of links.
 
     Attributes:
-        name: what stands behind the "#" of such a link, percent signs decoded.
-        place: where what it names begins in the canonical text.
+        name: what follows the "#" of such a link, percent-decoded.
+        place: offset in the canonical text where the target begins.
     """
 
     name: str
@@ -291,7 +293,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLink:
-    """Tell that an item names another: its id, and what the link is called there ("Parent", "implements")."""
+    """A link from one item to another: the other's id, and the name of the link there ("Parent", "implements")."""
 
     target: str
     kind: str = ""
@@ -299,19 +301,19 @@ class DeclaredLink:
 
 @dataclass(frozen=True, slots=True)
 class RequirementItem:
-    """Hold one item of a requirements file.
+    """One item of a requirements file.
 
     Attributes:
-        id: as its tool refers to it: a UID, or the identifier of the ReqIF object.
+        id: the id that its tool uses: a UID, or the identifier of the ReqIF object.
         title: its heading; may be empty.
-        text: what it states, as plain text; may be empty for a heading.
-        level: its place among the others, as written ("1.10"), else counted; empty where there is none.
-        kind: what its tool calls it: the type of the object, the directive, the tag.
-        attributes: everything that its file says of it, by name, in order: title, text, and what is unknown to us.
-        links: to other items, here or elsewhere.
-        line: where it begins in its file; 0 where lines mean nothing.
-        informative: whether its tool says that it obliges nobody.
-        span: where it stands in the canonical text of its document, title and all; empty where that is not known.
+        text: its text, as plain text; may be empty for a heading.
+        level: its position as written ("1.10"), otherwise as counted; empty if it has none.
+        kind: the tool's name for its kind: the type of the object, the directive, the tag.
+        attributes: everything that the file states about it, by name, in order: title, text, and names unknown to us.
+        links: to other items, in this file or others.
+        line: where it begins in its file; 0 if lines have no meaning there.
+        informative: whether its tool marks it as not binding.
+        span: its location in the canonical text of its document, including the title; empty if unknown.
     """
 
     id: str
@@ -328,23 +330,23 @@ class RequirementItem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Hold what a reader made of one source item.
+    """What a reader made of one source item.
 
     Attributes:
-        id: proposed document id: frontmatter `document_id`, else the slug of the file name's stem.
-        title: frontmatter or core-property title, else first title heading, else the file name's stem.
-        document_type: from frontmatter, None where the source does not say (the classifier then decides).
-        text: the one canonical text; lines end with a line feed; no carriage return, no NUL.
+        id: proposed document id: front matter `document_id`, otherwise the slug of the file name's stem.
+        title: front matter or core property title, otherwise the first title heading, otherwise the file name's stem.
+        document_type: from front matter; None if the source does not state it (the classifier then decides).
+        text: the canonical text; lines end with a line feed; no carriage return, no NUL.
         sections: in reading order, parents before children.
         blocks: in reading order.
         pages: in order; empty for formats without pages.
-        references: explicit links and fields known to the format (the analysis adds those it finds in the text).
-        metadata: flat, from frontmatter or core properties: edition, version, date, author, language …
-        anchors: names of places in the text that links may lead to, each name once, by place.
-        hidden: characters left out because no reader of the file sees them, by reason; a warning says so too.
-        warnings: what was lost or doubtful, one sentence each; never empty when text was lost.
-        items: what a file of requirements lists, in order; empty for every other file.
-        original: the bytes of the file where only they hold all that it says (zlib, Base64); empty for every other.
+        references: explicit links and fields of the format (the analysis adds those it finds in the text).
+        metadata: flat, from front matter or core properties: edition, version, date, author, language …
+        anchors: targets of links in the text, each name once, sorted by position.
+        hidden: characters left out because people do not see them in the file, by reason; a warning says so too.
+        warnings: what was lost or is doubtful, one sentence each; never empty if text was lost.
+        items: the items of a requirements file, in order; empty for every other file.
+        original: the file's bytes, if only they contain everything (zlib, Base64); otherwise empty.
         source_uri: `SourceItem.uri`.
         sha256: `SourceItem.sha256`.
         media_type: `SourceItem.media_type`.
@@ -369,7 +371,7 @@ class Document:
     original: str = ""
 
     def ancestors(self, section: int | None) -> tuple[Section, ...]:
-        """List a section with all above it, outermost first; empty for None."""
+        """List a section and all sections above it, outermost first; empty for None."""
         path: list[Section] = []
         while section is not None:
             path.append(self.sections[section])
@@ -377,7 +379,7 @@ class Document:
         return tuple(reversed(path))
 
     def common(self, one: int | None, other: int | None) -> int | None:
-        """Return the innermost section that holds two sections, None where none does."""
+        """Return the innermost section that contains both sections, None if there is none."""
         common: int | None = None
         for here, there in zip(self.ancestors(one), self.ancestors(other), strict=False):
             if here is not there:

@@ -1,4 +1,4 @@
-"""The error tree: every failure that leaves a room of this product is one of these, with one code each.
+"""The error hierarchy: every failure that leaves a package is one of these, and each has one code.
 
 ```text
 KnowledgeError                    code (A §4.2.3)      recoverable by
@@ -13,7 +13,7 @@ KnowledgeError                    code (A §4.2.3)      recoverable by
 │   └── ContentRefusedError       invalid_input        leaving the refused texts out
 ├── RateLimitedError              rate_limited         waiting
 │   └── QuotaExceededError        rate_limited         the provider's billing page
-└── InternalError                 internal_error       nobody but us
+└── InternalError                 internal_error       only the developers
     └── DamagedError              internal_error       ingesting the document again, or a backup
 ```
 """
@@ -56,13 +56,13 @@ class UnreadableReason(StrEnum):
 
 
 class KnowledgeError(Exception):
-    """Carry a failure to whoever asked, in the form of A-REQ-REL-001.
+    """The base of all errors, in the form of A-REQ-REL-001.
 
     Args:
         message: one sentence for a person; no secret, no traceback.
-        details: technical details for whoever fixes it; no secret.
+        details: technical details for the person who fixes it; no secret.
         suggestion: what to do next, one sentence.
-        recoverable: whether a changed call or a later try can succeed; default is the class's.
+        recoverable: whether a changed call or a later try can succeed; the default is that of the class.
     """
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL_ERROR
@@ -80,20 +80,20 @@ class KnowledgeError(Exception):
 
 
 class ConfigError(KnowledgeError):
-    """Say that a setting is missing, malformed or contradicts another."""
+    """A setting is missing, malformed or contradicts another."""
 
     code = ErrorCode.CONFIG_ERROR
     default_suggestion = "Run `knowledge doctor` to see which setting to change."
 
 
 class SpaceMismatchError(ConfigError):
-    """Say that a collection belongs to another embedding space than the one configured."""
+    """A collection belongs to another embedding space than the configured one."""
 
     default_suggestion = "Configure the embedding model of the collection, or choose another collection."
 
 
 class ConnectionFailedError(KnowledgeError):
-    """Say that an external service or a store could not be reached."""
+    """An external service or a store could not be reached."""
 
     code = ErrorCode.CONNECTION_ERROR
     recoverable_by_default = True
@@ -101,7 +101,7 @@ class ConnectionFailedError(KnowledgeError):
 
 
 class TimedOutError(KnowledgeError):
-    """Say that an operation ran out of its time."""
+    """An operation timed out."""
 
     code = ErrorCode.TIMEOUT_ERROR
     recoverable_by_default = True
@@ -109,14 +109,14 @@ class TimedOutError(KnowledgeError):
 
 
 class AuthError(KnowledgeError):
-    """Say that a credential was refused."""
+    """A credential was refused."""
 
     code = ErrorCode.AUTH_ERROR
     default_suggestion = "Check the API key."
 
 
 class NotFoundError(KnowledgeError):
-    """Say that a named thing does not exist."""
+    """A named thing does not exist."""
 
     code = ErrorCode.NOT_FOUND
     recoverable_by_default = True
@@ -124,7 +124,7 @@ class NotFoundError(KnowledgeError):
 
 
 class InvalidInputError(KnowledgeError):
-    """Say that a value is outside what is allowed."""
+    """A value is outside what is allowed."""
 
     code = ErrorCode.INVALID_INPUT
     recoverable_by_default = True
@@ -132,12 +132,12 @@ class InvalidInputError(KnowledgeError):
 
 
 class UnreadableDocumentError(InvalidInputError):
-    """Say that a file's bytes could not be read as a document, and why.
+    """A file's bytes could not be read as a document.
 
     Args:
         reason: one of `UnreadableReason`.
-        source: the file's path or uri, as the user gave it.
-        facts: what was measured of the file, for whoever tells it.
+        source: the file's path or URI, as the user gave it.
+        facts: measurements of the file, for reports.
     """
 
     default_suggestion = "Replace or repair the file, then try again."
@@ -159,11 +159,11 @@ class UnreadableDocumentError(InvalidInputError):
 
 
 class ContentRefusedError(InvalidInputError):
-    """Say that an embedding service refused some texts of a call, and give what it made of the others.
+    """An embedding service refused some texts of a call; holds the vectors of the others.
 
     Args:
-        vectors: one per text of the call, in order; None where it was refused.
-        reasons: the service's words, by the index of the refused text.
+        vectors: one per text of the call, in order; None if it was refused.
+        reasons: the service's message, by the index of the refused text.
     """
 
     default_suggestion = "The refused texts were skipped. Change them in the document if they should be found."
@@ -183,10 +183,10 @@ class ContentRefusedError(InvalidInputError):
 
 
 class RateLimitedError(KnowledgeError):
-    """Say that a service asked us to slow down.
+    """A service asked us to slow down.
 
     Args:
-        retry_after: seconds that the service asked us to wait, when it said so.
+        retry_after: seconds to wait, if the service stated them.
     """
 
     code = ErrorCode.RATE_LIMITED
@@ -201,26 +201,26 @@ class RateLimitedError(KnowledgeError):
 
 
 class QuotaExceededError(RateLimitedError):
-    """Say that a paid quota is used up; waiting does not help."""
+    """A paid quota is used up; waiting does not help."""
 
     default_suggestion = "Check the provider's billing page, then try again."
 
 
 class InternalError(KnowledgeError):
-    """Say that something that cannot happen has happened."""
+    """An invariant of the program was violated."""
 
 
 class WrongAnswerError(InternalError):
-    """Say that a service answered what it must not, such as a vector that holds no numbers; asking again is no help."""
+    """A service gave an invalid answer, such as a vector without numbers; a retry does not help."""
 
 
 class DamagedError(InternalError):
-    """Say that what the store holds of a document is not what was stored: it is never given as evidence.
+    """Stored data of a document is not what was stored; it is never given as evidence.
 
     Args:
         what: the part: "passage", "record", "canonical text", "structure" or "vector".
-        document_id: whose it is, empty where not even that can be read.
-        chunk_id: of a passage or its vector, else empty.
+        document_id: the document, empty if not even that can be read.
+        chunk_id: the chunk of a passage or vector, otherwise empty.
     """
 
     default_suggestion = "Ingest the document again with --force; `knowledge doctor` lists everything that is damaged."
@@ -242,7 +242,7 @@ class DamagedError(InternalError):
 
     @classmethod
     def of(cls, what: str, document_id: str = "", chunk_id: str = "", *, why: str = "") -> DamagedError:
-        """Say that a part is damaged, and why that is known."""
+        """Build the error for a damaged part, with the evidence."""
         name = f"{what} {chunk_id}" if chunk_id else what
         whose = f" of document '{document_id}'" if document_id else ""
         message = f"The {name}{whose} is damaged in the store."
@@ -251,12 +251,12 @@ class DamagedError(InternalError):
 
 @contextlib.contextmanager
 def needing(extra: str, message: str, *, otherwise: str = "") -> Generator[None]:
-    """Import what only an extra of this package brings.
+    """Turn a missing optional dependency into a `ConfigError` while importing it.
 
     Args:
-        extra: its name.
-        message: says what cannot be done without it.
-        otherwise: what else can be done than to install it, added to the suggestion.
+        extra: the extra of this package that installs it.
+        message: what cannot be done without it.
+        otherwise: an alternative to installing it, added to the suggestion.
 
     Raises:
         ConfigError: it is not installed.
@@ -279,10 +279,10 @@ def reason_of(error: BaseException) -> str:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Tell whether the same call may succeed a little later, so that it is worth a retry (A-REQ-REL-002).
+    """Return whether the same call may succeed a little later, so that a retry makes sense (A-REQ-REL-002).
 
-    Connections, time-outs, rate limits and what an adapter calls a recoverable `InternalError` (a service's 5xx) may
-    pass, unless the one who raised it knows better; refused credentials, wrong input and used-up quotas do not.
+    Connection failures, timeouts, rate limits and recoverable `InternalError`s of adapters (a service's 5xx) may pass,
+    unless the raiser set `recoverable` itself; refused credentials, wrong input and used-up quotas do not.
     """
     if not isinstance(error, ConnectionFailedError | TimedOutError | RateLimitedError | InternalError):
         return False
@@ -290,7 +290,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def class_of(code: str) -> type[KnowledgeError]:
-    """Choose the plain class of errors with a code; `InternalError` for what is no code."""
+    """Return the base class of errors with a code; `InternalError` if it is not a code."""
     kinds = ConfigError, ConnectionFailedError, TimedOutError, AuthError, NotFoundError, InvalidInputError
     return next((each for each in (*kinds, RateLimitedError) if each.code.value == code), InternalError)
 
@@ -303,7 +303,7 @@ _noticed: ContextVar[list[DamagedError] | None] = ContextVar("noticed", default=
 
 @contextlib.contextmanager
 def noticing() -> Generator[list[DamagedError]]:
-    """Gather what this thread's reads leave out as damaged until the context ends; the caller must name it."""
+    """Collect what this thread's reads leave out as damaged until the context ends; the caller must report it."""
     found: list[DamagedError] = []
     token = _noticed.set(found)
     try:
@@ -313,10 +313,10 @@ def noticing() -> Generator[list[DamagedError]]:
 
 
 def leave_out(damage: DamagedError) -> None:
-    """Leave something damaged out.
+    """Leave out something damaged.
 
     Raises:
-        DamagedError: nobody is noticing, so that it would go missing without a word.
+        DamagedError: there is no `noticing` context, so it would be lost silently.
     """
     found = _noticed.get()
     if found is None:
@@ -337,7 +337,7 @@ def sound(items: Iterable[S], read: Callable[[S], T]) -> list[T]:
 
 
 class CancelledError(KnowledgeError):
-    """Say that the work was stopped because its caller asked for that, or because the process ends."""
+    """The work was stopped because its caller cancelled it or the process ends."""
 
     recoverable_by_default = True
     default_suggestion = "Start it again; nothing of it was kept."

@@ -1,4 +1,4 @@
-"""Questions for evidence and their answers: what a place says, whether a quote is true, what refers to what."""
+"""Queries for evidence and their answers: what a place says, whether a quote is true, what refers to what."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from knowledge_mcp.model.document import Box, ReferenceKind, Span
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """Name a place so that a program finds it again.
+    """The location of evidence, for programs.
 
     Attributes:
         document_id: the document.
-        span: in its canonical text.
+        span: its location in the canonical text.
         content_hash: SHA-256 hex of the text at the span.
         page_numbers: physical pages from 1; page_labels: the printed ones, same length.
-        boxes: where on the pages, for PDF; a box may hold more than the span, never less.
-        lines: first and last source line from 1, None where the format has none.
+        boxes: where it is on the pages, for PDF; a box may cover more than the span, never less.
+        lines: first and last source line from 1, None if the format has none.
     """
 
     document_id: str
@@ -32,7 +32,7 @@ class Locator:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Hold some text of one document, word for word: `text` is exactly the locator's span."""
+    """A verbatim text of one document: `text` is exactly the locator's span."""
 
     text: str
     locator: Locator
@@ -43,18 +43,18 @@ class Excerpt:
 class ReadQuery:
     """Ask for the text of a place: a clause, a range of pages, a chunk, or the whole document.
 
-    Exactly one of `clause`, `pages` and `chunk_id` is given, or none for the whole document; `document_id` may be left
-    out with `chunk_id` only.
+    Give exactly one of `clause`, `pages` and `chunk_id`, or none for the whole document. `document_id` is optional only
+    with `chunk_id`.
 
     Attributes:
         document_id: the document.
-        clause: number ("5.3", "Annex B") or title of a section; all below it is read too.
+        clause: number ("5.3", "Annex B") or title of a section; its subsections are included.
         pages: first and last physical page from 1.
         chunk_id: a passage found by a search.
-        before, after: neighbouring chunks read with `chunk_id`, 0..20 each.
-        parents: read the opening passages of the sections around the place too.
-        max_tokens: most tokens of text in one answer, 50..20,000.
-        cursor: `ReadAnswer.next_cursor` of the answer before, None to begin.
+        before, after: neighbouring chunks to read with `chunk_id`, 0 to 20 each.
+        parents: also read the first passages of the enclosing sections.
+        max_tokens: maximum tokens of text in one answer, 50 to 20,000.
+        cursor: `ReadAnswer.next_cursor` of the previous answer, None to begin.
     """
 
     document_id: str | None = None
@@ -70,14 +70,14 @@ class ReadQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """Give the text of a place, or as much of it as the budget holds.
+    """The text of a place, or as much of it as the token budget allows.
 
     Attributes:
         document_id, document_title: whose text it is.
-        passages: in reading order; the parents' first where they were asked for.
-        tokens: of all texts together, as counted by the collection's tokenizer.
+        passages: in reading order; the parents first, if they were asked for.
+        tokens: total of all texts, counted by the collection's tokenizer.
         whole: the span that was asked for.
-        next_cursor: where to go on, None when all was given.
+        next_cursor: where to continue, None if everything was given.
     """
 
     document_id: str
@@ -89,12 +89,12 @@ class ReadAnswer:
 
 
 class QuoteVerdict(StrEnum):
-    """What a comparison of a quote with the documents found, best first.
+    """The result of comparing a quote with the documents, best first.
 
-    `exact`: word for word. `normalised`: the same but for blanks, hyphenation at line ends, quotation marks, dashes,
-    ligatures and case. `stitched`: each part is there, but not in one place or not in this order. `altered`: a passage
-    is nearly the same; the differences are listed. `elsewhere`: not in the document named, but exact or normalised in
-    another. `not_found`: nothing like it.
+    `exact`: word for word. `normalised`: the same except for whitespace, hyphenation at line ends, quotation marks,
+    dashes, ligatures and case. `stitched`: each part exists, but not in one place or not in this order. `altered`: a
+    passage is nearly the same; the differences are listed. `elsewhere`: not in the named document, but exact or
+    normalised in another. `not_found`: nothing like it.
     """
 
     EXACT = "exact"
@@ -107,7 +107,7 @@ class QuoteVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Tell one place where a quote departs from the text: what was quoted, and what is printed; either may be empty."""
+    """One place where a quote differs from the text: the quoted and the printed words; either may be empty."""
 
     quoted: str
     printed: str
@@ -118,8 +118,8 @@ class QuoteQuery:
     """Ask whether a quote is true.
 
     Attributes:
-        quote: 1..10,000 characters; "..." or "[...]" inside marks what was left out.
-        document_id: where it is said to stand, None for anywhere.
+        quote: 1 to 10,000 characters; "..." or "[...]" inside marks an omission.
+        document_id: the document that should contain it, None for any.
     """
 
     quote: str
@@ -128,12 +128,12 @@ class QuoteQuery:
 
 @dataclass(frozen=True, slots=True)
 class QuotePlace:
-    """Tell where a quote, or one part of it, stands.
+    """Where a quote, or one part of it, was found.
 
     Attributes:
         quoted: the part of the quote.
         passage: the printed words.
-        similarity: 0..1; 1 where nothing but what `normalised` allows differs.
+        similarity: 0 to 1; 1 if nothing differs except what `normalised` allows.
         differences: in order; empty for exact and normalised.
     """
 
@@ -145,10 +145,10 @@ class QuotePlace:
 
 @dataclass(frozen=True, slots=True)
 class UncertainPage:
-    """Name a page to look at: it may hold a quote, and its layout or its letters were not read with confidence.
+    """A page to look at: it may contain a quote, and its layout or letters were not read with confidence.
 
     Attributes:
-        document_id: of its document.
+        document_id: its document.
         page: physical page from 1; label: the printed one.
         reason: why it is uncertain, as its coverage says.
     """
@@ -161,15 +161,15 @@ class UncertainPage:
 
 @dataclass(frozen=True, slots=True)
 class QuoteAnswer:
-    """Answer a quote.
+    """The answer to a quote check.
 
     Attributes:
         verdict: what was found.
-        places: one for exact, normalised, altered and elsewhere (further equal ones after it), one per part for
-            stitched, the nearest for not_found where there is one.
-        searched_documents: documents that were compared.
-        degraded: what failed on the way and why; a verdict of `not_found` is never given where it is not empty.
-        uncertain: pages to look at before a quote that is not found, or altered, is called wrong; mostly empty.
+        places: one for exact, normalised, altered and elsewhere (followed by further equal ones), one per part for
+            stitched, the nearest for not_found if there is one.
+        searched_documents: number of documents that were compared.
+        degraded: what failed and why; if it is not empty, the verdict is never `not_found`.
+        uncertain: pages to look at before calling a quote wrong that was not found or is altered; mostly empty.
     """
 
     verdict: QuoteVerdict
@@ -191,14 +191,14 @@ class ReferenceQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLink:
-    """Describe one cross-reference.
+    """One cross-reference.
 
     Attributes:
         text: as printed.
-        kind, target: what it points to, in normal form.
-        source: the passage that holds it.
-        destination: the passage that opens the target, None where it is not in the knowledge base.
-        reason: why there is no destination, else empty.
+        kind, target: its target, in normal form.
+        source: the passage that contains it.
+        destination: the passage at the start of the target, None if it is not in the knowledge base.
+        reason: why there is no destination, otherwise empty.
     """
 
     text: str
@@ -211,7 +211,7 @@ class ReferenceLink:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswer:
-    """List references from a place and to it, in reading order; `more` counts those left out by the limit."""
+    """References from a place and to it, in reading order; `more` counts those left out by the limit."""
 
     outgoing: tuple[ReferenceLink, ...]
     incoming: tuple[ReferenceLink, ...]

@@ -1,4 +1,4 @@
-"""What a look at a document's pages shows before they are read, and the verdict whether reading them is worth it."""
+"""What a survey of a document's pages shows before reading, and the verdict whether to read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import PurePath
 from knowledge_mcp.model.document import Document, Page
 
 DOUBTFUL = 60.0
-"""Words below this confidence are counted as doubtful."""
+"""Words below this confidence count as doubtful."""
 LOW_CONFIDENCE = 70.0
 """Pages below this mean confidence are logged and reported (B-NFR-001)."""
 
@@ -19,7 +19,7 @@ NOT_READ = "of its print was not read"
 
 
 def is_unsure(note: str) -> bool:
-    """Tell whether the note of a page says that words or digits are doubtful, or that not all of it was read."""
+    """Return whether a page's note says that words or digits are doubtful, or that some of it was not read."""
     return "doubtful" in note or NOT_READ in note
 
 
@@ -28,13 +28,13 @@ class OcrWord:
     """One recognised word.
 
     Attributes:
-        text: as read, without blanks.
+        text: as read, without whitespace.
         confidence: 0..100.
         box: (left, top, right, bottom) in pixels of the upright page.
         line: number of its line on the page, in reading order.
         block: number of its block (column, caption, box) on the page, in reading order.
         paragraph: number of its paragraph on the page, in reading order.
-        stroke: how wide its strokes are on average, in pixels; 0 where that was not measured.
+        stroke: average stroke width in pixels; 0 if not measured.
     """
 
     text: str
@@ -52,13 +52,13 @@ class OcrPage:
 
     Attributes:
         words: in reading order.
-        text: the words, line by line, a blank line between blocks.
-        confidence: mean confidence 0..100 of all that was read, strokes that were left out among it; 0 without words.
-        rotation: degrees clockwise by which the image was turned to stand upright: 0, 90, 180 or 270.
-        skew: degrees clockwise by which it was turned beyond that to lie straight.
+        text: the words line by line, with a blank line between blocks.
+        confidence: mean confidence 0..100 of everything read, including strokes that were left out; 0 without words.
+        rotation: degrees clockwise by which the image was turned upright: 0, 90, 180 or 270.
+        skew: degrees clockwise by which it was turned after that to straighten it.
         width, height: pixels of the upright page.
-        unread: share 0..1 of its print that is in no word: stamps, writing, pictures, words too poor to read.
-        rules: left, top, right, bottom of the ends of each level or upright rule, in pixels of the upright page.
+        unread: share 0..1 of its ink that is in no word: stamps, handwriting, pictures, illegible words.
+        rules: left, top, right, bottom of the ends of each horizontal or vertical rule, in pixels of the upright page.
     """
 
     words: tuple[OcrWord, ...]
@@ -73,17 +73,17 @@ class OcrPage:
 
     @property
     def doubtful(self) -> float:
-        """Tell the share 0..1 of words below `DOUBTFUL`; 0 where there is no word."""
+        """Return the share 0..1 of words below `DOUBTFUL`; 0 without words."""
         return sum(word.confidence < DOUBTFUL for word in self.words) / max(len(self.words), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """Choose how a reader treats pages without a text of their own.
+    """How a reader treats pages without text of their own.
 
     Attributes:
         enabled: False leaves such pages unread, each with a note.
-        force: read every page by OCR, whatever text layer it has (`force_ocr`).
+        force: read every page by OCR, even if it has a text layer (`force_ocr`).
         language: Tesseract's names, joined by `+` (`ocr_language`).
         dpi: dots per inch at which pages are rendered.
     """
@@ -96,10 +96,10 @@ class ScanOptions:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedPage(Page):
-    """A page that was read by OCR (`method` is `ocr`), with what the engine thought of it.
+    """A page that was read by OCR (`method` is `ocr`), with the engine's confidence.
 
     Attributes:
-        confidence: mean confidence of its words 0..100; 0 where no word was found.
+        confidence: mean confidence of its words 0..100; 0 if no word was found.
         doubtful: share 0..1 of words below `DOUBTFUL`.
         rotation: degrees clockwise by which it was turned upright.
     """
@@ -110,9 +110,11 @@ class RecognisedPage(Page):
 
 
 _DRAWING = 250
-"""Curved and slanting paths from which on a page is a drawing: tables and frames have none, charts some dozens."""
+"""A page with at least this many curved and slanting paths is a drawing: tables and frames have none, charts some
+dozens.
+"""
 _TEXT = 200
-"""Characters from which on a page over which a picture lies has a text of its own."""
+"""A page with at least this many characters below a picture has text of its own."""
 _LEAST_TEXT = 10
 _COVERED = 0.5
 _SAMPLE = 3
@@ -129,11 +131,11 @@ class PageEvidence:
 
     Attributes:
         number: physical page from 1.
-        image_ratio: area of pictures over area of the page, 0..1 (B-FR-005).
-        images: pictures on it.
-        paths: vector paths on it.
-        slanted: those of them that are curved or slanting, as only drawings have many.
-        characters: of its text layer, blanks not counted.
+        image_ratio: area of pictures divided by the area of the page, 0..1 (B-FR-005).
+        images: number of pictures.
+        paths: number of vector paths.
+        slanted: number of curved or slanting paths; only drawings have many.
+        characters: of its text layer, without whitespace.
     """
 
     number: int
@@ -145,38 +147,38 @@ class PageEvidence:
 
     @property
     def is_drawing(self) -> bool:
-        """Tell whether it is a vector drawing."""
+        """Return whether it is a vector drawing."""
         return self.slanted >= _DRAWING
 
     @property
     def is_scan(self) -> bool:
-        """Tell whether pictures cover it and its text layer is none, or no more than a stamp."""
+        """Return whether pictures cover it and it has no text layer, or only a stamp."""
         return self.image_ratio > _COVERED and self.characters < _TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What all pages of a document show; `is_image_file` where the file is itself a picture, and always to be read."""
+    """What all pages of a document show; with `is_image_file` the file itself is a picture, and is always read."""
 
     pages: tuple[PageEvidence, ...]
     is_image_file: bool = False
 
     @property
     def image_ratio(self) -> float:
-        """Average the pages' image ratios (B-FR-005); 0 without pages."""
+        """Return the average of the pages' image ratios (B-FR-005); 0 without pages."""
         return sum(page.image_ratio for page in self.pages) / max(len(self.pages), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PageVerdict:
-    """What became of one page, or is to become of it.
+    """The result for one page, planned or done.
 
     Attributes:
         number, image_ratio, paths: as in `PageEvidence`.
-        method: `text_layer`, `ocr`, `blank` or `none`; `skipped` where the document is.
-        confidence: of its recognition 0..100, None where there was none.
-        drawing: whether it is a drawing: vector strokes, or a picture with few legible words.
-        reason: why it is empty, doubtful or skipped, else empty.
+        method: `text_layer`, `ocr`, `blank` or `none`; `skipped` if the document is skipped.
+        confidence: of its recognition 0..100, None if there was none.
+        drawing: whether it is a drawing: vector paths, or a picture with few legible words.
+        reason: why it is empty, doubtful or skipped, otherwise empty.
     """
 
     number: int
@@ -193,9 +195,9 @@ class ExtractionVerdict:
     """Whether a document is read, how its scanned pages are treated, and why.
 
     Attributes:
-        skipped: it is not to be ingested; `reason` is then `image_based`.
-        reason: `image_based`, or what let a document over the threshold pass: `sample_reads`, `text_layer`, `forced`,
-            `image_file`; else empty.
+        skipped: do not ingest it; `reason` is then `image_based`.
+        reason: `image_based`, or why a document above the threshold passed: `sample_reads`, `text_layer`, `forced`,
+            `image_file`; otherwise empty.
         recognise: whether its scanned pages are read by OCR; False for a rendering.
         rendering: its name is that of an architectural rendering.
         image_ratio: average over the pages, 0..1.
@@ -213,18 +215,18 @@ class ExtractionVerdict:
 
     @property
     def total_pages(self) -> int:
-        """Count the pages."""
+        """Return the number of pages."""
         return len(self.pages)
 
 
 def is_rendering(file_name: str) -> bool:
-    """Tell whether a file's name is that of an architectural rendering (B-FR-005), which has no text worth reading."""
+    """Return whether a file is named as an architectural rendering (B-FR-005), which has no text worth reading."""
     plain = re.sub(r"[\s_.\-]+", " ", PurePath(file_name).stem).replace("\u2019", "'").lower()
     return _RENDERING.search(plain) is not None
 
 
 def pages_to_sample(survey: Survey) -> tuple[int, ...]:
-    """Choose scanned pages spread over the document, by which to judge it: first, last, and between."""
+    """Choose the scanned pages used to judge the document, spread over it: first, last, and some between."""
     scans = [page.number for page in survey.pages if page.is_scan]
     if len(scans) <= _SAMPLE:
         return tuple(scans)
@@ -244,12 +246,12 @@ def judge(
 
     Args:
         survey: what its pages show.
-        file_name: decides about renderings.
+        file_name: used to recognise renderings.
         threshold: average image ratio above which a document is image-based (`IMAGE_RATIO_THRESHOLD`).
-        strict: True skips every image-based document, as the specification says; False reads one whose scanned pages
-            read with a confidence of 70 or more in a sample, or have a text layer (`IMAGE_SKIP`).
-        force_ocr: the caller wants it read whatever it looks like.
-        sampled: what OCR thought of the pages of `pages_to_sample`; without it nothing scanned is known to read well.
+        strict: True skips every image-based document, as the specification says; False reads a document whose scanned
+            pages have a confidence of 70 or more in a sample, or a text layer (`IMAGE_SKIP`).
+        force_ocr: read it in any case.
+        sampled: OCR results for the pages of `pages_to_sample`; without them, no scanned page counts as legible.
     """
     rendering = is_rendering(file_name)
     ratio = survey.image_ratio
@@ -277,7 +279,7 @@ def judge(
 
 
 def _passes(survey: Survey, sampled: Mapping[int, RecognisedPage]) -> str:
-    """Say what lets an image-based document pass, empty where nothing does."""
+    """Return why an image-based document passes, empty if it does not."""
     scans = [page for page in survey.pages if page.is_scan]
     if len(scans) * 2 <= len(survey.pages):
         return "text_layer"
@@ -300,7 +302,7 @@ def _page_verdict(page: PageEvidence, sampled: RecognisedPage | None, skipped: b
 
 
 def after_reading(verdict: ExtractionVerdict, document: Document) -> ExtractionVerdict:
-    """Bring a verdict up to date with what reading gave: methods, confidences, reasons, drawings."""
+    """Update a verdict with the results of reading: methods, confidences, reasons, drawings."""
     read = {page.number: page for page in document.pages}
     pages: list[PageVerdict] = []
     for before in verdict.pages:
@@ -319,6 +321,6 @@ def after_reading(verdict: ExtractionVerdict, document: Document) -> ExtractionV
 
 
 def extraction_method(document: Document) -> str:
-    """Sum up how a document's text was got: `text_layer`, `ocr`, or `mixed` (B-FR-005)."""
+    """Summarise how a document's text was read: `text_layer`, `ocr`, or `mixed` (B-FR-005)."""
     methods = {page.method for page in document.pages if page.method in {"text_layer", "ocr"}}
     return "mixed" if len(methods) > 1 else next(iter(methods), "text_layer")

@@ -1,4 +1,4 @@
-"""What an ingest receives, the events on its way and the report at its end; and the sources that are kept in sync."""
+"""Options, events and report of an ingest, and the sources that are kept in sync."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from knowledge_mcp.model.collection import DocumentRecord
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """Tell which file was left out and why.
+    """A file that was skipped, and why.
 
     Attributes:
         source: the file, as the user gave it.
         reason: an `UnreadableReason` value or an error code.
         message, suggestion: for people.
-        facts: what was measured of the file.
+        facts: measurements of the file.
     """
 
     source: str
@@ -29,13 +29,13 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Count the files of a folder that were left alone because they are no documents, or none that were asked for.
+    """Files of a folder that were ignored because they are not documents, or not of the kinds asked for.
 
     Attributes:
         what: what they are, e.g. `source code`, `pictures`, `hidden files`.
         count: how many.
         examples: the first few, as paths.
-        advice: what to do to ingest them all the same.
+        advice: how to ingest them anyway.
     """
 
     what: str
@@ -46,14 +46,14 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """Tell what opening a file showed, before anything is paid for: its pages, None where the format has none."""
+    """What opening a file showed, before anything costs money: its pages, None if the format has none."""
 
     pages: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found wrong in a store: what, where, whether it was repaired, what to do."""
+    """One problem found in a store: what, where, whether it was repaired, what to do."""
 
     message: str
     document_id: str | None = None
@@ -63,20 +63,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Choose how an ingest treats what it meets.
+    """Options of an ingest.
 
     Attributes:
-        force: read and embed again even where bytes and pipeline are unchanged.
-        dry_run: report what would be done; embeds and writes nothing.
+        force: read and embed again even if bytes and pipeline are unchanged.
+        dry_run: report what would be done; embed and write nothing.
         stop_on_error: abort at the first unreadable file instead of skipping it.
-        ids_are_settled: every item carries the id that is its own and no other's: only the records of these ids are
-            looked at, however many others there are.
-        earlier: where ids are settled, records of the same sources under other ids; the new documents replace them.
-        files_at_once: most documents that one slice of passages to be embedded may come from; None for no limit.
-        vanished: sources that are gone: a new file with the bytes of one has been moved, and keeps its document.
-        pruned: of these, the sources whose documents are removed afterwards: they count as no editions any more.
-        held: sources that are there, but no part of this run: no file with their bytes takes their documents over.
-        max_cost: USD that may be spent on embeddings; the run stops before it would spend more. None for no limit.
+        ids_are_settled: every item has a final, unique id: only the records of these ids are read, however many
+            others there are.
+        earlier: with settled ids, records of the same sources under other ids; the new documents replace them.
+        files_at_once: maximum number of documents in one batch of passages to embed; None for no limit.
+        vanished: sources that no longer exist: a new file with the bytes of one was moved, and keeps its document.
+        pruned: those of `vanished` whose documents are removed afterwards; they no longer count as editions.
+        held: sources that exist but are not part of this run: a file with the same bytes does not take over their
+            document.
+        max_cost: limit for embeddings in USD; the run stops before it would spend more. None for no limit.
     """
 
     force: bool = False
@@ -109,7 +110,7 @@ class IngestEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IngestEvent:
-    """Tell the caller how far an ingest is; `done` of `total` pages or chunks, by kind."""
+    """Progress of an ingest; `done` of `total` pages or chunks, depending on the kind."""
 
     kind: IngestEventKind
     source: str
@@ -132,7 +133,7 @@ class PlannedDocument:
 
 @dataclass(frozen=True, slots=True)
 class IngestedDocument:
-    """What became of one file: its record and how many chunks were embedded now or reused."""
+    """The result for one file: its record and how many chunks were embedded or reused."""
 
     record: DocumentRecord
     embedded: int
@@ -142,15 +143,15 @@ class IngestedDocument:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Sum up an ingest.
+    """The result of an ingest.
 
     Attributes:
-        documents, planned, skipped, failed: what became of each file; `planned` is filled by a dry run only.
-        seconds: from beginning to end.
+        documents, planned, skipped, failed: the result for each file; only a dry run fills `planned`.
+        seconds: total duration.
         embedding_tokens: tokens of the passages embedded in this run.
-        billed_tokens: tokens that the embedding service counted, 0 where none is asked.
-        price: USD per million tokens, 0.0 where nothing is paid, None where it is not known.
-        editions: what documents were taken for, one sentence each: an edition, or one whose file moved and was edited.
+        billed_tokens: tokens counted by the embedding service, 0 if none is used.
+        price: USD per million tokens, 0.0 if nothing is paid, None if unknown.
+        editions: one sentence for each document recognised as an edition, or as one whose file was moved and edited.
     """
 
     documents: tuple[IngestedDocument, ...] = ()
@@ -165,7 +166,7 @@ class IngestReport:
 
     @property
     def cost(self) -> float | None:
-        """Work out what the embeddings cost in USD; None where the price is not known."""
+        """Compute the cost of the embeddings in USD; None if the price is unknown."""
         return None if self.price is None else self.billed_tokens * self.price / 1e6
 
 
@@ -181,17 +182,17 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Describe a source as it was registered.
+    """A source as registered.
 
     Attributes:
         name: unique in its collection: letters, digits, `.`, `_`, `-`.
         kind: what it is.
         location: absolute path of a folder, or an https address without any credential.
-        every: seconds after which it is synced again where nothing reports changes.
-        branch: of a git repository; empty for its default branch.
+        every: seconds between syncs if nothing reports changes.
+        branch: of a git repository; empty for the default branch.
         below: folder inside a git repository; empty for all of it.
-        patterns: names of the files that are taken; empty for every document.
-        allow: groups that alone may read its documents; empty where that is not said.
+        patterns: names of the files to ingest; empty for every document.
+        allow: the groups that may read its documents; empty if not restricted.
     """
 
     name: str
@@ -206,14 +207,14 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """Tell how the last sync of a source went; times are ISO 8601 UTC, empty where there was none.
+    """The state of a source's last sync; times are ISO 8601 UTC, empty if there was none.
 
     Attributes:
-        last_synced: when store and source were last made equal.
-        last_tried: when a sync last ended, well or not.
-        last_error: why the last one did not go well, empty where it did.
-        documents: how many documents came from it at the last good sync.
-        skipped: how many of its files could not be taken then: nobody can read them, or this program may not.
+        last_synced: when the store last matched the source.
+        last_tried: when a sync last ended, successfully or not.
+        last_error: why the last one failed, empty if it succeeded.
+        documents: number of its documents at the last successful sync.
+        skipped: number of its files that could not be read then: unreadable, or not accessible to this program.
     """
 
     last_synced: str = ""
@@ -225,13 +226,13 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """Join what a source is with how it stands."""
+    """A source with its state."""
 
     spec: SourceSpec
     state: SourceState
 
     def is_stale(self, now: datetime | None = None) -> bool:
-        """Tell whether the documents may differ from the source: never synced, the last try failed, or overdue."""
+        """Return whether the documents may differ from the source: never synced, last try failed, or overdue."""
         if not self.state.last_synced or self.state.last_error:
             return True
         age = (now or datetime.now(UTC)) - datetime.fromisoformat(self.state.last_synced)
@@ -240,14 +241,14 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """Remember what an address gave, and by what its server tells that it gives the same.
+    """The last response of an address, with what its server uses to detect changes.
 
     Attributes:
         sha256: of the bytes.
         size: bytes.
         media_type, name: as the fetcher found them.
-        etag, last_modified: validators, as the server sent them; empty where it sent none.
-        missed: whether the address gave nothing (404, 410) when it was asked last, though its list still names it.
+        etag, last_modified: validators, as the server sent them; empty if it sent none.
+        missed: whether the address returned nothing (404, 410) last time, although it is still listed.
     """
 
     sha256: str
@@ -261,13 +262,13 @@ class Visited:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """Sum up one sync of one source.
+    """The result of one sync of one source.
 
     Attributes:
-        ingest: what became of what is there.
-        removed: documents whose place is gone from the source.
-        kept: documents whose place is gone too, kept all the same; `why_kept` says why.
-        unread: places that could not be had this time, each reported as skipped too; their documents stay as they were.
+        ingest: the result for what the source contains.
+        removed: documents that no longer exist in the source.
+        kept: documents that no longer exist there either, but were kept; `why_kept` says why.
+        unread: addresses that could not be fetched this time, also reported as skipped; their documents stay unchanged.
     """
 
     ingest: IngestReport

@@ -1,4 +1,4 @@
-"""A library: named collections that single documents are brought to, and what came of it."""
+"""A library: named collections to which single documents are added, and the results."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, Documen
 from knowledge_mcp.model.errors import KnowledgeError
 
 COLLECTION_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-"""What a collection may be called, as a regular expression of the whole name."""
+"""Allowed collection names, as a regular expression for the whole name."""
 DEFAULT_COLLECTION = "default"
-"""Where a document goes that names no collection; it is always there, empty at first."""
+"""The collection of documents that name none; it always exists, and is empty at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deposit:
-    """Bring one document: exactly one of `text`, `content` and `url` is given.
+    """Add one document: give exactly one of `text`, `content` and `url`.
 
     Attributes:
         collection: where it goes; 1..63 letters, digits, `.`, `_`, `-`, beginning with a letter or digit.
-        filename: with extension; what the document is called, and with the collection what it is known by next time.
-            May be empty: a text is then known by its content, a url by itself.
-        text: Markdown or plain text. A line `<!-- page 3 -->` says that what follows stands on page 3.
-        content: the bytes of a file of any kind that can be read.
+        filename: with extension; the name of the document, which identifies it within the collection next time. May be
+            empty: a text is then identified by its content, a URL by itself.
+        text: Markdown or plain text. A line `<!-- page 3 -->` means that the following text is on page 3.
+        content: the bytes of a file of any readable kind.
         url: an https address to fetch.
-        media_type: of `content`; None for what the file name says.
-        metadata: flat pairs to be kept on the document's record; `source` says where it came from, `title` what it is
-            called.
-        force: read and embed again even where nothing changed.
+        media_type: of `content`; None to use the file name.
+        metadata: flat pairs to keep on the document's record; `source` is where it came from, `title` its title.
+        force: read and embed again even if nothing changed.
     """
 
     collection: str = DEFAULT_COLLECTION
@@ -43,17 +42,17 @@ class Deposit:
 
 @dataclass(frozen=True, slots=True)
 class Deposited:
-    """Tell what became of a deposit.
+    """The result of a deposit.
 
     Attributes:
         document_id: 16 hex digits, unique over all collections; the same for the next version of the document.
-        collection, title, source: as kept.
+        collection, title, source: as stored.
         chunks: passages that can be found.
-        pages: physical pages, slides; 0 where the format has none.
-        unchanged: the very same document was there already, and nothing was done.
-        replaced: an earlier version of other content was there, and is gone.
-        embedded, reused: passages embedded now, and those whose vectors were known.
-        warnings: what was lost or doubtful, one sentence each.
+        pages: physical pages, slides; 0 if the format has none.
+        unchanged: exactly this document was already stored; nothing was done.
+        replaced: it replaced an earlier version with other content.
+        embedded, reused: passages embedded now, and passages whose vectors were known.
+        warnings: what was lost or is doubtful, one sentence each.
     """
 
     document_id: str
@@ -71,9 +70,9 @@ class Deposited:
 
 @dataclass(frozen=True, slots=True)
 class CollectionSummary:
-    """Describe one collection: documents, passages, tokens, the label of its embedding space; `created_at` ISO 8601.
+    """One collection: documents, passages, tokens, the label of its embedding space; `created_at` is ISO 8601.
 
-    `read_only` tells that another part of the product fills it: nothing can be added to it or deleted from it here.
+    `read_only` means that another part of the product fills it: nothing can be added to or deleted from it here.
     """
 
     name: str
@@ -87,9 +86,9 @@ class CollectionSummary:
 
 @dataclass(frozen=True, slots=True)
 class LibraryDocument:
-    """Hold one document whole: its record, its canonical text, its passages by index, and where it is kept.
+    """One whole document: its record, its canonical text, its passages by index, and its collection.
 
-    `structure` has its sections and pages, where they were asked for together with it.
+    `structure` has its sections and pages, if they were asked for.
     """
 
     collection: str
@@ -101,13 +100,13 @@ class LibraryDocument:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Hold what an address gave.
+    """The content of an address.
 
     Attributes:
-        url: where it came from in the end, after redirects.
+        url: the final address, after redirects.
         content: the bytes, decoded from any content encoding.
-        media_type: lower case, without parameters; by the file name where the server said nothing.
-        filename: by the server's word, else by the address; with an extension where one is known.
+        media_type: lower case, without parameters; derived from the file name if the server states none.
+        filename: as the server states it, otherwise from the address; with an extension if one is known.
     """
 
     url: str
@@ -118,14 +117,14 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Hold a document as Markdown.
+    """A document as Markdown.
 
     Attributes:
-        text: Markdown; `<!-- page 3 -->` before what stands on page (or slide) 3.
+        text: Markdown; `<!-- page 3 -->` precedes the text of page (or slide) 3.
         title, filename, media_type: of the document.
-        pages: physical pages or slides, 0 where the format has none.
+        pages: physical pages or slides, 0 if the format has none.
         metadata: flat pairs from the document.
-        warnings: what was lost or doubtful, one sentence each.
+        warnings: what was lost or is doubtful, one sentence each.
     """
 
     text: str
@@ -139,19 +138,19 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class IngestJob:
-    """Tell how far an ingestion is that nobody waits for.
+    """Progress of an ingestion that runs in the background.
 
     Attributes:
         id: 16 hex digits.
         state: `queued`, `running`, `done`, `failed` or `cancelled`.
-        done: of 100.
-        message: what it is at, or why it failed.
+        done: percent done, 0 to 100.
+        message: what it is doing, or why it failed.
         created_at, updated_at: ISO 8601 UTC.
-        collection, source: what was asked for.
-        result: what came of it, once it is done.
-        kind: `ingest`; `trace`, `check` or `conflicts` where documents are compared with each other.
-        documents: their ids, none where they are all of the collection.
-        failure: why it failed, None where it did not.
+        collection, source: as requested.
+        result: its result, once it is done.
+        kind: `ingest`; `trace`, `check` or `conflicts` if documents are compared with each other.
+        documents: their ids, empty for all of the collection.
+        failure: why it failed, None if it did not.
     """
 
     id: str
@@ -169,10 +168,10 @@ class IngestJob:
 
     @property
     def error(self) -> str:
-        """Return the `ErrorCode` of a failed one, empty for others."""
+        """Return the `ErrorCode` of a failed job, empty for others."""
         return "" if self.failure is None else self.failure.code.value
 
     @property
     def suggestion(self) -> str:
-        """Return what to do about the failure, empty where there is none."""
+        """Return what to do about the failure, empty if there is none."""
         return "" if self.failure is None else self.failure.suggestion

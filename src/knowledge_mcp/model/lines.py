@@ -1,4 +1,4 @@
-"""Lines of a source file: which of them a stretch of the text that was made of it stands on."""
+"""Lines of a source file: which of them a span of the canonical text comes from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from knowledge_mcp.support.checkpoints import check_each
 
 @dataclass(frozen=True, slots=True)
 class LineRun:
-    """Say on which lines a stretch of the text stands; each of its lines is one of the source where they are as many.
+    """A stretch of text and its source lines; if both have the same number of lines, they correspond one to one.
 
     Attributes:
         span: in the canonical text.
@@ -27,7 +27,7 @@ class LineRun:
 
 
 def line_runs(text: str, blocks: Iterable[Block]) -> tuple[LineRun, ...]:
-    """List the stretches of a text, joined where their lines follow one another; none where the format has no lines."""
+    """List the stretches of a text, joined if their lines are consecutive; empty if the format has no lines."""
     found: list[LineRun] = []
     goes_on = False
     for run in (run for block in check_each(blocks) for run in _runs_of(text, block)):
@@ -60,18 +60,18 @@ def _runs_of(text: str, block: Block) -> Iterator[LineRun]:
 
 
 def line_ends(text: str) -> Sequence[int]:
-    """List the places of the line feeds of a text."""
+    """List the positions of the line feeds of a text."""
     return array("q", (match.start() for match in re.compile("\n").finditer(text)))
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Find the source lines of pieces of a text.
+    """Find the source lines of spans of a text.
 
     Attributes:
         text: canonical.
         runs: in order.
-        ends: its line feeds, for many pieces of one text; None where they are to be counted for each.
+        ends: its line feeds, to save counting for many spans of one text; None to count them each time.
     """
 
     text: str
@@ -79,7 +79,7 @@ class SourceLines:
     ends: Sequence[int] | None = None
 
     def of(self, span: Span) -> tuple[int, int] | None:
-        """Return the first and last source line of a span, None where it stands on none."""
+        """Return the first and last source line of a span, None if it has none."""
         place = max(bisect_right(self.runs, span.start, key=lambda run: run.span.start) - 1, 0)
         found: list[tuple[int, int]] = []
         while place < len(self.runs) and self.runs[place].span.start < span.end:

@@ -1,4 +1,4 @@
-"""Questions to the engine and its answers."""
+"""Queries to the engine and its answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, Store
 from knowledge_mcp.model.ingest import SourceStatus
 
 ChunkKey = Literal["id", "document", "term", "content"]
-"""What chunks are read by: their own ids, the ids of documents, keys of terms that they define, content hashes."""
+"""What chunks are read by: their own ids, document ids, keys of the terms that they define, content hashes."""
 
 FilterField = Literal["chunk_id", "document_id", "document_type", "chunk_type", "normative", "clause_number"]
 """Fields of a chunk that a filter may name (A-REQ-SEARCH-003), and its id."""
@@ -37,7 +37,7 @@ class In:
 class NotIn:
     """Keep chunks whose document is none of these; an empty tuple keeps all.
 
-    Where they are `absent`, words are weighed as if these documents were not stored at all: no score discloses them.
+    With `absent`, words are weighted as if these documents were not stored at all, so that no score discloses them.
     """
 
     field: Literal["document_id"]
@@ -58,7 +58,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Keep chunks that every part keeps; no part keeps all."""
+    """Keep chunks that pass every part; without parts, keep all."""
 
     parts: tuple[Filter, ...]
 
@@ -75,7 +75,7 @@ class SearchMode(StrEnum):
 
 
 MOST_OFFSET = 1000
-"""Hits that may be passed over: each page searches for all before it again, and whoever wants more can ask narrower."""
+"""Maximum offset: each page searches again for all hits before it; a narrower query is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,18 @@ class SearchQuery:
 
     Attributes:
         text: the question, 1..2000 characters.
-        limit: most hits to return, 1..100.
-        mode: hybrid unless said otherwise.
+        limit: maximum number of hits, 1..100.
+        mode: hybrid by default.
         weight: share of the dense leg in weighted rank fusion, 0..1; 1 is exactly the dense leg, 0 exactly the lexical
-            one; None leaves it to the engine, which may blend scores, and puts what is asked for by name first.
+            leg; None lets the engine decide, which may blend scores, and puts hits first that the query names.
         filter: which chunks may be found, None for all.
-        offset: hits to pass over, 0..1000, to go on where an answer before ended.
+        offset: hits to skip, 0..1000, to continue after a previous answer.
         fold: whether hits that repeat a better one are folded into it.
-        per_document: most hits of one document, None for no limit.
-        edition: whose editions may be found: empty for the current ones, `all`, an edition ("2018", "Rev. 5"), or
-            `as of` a date ("as of 2020-05").
-        where: names and values that the metadata of the documents must have; `tags` and `date` look at more than one.
-        collections: which are searched in place of the knowledge base's own; `*` for all that may be read.
+        per_document: maximum hits of one document, None for no limit.
+        edition: which editions may be found: empty for the current ones, `all`, an edition ("2018", "Rev. 5"), or `as
+            of` a date ("as of 2020-05").
+        where: names and values that the documents' metadata must have; `tags` and `date` read more than one name.
+        collections: those to search instead of the knowledge base's own; `*` for all that may be read.
     """
 
     text: str
@@ -113,11 +113,11 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Pair a phrase that a question says with what documents may say instead.
+    """A phrase of the question with its synonyms.
 
     Attributes:
         said: the phrase, as the list of synonyms writes it.
-        instead: other phrases, none of which the question says.
+        instead: other phrases, none of which is in the question.
     """
 
     said: str
@@ -126,7 +126,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class LegHit:
-    """Name one chunk found by one leg; score is the leg's raw one (cosine, or BM25), larger is better."""
+    """A chunk found by one leg; score is the leg's raw score (cosine, or BM25), larger is better."""
 
     chunk_id: str
     score: float
@@ -134,11 +134,11 @@ class LegHit:
 
 @dataclass(frozen=True, slots=True)
 class LegResults:
-    """Hold what each leg of a store found, best first; equal scores are ordered by chunk id.
+    """What each leg of a store found, best first; equal scores are ordered by chunk id.
 
     Attributes:
-        dense, lexical: None where the leg was not asked for.
-        dense_error, lexical_error: why a leg that was asked for gave nothing; empty when it worked.
+        dense, lexical: None if the leg was not asked for.
+        dense_error, lexical_error: why a leg that was asked for gave nothing; empty if it worked.
     """
 
     dense: tuple[LegHit, ...] | None
@@ -149,7 +149,7 @@ class LegResults:
 
 @dataclass(frozen=True, slots=True)
 class LegScore:
-    """Tell a hit's rank from 1 and raw score in one leg."""
+    """A hit's rank (from 1) and raw score in one leg."""
 
     rank: int
     score: float
@@ -157,16 +157,16 @@ class LegScore:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Pair a chunk with why it was found.
+    """A chunk with its score, its ranks and its citation.
 
     Attributes:
         chunk: the passage.
         score: 0..1.
-        citation: as an engineer would paste it: title, edition, clause and title, page.
-        dense, lexical: rank and raw score in each leg, None where that leg did not find it.
-        also_in: citations of further hits that say the same and were folded into this one.
-        collection: where it stands, given where several were searched.
-        record: of its document, as the citation was made from it; None where it has just gone.
+        citation: as you would paste it: title, edition, clause and title, page.
+        dense, lexical: rank and raw score in each leg, None if that leg did not find it.
+        also_in: citations of hits with the same text that were folded into this one.
+        collection: its collection, given if several were searched.
+        record: of its document, from which the citation was made; None if it has just been deleted.
     """
 
     chunk: Chunk
@@ -181,20 +181,20 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """Answer a search.
+    """The answer to a search.
 
     Attributes:
         hits: best first.
-        mode: the mode that was really used.
+        mode: the mode that was actually used.
         searched_documents: documents in the collection.
-        more: whether hits follow after these, as far as was looked.
-        degraded: what failed on the way and why, one sentence each; empty when all went well.
-        answerability: estimate, 0..1, that one of the ten best hits answers the question; None where the kind of search
-            or the embedding space is not one that it was calibrated on.
-        also_asked: phrases that were asked for beside the question's own words, which the documents do not use.
-        notes: what to know of the answer that is no failure, one sentence each: that no passage says the quoted words
+        more: whether more hits follow, as far as the search looked.
+        degraded: what failed and why, one sentence each; empty if all went well.
+        answerability: estimated probability, 0..1, that one of the ten best hits answers the question; None if the kind
+            of search or the embedding space is not one that it was calibrated for.
+        also_asked: synonyms that were searched in addition, for words that the documents do not use.
+        notes: facts about the answer that are not failures, one sentence each: no passage contains the quoted words
             together, or a word, or an identifier.
-        editions: of which documents there are other editions than those that answered, one sentence each.
+        editions: documents with other editions than the one that answered, one sentence each.
     """
 
     hits: tuple[Hit, ...]
@@ -209,13 +209,13 @@ class SearchAnswer:
 
     @property
     def note(self) -> str:
-        """What to know of the answer, in one text."""
+        """Return all notes as one text."""
         return " ".join(self.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionHit:
-    """Pair a definition with the chunk it stands in."""
+    """A definition with the chunk that contains it."""
 
     definition: Definition
     chunk: Chunk
@@ -224,7 +224,7 @@ class DefinitionHit:
 
 @dataclass(frozen=True, slots=True)
 class LookupAnswer:
-    """Answer a term look-up; `similar_terms` is filled only when nothing was found (clarification 3).
+    """The answer to a term look-up; `similar_terms` is filled only if nothing was found (clarification 3).
 
     `editions` is as in `SearchAnswer`.
     """
@@ -245,7 +245,7 @@ class RequirementQuery:
         standard: part of a document's id or title, 1..100 characters, None for all.
         limit: 1..50.
         edition: as in `SearchQuery`.
-        offset: how many hits to leave out at the beginning, 0..1000.
+        offset: hits to skip, 0..1000.
     """
 
     topic: str
@@ -257,7 +257,7 @@ class RequirementQuery:
 
 @dataclass(frozen=True, slots=True)
 class RequirementHit:
-    """Pair a mandatory statement with the chunk it stands in; score 0..1; `also_in` as in `Hit`."""
+    """A mandatory statement with the chunk that contains it; score 0..1; `also_in` as in `Hit`."""
 
     statement: Statement
     chunk: Chunk
@@ -268,11 +268,11 @@ class RequirementHit:
 
 @dataclass(frozen=True, slots=True)
 class RequirementAnswer:
-    """Answer a requirements query, best first; what `SearchAnswer` has too is as there.
+    """The answer to a requirements query, best first; fields shared with `SearchAnswer` mean the same.
 
     Attributes:
-        said: whether any hit, its passage included, says a word of the topic; True where there is no hit.
-        more: whether hits follow after these.
+        said: whether any hit, including its passage, contains a word of the topic; True without hits.
+        more: whether more hits follow.
     """
 
     hits: tuple[RequirementHit, ...]
@@ -288,7 +288,7 @@ class RequirementAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Tell whether one dependency is up, how long its answer took, and what it said."""
+    """The state of one dependency: whether it is up, its response time, and its message."""
 
     up: bool
     latency_ms: int
@@ -297,7 +297,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """Tell the state of every dependency at one moment (clarification 7)."""
+    """The state of every dependency at one moment (clarification 7)."""
 
     status: Literal["healthy", "degraded", "unhealthy"]
     vector_store: Check
@@ -307,7 +307,7 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Count what the knowledge base holds and say what it runs on, and which collections may be searched beside it."""
+    """What the knowledge base contains and runs on, and which other collections may be searched."""
 
     statistics: StoreStatistics
     documents: tuple[DocumentRecord, ...]

@@ -1,4 +1,4 @@
-"""What somebody may read: collections by pattern, and documents by the groups that they are for."""
+"""Read permissions: collections by pattern, and documents by the groups that may read them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 
 ALLOWED = "allowed_groups"
-"""Name in a record's metadata: the groups that a document is for, by comma; where it is missing, it is for all."""
+"""Metadata key of a record: the groups that may read a document, separated by commas; if missing, everyone may."""
 
 EVERYBODY = "*"
-"""In place of a group's name: a document that is for all again, a reader who sees the documents of all groups."""
+"""Stands for every group: a document that everyone may read, or a reader who sees the documents of all groups."""
 
 _LONGEST = 200
 
 
 def names_one(patterns: Iterable[str], what: str) -> bool:
-    """Tell whether a pattern (`*`, `?`, `[…]`) names a collection.
+    """Return whether a pattern (`*`, `?`, `[…]`) matches a collection.
 
-    What is no collection has a name with a colon, such as `engine:standards`: only `*`, or a pattern that begins with
-    what stands up to the colon, names it.
+    Names with a colon, such as `engine:standards`, are not collections: only `*`, or a pattern that begins with the
+    part up to the colon, matches them.
     """
     kind, colon, _ = what.partition(":")
     return any(
@@ -32,10 +32,10 @@ def names_one(patterns: Iterable[str], what: str) -> bool:
 
 
 def allowed_label(groups: Iterable[str]) -> str:
-    """Write the groups that a document is for, as its metadata keep them.
+    """Write the groups that may read a document as its metadata stores them.
 
     Raises:
-        InvalidInputError: none is named, or one cannot be.
+        InvalidInputError: no group is given, or a name is not allowed.
     """
     names = sorted({group.strip() for group in groups})
     for group in names:
@@ -49,12 +49,12 @@ def allowed_label(groups: Iterable[str]) -> str:
 
 
 def may_see(record: DocumentRecord, groups: frozenset[str]) -> bool:
-    """Tell whether a document is for all, or for one of these groups; `*` sees all."""
+    """Return whether a document is for everyone, or for one of these groups; `*` sees all."""
     return admits(record.label(ALLOWED), groups)
 
 
 def admits(label: str, groups: frozenset[str]) -> bool:
-    """Tell it by what a document's metadata say of it (`ALLOWED`), empty where they say nothing."""
+    """Do the same from the document's metadata (`ALLOWED`), empty if not restricted."""
     if not label or EVERYBODY in groups:
         return True
     allowed = {each.strip() for each in label.split(",")}
@@ -63,14 +63,13 @@ def admits(label: str, groups: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Say what may be read.
+    """What may be read.
 
     Attributes:
-        read: patterns of the collections.
-        groups: whose documents are seen, where a document is for some groups only; `*` for all.
-        beside: patterns of the collections that an engine may be asked for beside its own, where `read` is of that one.
-        reach: patterns of the collections that a library finds by name beside those in `read`, and never lists: those
-            that may be written.
+        read: patterns of collections.
+        groups: the reader's groups, for documents that only some groups may read; `*` for all.
+        beside: patterns of the other collections that may be searched through an engine; `read` is about its own.
+        reach: patterns of further collections that a library finds by name but never lists: those that may be written.
     """
 
     read: tuple[str, ...] = (EVERYBODY,)
@@ -79,18 +78,18 @@ class Rights:
     reach: tuple[str, ...] = ()
 
     def may_read(self, collection: str) -> bool:
-        """Tell whether a collection may be read."""
+        """Return whether a collection may be read."""
         return names_one(self.read, collection)
 
     def may_reach(self, collection: str) -> bool:
-        """Tell whether a library finds a collection by its name."""
+        """Return whether a library finds a collection by its name."""
         return names_one((*self.read, *self.reach), collection)
 
     @property
     def are_full(self) -> bool:
-        """Tell whether everything may be read."""
+        """Return whether everything may be read."""
         return all(EVERYBODY in each for each in (self.read, self.groups, self.beside))
 
 
 FULL_RIGHTS = Rights()
-"""Of whoever uses this machine, and of keys without limits."""
+"""Rights of local users of this machine, and of keys without limits."""

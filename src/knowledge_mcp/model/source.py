@@ -9,28 +9,28 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO
 
 MOST_BYTES = 1 << 30
-"""Size from which on a file is refused before its content is looked at: no reader has memory for more."""
+"""Files of this size or more are refused before their content is read: no reader has memory for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """Name one file, page or object to be read.
+    """One file, page or object to read.
 
     Attributes:
         uri: stable identifier; for files the absolute path.
         name: file name with extension, for messages and for the document id.
-        media_type: e.g. `application/pdf`, as the extension says, checked by the reader's magic bytes.
+        media_type: e.g. `application/pdf`, by extension, checked against the file's magic bytes by the reader.
         size: bytes.
         sha256: lower-case hex of the bytes.
-        open: open the bytes for reading; the caller closes. Raises OSError, also where other bytes stand there by now.
-        path: where the local file is, when there is one; its bytes are had by `open` only.
-        labels: flat pairs that whoever ingests knows of it (application, language, commit …); kept on its record, where
-            they win over what the document says under the same name.
-        document_id: the id that its document shall have, None for the reader's proposal.
-        title: what its document is called, None for what the document says.
-        document_type: what kind of document it is, None where the document or the classifier tells.
+        open: opens the bytes for reading; the caller closes. Raises OSError, also if the bytes have changed meanwhile.
+        path: of the local file, if there is one; read its bytes only through `open`.
+        labels: flat pairs known to the caller (application, language, commit …); kept on its record, where they
+            override the document's own values of the same name.
+        document_id: the id for its document, None for the reader's proposal.
+        title: the title of its document, None for the document's own.
+        document_type: the type of its document, None to let the document or the classifier decide.
         language: of its text for OCR, as the engine spells it, e.g. `eng+deu`; None for the reader's default.
-        force_ocr: read every page by OCR, whatever text it holds already.
+        force_ocr: read every page by OCR, even if it has text.
     """
 
     uri: str
@@ -49,7 +49,7 @@ class SourceItem:
 
     @property
     def suffix(self) -> str:
-        """Extension of a copy: the name's where it is one of the media type, else what such files usually have."""
+        """Return the extension for a copy: the name's if it fits the media type, otherwise the usual one."""
         named = (self.path or PurePath(self.name)).suffix
         if media_type_of(f"x{named}") == self.media_type:
             return named
@@ -59,7 +59,7 @@ class SourceItem:
 UNKNOWN = "application/octet-stream"
 
 DOORSTOP = "application/x-doorstop+zip"
-"""A folder of Doorstop items as one file; sources make it where they meet such a folder."""
+"""A folder of Doorstop items as one file; sources create it when they find such a folder."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 MEDIA_TYPES: Mapping[str, str] = {
@@ -103,10 +103,10 @@ MEDIA_TYPES: Mapping[str, str] = {
 """Media type by lower-case extension with its dot."""
 
 WORKBOOKS = frozenset({".ods", ".xls", ".xlsx"})
-"""Extensions of files with sheets, whose lines are rows and whose columns may be named."""
+"""Extensions of files with sheets, whose lines are rows and whose columns may have names."""
 
 DOCUMENT_PATTERNS = tuple(f"*{extension}" for extension, kind in MEDIA_TYPES.items() if not kind.startswith("image/"))
-"""Names of the files that are taken from a folder where nothing else is asked for: documents, and no pictures."""
+"""Default names of files to ingest from a folder: documents, but no pictures."""
 
 _SAVED_AS: Mapping[str, str] = {
     **dict.fromkeys((".doc", ".dot", ".docm", ".fodt", ".pages", ".rtf", ".wpd", ".wps"), ".docx"),
@@ -116,7 +116,7 @@ _SAVED_AS: Mapping[str, str] = {
     ".mht": ".html",
     ".mhtml": ".html",
 }
-"""Documents that nothing here reads, and what their programs save them as."""
+"""Documents that cannot be read here, and the formats in which their programs can save them."""
 
 _FIRST = {media_type: extension for extension, media_type in reversed(MEDIA_TYPES.items())}
 _COMMON = {
@@ -129,22 +129,22 @@ _COMMON = {
 
 
 def media_type_of(name: str) -> str:
-    """Tell the media type by a file name's extension, `application/octet-stream` where it says nothing."""
+    """Return the media type for a file name's extension, `application/octet-stream` if unknown."""
     return MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
 
 
 def extension_of(media_type: str) -> str:
-    """Give the extension, with its dot, that files of a media type usually have; empty where it is not known."""
+    """Return the usual extension of a media type, with its dot; empty if unknown."""
     return _COMMON.get(media_type) or _FIRST.get(media_type, "")
 
 
 def is_unread_document(name: str) -> bool:
-    """Tell a document of a kind that nothing here reads, but that its program can save as one that is read."""
+    """Return whether this document cannot be read here, but its program can save it in a readable format."""
     return PurePosixPath(name).suffix.lower() in _SAVED_AS
 
 
 def advice_on_kind(name: str, readable: Iterable[str]) -> str:
-    """Say what to do with a file of a kind that is not read; `readable` are the extensions that are."""
+    """Say what to do with a file of an unsupported kind; `readable` lists the supported extensions."""
     saved_as = _SAVED_AS.get(PurePosixPath(name).suffix.lower())
     if saved_as is not None:
         return f"Open it in its program and save it as {saved_as}."
@@ -153,7 +153,7 @@ def advice_on_kind(name: str, readable: Iterable[str]) -> str:
 
 
 class ChangeKind(StrEnum):
-    """What became of a file."""
+    """How a file changed."""
 
     ADDED = "added"
     MODIFIED = "modified"
@@ -163,12 +163,12 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Tell what became of one file.
+    """The change of one file.
 
     Attributes:
         kind: what.
-        path: where it is, or was if it is deleted, below the root; bytes that are no UTF-8 as surrogates.
-        old_path: where a renamed file was, else empty.
+        path: relative to the root; the old one if deleted; bytes that are not UTF-8 as surrogates.
+        old_path: the previous path of a renamed file, otherwise empty.
     """
 
     kind: ChangeKind
@@ -178,9 +178,9 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class RemoteHead:
-    """Tell where a remote branch or tag stands: its name, its commit, and its reference.
+    """The state of a remote branch or tag: its name, its commit, and its reference.
 
-    The name is empty, and the reference `HEAD`, where a remote follows no branch.
+    The name is empty, and the reference `HEAD`, if the remote has no default branch.
     """
 
     branch: str
@@ -190,19 +190,19 @@ class RemoteHead:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Describe files on this disk at one commit.
+    """Files on this disk at one commit.
 
     Attributes:
         name: the repository's name.
-        url: where it comes from, without credentials; empty where that is not known.
-        folder: where its files are.
-        branch: empty where none is checked out.
-        commit: full hash; empty for a folder that is no repository, or has no commit yet.
+        url: its remote, without credentials; empty if unknown.
+        folder: of its files.
+        branch: empty if none is checked out.
+        commit: full hash; empty for a folder that is not a repository, or has no commit yet.
         shallow: whether older commits are missing.
         local: a working tree that is not ours, and is only read.
         dirty: what differs from the commit; empty for a clone of ours.
-        absent: submodules whose files are not there, by path.
-        nested: repositories of their own inside a local one, submodules too; no commit of it says what is in them.
+        absent: paths of submodules whose files are missing.
+        nested: repositories inside a local one, including submodules; no commit of it records their content.
     """
 
     name: str
