@@ -1,6 +1,6 @@
-"""PORTS: every Protocol that an outsider may implement, in terms of `model` only.
+"""Every Protocol that outside code may implement; they use only `model`.
 
-All are plain, synchronous and thread-safe unless said otherwise; all raise only `KnowledgeError`s.
+All are plain, synchronous and thread-safe unless stated otherwise; all raise only `KnowledgeError`s.
 """
 
 from __future__ import annotations

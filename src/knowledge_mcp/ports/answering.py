@@ -1,4 +1,4 @@
-"""PORTS of answering: legs fused, hits reranked, and the knowledge base that every surface calls."""
+"""Ports for answering: fusion of legs, reranking, and the knowledge base that every surface calls."""
 
 from __future__ import annotations
 
@@ -39,62 +39,62 @@ class Fusion(Protocol):
     def __call__(
         self, dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None, weight: float, limit: int
     ) -> list[tuple[str, float, LegScore | None, LegScore | None]]:
-        """List (chunk id, score 0..1, dense place, lexical place), best first; `weight` is the dense leg's share."""
+        """List (chunk id, score 0..1, dense rank, lexical rank), best first; `weight` is the dense leg's share."""
         ...
 
 
 class Reranker(Protocol):
-    """Put the best hits in a better order; thread-safe."""
+    """Improve the order of the best hits; thread-safe."""
 
     def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
-        """Reorder all hits; the score of each becomes the reranker's, 0..1.
+        """Reorder all hits and replace their scores by the reranker's, 0..1.
 
         Raises:
-            TimedOutError: it is not done at the deadline (`time.monotonic()` seconds).
-            KnowledgeError: it failed otherwise.
+            TimedOutError: the deadline (`time.monotonic()` seconds) has passed.
+            KnowledgeError: it failed for another reason.
         """
         ...
 
     def warm_up(self) -> None:
-        """Load what the first use would have to load; nothing is paid for."""
+        """Load what the first use needs; costs no money."""
         ...
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all resources."""
         ...
 
 
 class Synonyms(Protocol):
-    """Know what documents may put differently than a question; thread-safe."""
+    """Know which words documents may use instead of those of a question; thread-safe."""
 
     @property
     def size(self) -> int:
-        """Count the entries."""
+        """Return the number of entries."""
         ...
 
     @property
     def unsearched(self) -> tuple[str, ...]:
-        """List phrases that cannot be found in a question."""
+        """List the phrases that can never be found in a question."""
         ...
 
     def wordings(self, question: str) -> tuple[Wording, ...]:
-        """List the phrases of a question that have others, in its order; the longest one where two overlap."""
+        """List the phrases of a question that have synonyms, in order; the longest one if two overlap."""
         ...
 
     def says(self, text: str, phrase: str) -> bool:
-        """Tell whether a text says a phrase, whatever its case and number."""
+        """Return whether a text contains a phrase, in any case and number."""
         ...
 
 
 class Knowledge(Protocol):
-    """One knowledge base: what every surface, command and service calls; local engine or remote one alike."""
+    """A knowledge base: what every surface, command and service calls; a local engine or a remote one."""
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
         ...
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
-        """Find definitions of a term, or terms like it; `edition` as in `SearchQuery`."""
+        """Find definitions of a term, or similar terms; `edition` as in `SearchQuery`."""
         ...
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
@@ -102,7 +102,7 @@ class Knowledge(Protocol):
         ...
 
     def stats(self) -> Stats:
-        """Count what there is."""
+        """Count what it contains."""
         ...
 
     def health(self) -> HealthReport:
@@ -114,7 +114,7 @@ class Knowledge(Protocol):
         ...
 
     def document(self, document_id: str) -> DocumentRecord:
-        """Return one record; NotFoundError names ids that look alike."""
+        """Return one record; NotFoundError suggests similar ids."""
         ...
 
     def document_text(self, document_id: str) -> str:
@@ -134,15 +134,15 @@ class Knowledge(Protocol):
         ...
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions that stand in chunks, with citations."""
+        """List the definitions in chunks, with citations."""
         ...
 
     def read(self, query: ReadQuery) -> ReadAnswer:
-        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError suggests similar ones."""
         ...
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
-        """Compare a quote with the documents, word by word."""
+        """Compare a quote with the documents word by word."""
         ...
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
@@ -150,14 +150,14 @@ class Knowledge(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed texts as passages are embedded, in order; none may be blank. Nothing is stored."""
+        """Embed texts as passages, in order; none may be blank. Nothing is stored."""
         ...
 
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
-        """List the passages of indexed repositories that share words with a text, best first, each with its place.
+        """List the passages of indexed repositories that share words with a text, best first, each with its location.
 
         Raises:
-            ConfigError: the code is not looked through from here.
+            ConfigError: code cannot be searched from here.
         """
         ...
 
@@ -170,32 +170,32 @@ class Knowledge(Protocol):
         on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> IngestReport:
-        """Ingest whatever the source yields; `on_unreadable` is asked once, before embedding, whether to go on."""
+        """Ingest what the source yields; `on_unreadable` decides once, before embedding, whether to go on."""
         ...
 
     def remove(self, document_id: str) -> int:
-        """Remove a document; returns how many chunks went; NotFoundError where there is none."""
+        """Remove a document; return the number of chunks removed; NotFoundError if there is none."""
         ...
 
     def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
-        """Set what a document is an edition of, by hand: `family`, `edition`, `edition_status`; empty takes it back.
+        """Set a document's `family`, `edition` or `edition_status` by hand; an empty value undoes it.
 
-        A later ingest of the same source keeps it.
+        Later ingests of the same source keep it.
 
         Raises:
             NotFoundError: there is no such document.
-            InvalidInputError: another name, or a value that cannot be.
+            InvalidInputError: another name, or an invalid value.
         """
         ...
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store against itself."""
+        """Check the store's consistency."""
         ...
 
     def warm_up(self) -> None:
-        """Load what the first query would have to load."""
+        """Load what the first query needs."""
         ...
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all resources."""
         ...

@@ -1,4 +1,4 @@
-"""PORTS of embedding: text measured in tokens, texts turned into vectors."""
+"""Ports for embedding: counting a text's tokens, and turning texts into vectors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class TokenMeasure(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Tell how many tokens of one text the model reads, special tokens not counted."""
+        """Return how many tokens of one text the model reads, without special tokens."""
         ...
 
     def count_tokens(self, text: str) -> int:
-        """Count tokens, special tokens not counted, nothing truncated."""
+        """Count tokens without special tokens; nothing is truncated."""
         ...
 
     def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
-        """List each token's `[start, end)` in code points, nothing truncated."""
+        """List each token's `[start, end)` in code points; nothing is truncated."""
         ...
 
 
@@ -31,29 +31,29 @@ class Embedder(TokenMeasure, Protocol):
 
     @property
     def space(self) -> EmbeddingSpace:
-        """Identify the space of the vectors."""
+        """Identify the embedding space of the vectors."""
         ...
 
     @property
     def usage(self) -> EmbeddingUsage:
-        """Count what was asked of the service since this embedder was made."""
+        """Count the use of the service since this embedder was created."""
         ...
 
     @property
     def price(self) -> float | None:
-        """Tell what a million tokens cost in USD: 0.0 where nothing is paid, None where it is not known."""
+        """Return the price of a million tokens in USD: 0.0 if nothing is paid, None if unknown."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed passages, in order; an empty or blank text is an `InvalidInputError`.
+        """Embed passages, in order; an empty or blank text raises `InvalidInputError`.
 
         Raises:
-            ContentRefusedError: the service refused some of the texts; it carries the vectors of the others.
+            ContentRefusedError: the service refused some of the texts; contains the vectors of the others.
         """
         ...
 
     def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Look up the vectors that were kept of earlier calls, by text; asks no service and computes nothing."""
+        """Return the vectors cached by earlier calls, by text; calls no service and computes nothing."""
         ...
 
     def embed_query(self, text: str) -> Vector:
@@ -61,9 +61,9 @@ class Embedder(TokenMeasure, Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Load whatever the first call would have to load."""
+        """Load what the first call needs."""
         ...
 
     def close(self) -> None:
-        """Free threads and memory; later calls are errors."""
+        """Free threads and memory; do not use it afterwards."""
         ...

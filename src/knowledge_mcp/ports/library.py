@@ -1,4 +1,4 @@
-"""PORTS of a library: single documents brought to named collections, by whoever may; addresses fetched for them."""
+"""Ports for a library: single documents added to named collections, and the fetching of addresses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from knowledge_mcp.model.source import SourceItem
 
 
 class PageDrawer(Protocol):
-    """Draw pages of files, apart from this process."""
+    """Draw pages of files, in another process."""
 
     def draw(self, item: SourceItem, page: int, boxes: Sequence[Box], words: str, dpi: int) -> tuple[int, int, bytes]:
-        """Return width, height in pixels and the PNG of one page, counted from 1, with a passage marked on it.
+        """Return the width and height in pixels and the PNG of one page, counted from 1, with a passage marked on it.
 
         Args:
             item: the file.
             page: which page.
-            boxes: where the passage stands; those of other pages are left out.
-            words: coloured inside the boxes as far as they are found there; a box without any is, as a whole.
-            dpi: dots per inch, fewer for sheets that would be too large.
+            boxes: where the passage is; boxes of other pages are ignored.
+            words: highlighted where they are found in the boxes; a box without any is highlighted as a whole.
+            dpi: dots per inch; reduced for sheets that would become too large.
 
         Raises:
             UnreadableDocumentError: the file cannot be opened, or has no such page.
@@ -34,13 +34,13 @@ class PageDrawer(Protocol):
 
 @runtime_checkable
 class MarkedPages(Protocol):
-    """Draw pages of the documents that are kept, where their files are at hand."""
+    """Draw pages of stored documents whose files are available."""
 
     def marked_page(self, document_id: str, page: int, boxes: Sequence[Box], words: str) -> bytes:
-        """Return the PNG of a page, counted from 1, with a passage marked as `PageDrawer` does.
+        """Return the PNG of a page, counted from 1, with a passage marked as by `PageDrawer`.
 
         Raises:
-            NotFoundError: there is no such document, or its file is gone, was never kept, or may not be read.
+            NotFoundError: there is no such document, or its file is gone, was never kept, or must not be read.
             InvalidInputError: it has no pages that can be drawn, or has changed since.
             UnreadableDocumentError: the file cannot be opened, or has no such page.
         """
@@ -48,33 +48,33 @@ class MarkedPages(Protocol):
 
 
 class Fetcher(Protocol):
-    """Fetch what an address names, from public places only."""
+    """Fetch an address, only from public servers."""
 
     def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
-        """Fetch one https address, redirects followed.
+        """Fetch one https address, following redirects.
 
         Raises:
-            InvalidInputError: the address is not allowed (scheme, place, redirect), or what it gives is too large or
-                of a kind that cannot be read.
-            NotFoundError: it answers 404 or 410.
-            AuthError: it answers 401 or 403.
-            ConnectionFailedError, TimedOutError, RateLimitedError: it cannot be had now.
+            InvalidInputError: the address is not allowed (scheme, host, redirect), or its content is too large or of a
+                kind that cannot be read.
+            NotFoundError: the response is 404 or 410.
+            AuthError: the response is 401 or 403.
+            ConnectionFailedError, TimedOutError, RateLimitedError: it cannot be fetched now.
         """
         ...
 
 
 class Library(Protocol):
-    """Keep documents in named collections: what the RAG surface and its REST service call, local or remote alike."""
+    """Documents in named collections: what the RAG surface and its REST service call, local or remote."""
 
     def collections(self) -> list[CollectionSummary]:
-        """List all collections by name; `default` is always among them."""
+        """List all collections by name; `default` is always included."""
         ...
 
     def drop_collection(self, collection: str) -> int:
-        """Remove a collection with all it holds; returns how many documents went.
+        """Remove a collection and its documents; return the number of documents removed.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: there is no such collection.
         """
         ...
 
@@ -85,59 +85,59 @@ class Library(Protocol):
         on_progress: Callable[[float, float | None, str], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
-        """Take one document in; it is searchable, whole, when this returns. `on_progress(done, of, in words)`.
+        """Add one document; it is completely searchable when this returns. `on_progress(done, total, message)`.
 
-        The same document again changes nothing; another content under the same name replaces the earlier one in one
-        step. Whatever stops it on the way leaves what was there before.
+        Adding the same document again changes nothing; other content under the same name replaces the earlier version
+        in one step. If anything interrupts it, the earlier version stays.
 
         Raises:
-            InvalidInputError: the deposit, its collection's name, or the document cannot be accepted.
-            KnowledgeError: fetching, embedding, storing.
+            InvalidInputError: the deposit, its collection's name, or the document is not acceptable.
+            KnowledgeError: fetching, embedding or storing failed.
         """
         ...
 
     def submit(self, deposit: Deposit) -> IngestJob:
-        """Take one document in later: accepted once this returns, and done even if this process ends."""
+        """Add one document in the background: accepted once this returns, and completed even if this process ends."""
         ...
 
     def job(self, job_id: str) -> IngestJob:
-        """Tell how far an accepted one is; NotFoundError a week after its end."""
+        """Return the progress of an accepted job; NotFoundError a week after its end."""
         ...
 
     def cancel_job(self, job_id: str) -> IngestJob:
-        """Tell an accepted one to stop; nothing of it is kept. Errors as `job`."""
+        """Cancel an accepted job; nothing of it is kept. Errors as for `job`."""
         ...
 
     def job_counts(self) -> Mapping[str, int]:
-        """Count the accepted ones that are remembered, by state."""
+        """Count the known jobs by state."""
         ...
 
     def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
         """Find the best passages of one collection.
 
         Raises:
-            NotFoundError: there is no such collection; names those that look alike. `default` may be empty.
+            NotFoundError: there is no such collection; suggests similar names. `default` may be empty.
         """
         ...
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
-        """List a collection's documents by id: all, or those of some ids that are there; errors as `search_in`."""
+        """List a collection's documents by id: all, or those of the given ids that exist; errors as for `search_in`."""
         ...
 
     def find(self, document_id: str) -> LibraryDocument:
-        """Return a document whole, whichever collection it is in; NotFoundError where there is none."""
+        """Return a whole document from any collection; NotFoundError if there is none."""
         ...
 
     def record(self, document_id: str) -> DocumentRecord:
-        """Return a document's record, whichever collection it is in; NotFoundError where there is none."""
+        """Return a document's record from any collection; NotFoundError if there is none."""
         ...
 
     def where(self, document_id: str) -> str:
-        """Name the collection that holds a document; NotFoundError where there is none."""
+        """Return the name of the collection that contains a document; NotFoundError if there is none."""
         ...
 
     def remove_document(self, document_id: str) -> int:
-        """Remove a document; returns how many passages went; NotFoundError where there is none."""
+        """Remove a document; return the number of passages removed; NotFoundError if there is none."""
         ...
 
     def health(self) -> HealthReport:
@@ -145,61 +145,60 @@ class Library(Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Load what the first question would have to load."""
+        """Load what the first query needs."""
         ...
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all resources."""
         ...
 
 
 class SharedLibrary(Library, Protocol):
-    """Serve many, each of whom may see some collections only."""
+    """Serve several users, each of whom may see only some collections."""
 
     def search_all(self, query: SearchQuery) -> SearchAnswer:
-        """Find the best passages of all collections that are listed; each hit names its own.
+        """Find the best passages of all listed collections; each hit names its collection.
 
-        One that cannot be searched is named in `degraded`.
+        A collection that cannot be searched is named in `degraded`.
 
         Raises:
-            KnowledgeError: none could be searched; that of the first.
+            KnowledgeError: none could be searched; the error of the first.
         """
         ...
 
     def jobs(self) -> list[IngestJob]:
-        """List the accepted ones that are remembered, the newest first."""
+        """List the known jobs, newest first."""
         ...
 
     def review(self, what: str, ids: Sequence[str], *, collection: str = "") -> IngestJob:
-        """Hold documents against each other as a job: the one of the same question, where nothing changed since.
+        """Compare documents as a job; the earlier job is reused if it has the same question and nothing changed since.
 
         Args:
             what: `trace`, `check` or `conflicts`.
-            ids: of documents: the two that are traced, the document and the standard, or those in which conflicts are
-                looked for.
-            collection: for conflicts, all of whose documents are meant where none is named.
+            ids: document ids: the two to trace, the document and the standard, or those in which to look for conflicts.
+            collection: for conflicts; without ids, all its documents are compared.
 
         Raises:
-            NotFoundError: there is no such document, or this library does nothing of the kind.
-            RateLimitedError: too many wait already.
+            NotFoundError: there is no such document, or this library has no reviews.
+            RateLimitedError: too many jobs are waiting.
         """
         ...
 
     def reviewed(self, job_id: str) -> Any:
-        """Return what came of a review as plain values, or raise why it failed.
+        """Return the result of a review as plain values, or raise the reason for its failure.
 
         Raises:
-            NotFoundError: as `job`, and where it has not ended.
+            NotFoundError: as for `job`, and if it has not ended.
             KnowledgeError: it failed, or was cancelled.
         """
         ...
 
     def decisions(self, what: str, one: str, other: str) -> Any:
-        """Give what people decided of two documents (`engine.tracing.decisions`), of a `trace` or a `check`."""
+        """Return people's decisions about two documents (`engine.tracing.decisions`), for a `trace` or a `check`."""
         ...
 
     def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:
-        """Draw a page of a document's original file as PNG, where it is wanted with one of its passages marked.
+        """Draw a page of a document's original file as PNG, optionally with one of its passages marked.
 
         Args:
             document_id: which document.
@@ -215,5 +214,5 @@ class SharedLibrary(Library, Protocol):
         ...
 
     def seen_by(self, rights: Rights) -> SharedLibrary:
-        """Return the library as one sees it: what one may not reach is answered like what is not there."""
+        """Return the library as one user sees it: what the user may not reach is answered as if it did not exist."""
         ...

@@ -1,4 +1,4 @@
-"""PORTS of reading: from a place to documents and chunks, and places that are the truth of their documents."""
+"""Ports for reading: from a location to documents and chunks, and sources that are kept in sync."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Source(Protocol):
     """Find the items to ingest."""
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield what can be opened, in a stable order, and what cannot with its reason; never raises for one item."""
+        """Yield readable items and skipped files with reasons, in a stable order; one item never raises."""
         ...
 
 
@@ -27,11 +27,11 @@ class Reader(Protocol):
 
     @property
     def version(self) -> str:
-        """Name the reader and its version; part of a record's pipeline fingerprint."""
+        """Return the reader's name and version; part of a record's pipeline fingerprint."""
         ...
 
     def check(self, item: SourceItem) -> Inspection:
-        """Open the item cheaply and make sure that it can be read.
+        """Open the item and check cheaply whether it can be read.
 
         Raises:
             UnreadableDocumentError: corrupted, encrypted, password-protected, empty, mislabelled …
@@ -39,36 +39,36 @@ class Reader(Protocol):
         ...
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        """Read the whole item; `progress(pages done, pages in all)` is called now and then.
+        """Read the whole item; `progress(pages done, total pages)` is called from time to time.
 
         Raises:
-            UnreadableDocumentError: as in `check`, or when text cannot be got out.
+            UnreadableDocumentError: as in `check`, or if the text cannot be extracted.
         """
         ...
 
     def close(self) -> None:
-        """Free child processes and whatever else reading holds."""
+        """Free child processes and other resources."""
         ...
 
 
 class OcrEngine(Protocol):
-    """Read the words of a page image; several pages at once."""
+    """Read the words of a page image; thread-safe."""
 
     @property
     def version(self) -> str:
-        """Name the engine where it can run, empty where it cannot; part of the version of the readers that use it."""
+        """Return the engine's name and version, empty if it cannot run; part of the version of readers that use it."""
         ...
 
     @property
     def workers(self) -> int:
-        """Tell how many pages it reads at the same time."""
+        """Return how many pages it reads at the same time."""
         ...
 
     def ready(self, language: str = "eng") -> None:
-        """Make sure that pages of a language, or of several joined by `+`, can be read.
+        """Check that pages of a language, or of several joined by `+`, can be read.
 
         Raises:
-            ConfigError: the engine is not installed; the suggestion has the line that installs it.
+            ConfigError: the engine is not installed; the suggestion contains the command that installs it.
             InvalidInputError: the language's data is not installed.
         """
         ...
@@ -78,12 +78,12 @@ class OcrEngine(Protocol):
         ...
 
     def close(self) -> None:
-        """Free child processes; later calls are errors."""
+        """Free child processes; do not use it afterwards."""
         ...
 
 
 class Classifier(Protocol):
-    """Tell what kind of document it is where the document does not say."""
+    """Determine the type of a document that does not state it."""
 
     def __call__(self, document: Document) -> Classification:
         """Classify by name, title and opening text."""
@@ -91,55 +91,55 @@ class Classifier(Protocol):
 
 
 class Chunker(Protocol):
-    """Cut a document into chunks; every chunk is a span of the canonical text, and no text is lost."""
+    """Split a document into chunks; every chunk is a span of the canonical text, and no text is lost."""
 
     @property
     def version(self) -> str:
-        """Name the chunker, its version and its settings; part of a record's pipeline fingerprint."""
+        """Return the chunker's name, version and settings; part of a record's pipeline fingerprint."""
         ...
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
-        """Cut, classify and describe every passage, in order. `document.id` is the final document id."""
+        """Split, classify and describe every passage, in order. `document.id` is the final document id."""
         ...
 
 
 class SyncedSource(Source, Protocol):
-    """Look at a place once, and tell what is there now; an instance is used for one sync."""
+    """Look at a source once and report what it contains now; an instance is used for one sync."""
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
-        """Find out what is there now; asked once, before everything else. Tells whether there is anything at all.
+        """List the current content; called once, before everything else. Return whether there is anything at all.
 
         Args:
-            records: of all documents, whichever source they came from.
+            records: those of all documents, from any source.
 
         Raises:
-            KnowledgeError: it cannot be found out, so that nothing may be concluded from what is not seen.
+            KnowledgeError: the content cannot be listed, so missing documents must not be considered deleted.
         """
         ...
 
     def owns(self, record: DocumentRecord) -> bool:
-        """Tell whether a document came from here, whether its place is still there or not."""
+        """Return whether a document came from this source, even if it no longer exists there."""
         ...
 
     def is_gone(self, record: DocumentRecord) -> bool:
-        """Tell whether the place of a document that came from here is there no more; False where that is not sure."""
+        """Return whether a document of this source no longer exists there; False if uncertain."""
         ...
 
     @property
     def only_names(self) -> bool:
-        """Tell whether it names documents that lie elsewhere: another source may still hold what it names no more."""
+        """Return whether it only links to documents elsewhere, so that another source may still have those it drops."""
         ...
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Name what is there but could not be read this time, skipped too; known once `items` is at its end."""
+        """List what exists but could not be read this time; it is also skipped; complete once `items` is exhausted."""
         ...
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Count what is there and left alone, because it is no document; known once `items` is at its end."""
+        """Count files that are ignored because they are not documents; complete once `items` is exhausted."""
         ...
 
     def close(self) -> None:
-        """Free what the sync held; what is remembered for the next one is kept."""
+        """Free the resources of the sync; what is remembered for the next one is kept."""
         ...

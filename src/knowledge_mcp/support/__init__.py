@@ -1,1 +1,1 @@
-"""Leaf helpers of the standard library only, used by every room."""
+"""Leaf helpers that use only the standard library, shared by every package."""

@@ -1,4 +1,4 @@
-"""What is too much for one call, in parts."""
+"""Split values into batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def batches(values: Iterable[T], most: int) -> Iterator[list[T]]:
-    """Cut values into parts of at most so many, in order; none gives no part."""
+    """Split values into batches of at most a given size, in order; no values give no batch."""
     left = iter(values)
     while part := list(islice(left, most)):
         yield part
@@ -22,13 +22,13 @@ def grouped(
     measure: Callable[[T], tuple[int, ...]],
     key: Callable[[T], Hashable] = id,
 ) -> Iterator[list[T]]:
-    """Put values together in order as long as all that is measured of them stays within limits.
+    """Group consecutive values as long as the sums of their measures stay within limits.
 
     Args:
-        values: one that is too large by itself makes a group alone.
-        most: limits of a group's sums.
-        measure: gives as many numbers of a value.
-        key: of a value; one whose key the group has begins another group.
+        values: one that is too large by itself forms its own group.
+        most: limits for the sums of a group.
+        measure: returns as many numbers for a value as there are limits.
+        key: of a value; a value with a key that the group already has starts another group.
     """
     group: list[T] = []
     keys: set[Hashable] = set()

@@ -1,4 +1,4 @@
-"""Text in the encoding that a label names, read as browsers read it, and signs of symbol fonts as Unicode."""
+"""Decode text in a labelled encoding as browsers do, and convert characters of symbol fonts to Unicode."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MEANT = {
     "shift_jis": "cp932",
     "tis-620": "cp874",
 }
-"""Encodings that hold the one of the label, and are meant by it (WHATWG Encoding Standard, section 4.2)."""
+"""Supersets of the labelled encoding that are meant by its label (WHATWG Encoding Standard, section 4.2)."""
 
 
 def codec_of(label: str) -> str:
-    """Name the codec of an encoding of text; empty where there is none of this label."""
+    """Return the codec for an encoding label; empty if unknown."""
     try:
         found = codecs.lookup(label)
     except (LookupError, ValueError):
@@ -31,7 +31,7 @@ def codec_of(label: str) -> str:
 
 
 def decoded(data: bytes, label: str) -> tuple[str, str] | None:
-    """Decode text by a label; gives it with the name of its encoding, None where it is not in it."""
+    """Decode text by a label; return it with the name of its encoding, None if it is not valid in it."""
     name = codec_of(label)
     for each in filter(None, (_MEANT.get(name), name)):
         try:
@@ -56,16 +56,16 @@ _UNKNOWN_SIGN = "▪"
 
 
 def has_private_characters(text: str) -> bool:
-    """Tell whether a text holds positions of a symbol font (U+F000 to U+F0FF)."""
+    """Return whether a text contains code points of a symbol font (U+F000 to U+F0FF)."""
     return _PRIVATE.search(text) is not None
 
 
 def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
-    """Write positions of the Symbol and dingbat fonts as Unicode.
+    """Convert code points of the Symbol and dingbat fonts to Unicode.
 
     Returns:
-        The text, and how many had no letter: a sign in a table cell says something by being there, so a small square
-        stands for each.
+        The text, and how many had no letter: a sign in a table cell has a meaning by being there, so a small square
+        replaces each.
     """
     table = _DINGBATS if "ding" in font.lower() else _SYMBOLS
     unknown = 0

@@ -1,7 +1,7 @@
-"""Places in long work that look whether it is to stop, however deep below whoever may stop it.
+"""Checkpoints in long work: loops test there whether to stop, without a parameter passed down to them.
 
-Long work names what stops it once (`watch_for_stop`); the loops below pass `checkpoint`, and need no argument for
-it. Outside of `watch_for_stop` a checkpoint costs next to nothing and does nothing.
+Long work registers once what stops it (`watch_for_stop`); the loops below call `checkpoint`. Outside of
+`watch_for_stop`, a checkpoint does nothing and costs almost nothing.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TypeVar
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _EVERY = 0.1
-"""Seconds between two looks: a look may cost a read from disk."""
+"""Seconds between two checks: a check may cost a read from disk."""
 GLANCE = 0.25
-"""Seconds that long work waits for something at a time, with a checkpoint after each."""
+"""Seconds between two checkpoints while long work waits for something."""
 
 _look: ContextVar[Callable[[], None] | None] = ContextVar("knowledge_mcp_checkpoint", default=None)
 
 
 @contextlib.contextmanager
 def watch_for_stop(stop: Callable[[], None], *, every: float = _EVERY) -> Generator[None]:
-    """Let every checkpoint of this thread below here call `stop`, which raises to end the work.
+    """Make every checkpoint of this thread in this context call `stop`, which raises to end the work.
 
     Args:
         stop: called at a checkpoint.
-        every: seconds that pass between two calls at least.
+        every: minimum seconds between two calls.
     """
     due = 0.0
 
@@ -47,7 +47,7 @@ def watch_for_stop(stop: Callable[[], None], *, every: float = _EVERY) -> Genera
 
 
 def checkpoint() -> None:
-    """Look whether the work is to stop; raises what `watch_for_stop` was given raises."""
+    """Check whether the work is to stop; raises what `stop` of `watch_for_stop` raises."""
     look = _look.get()
     if look is not None:
         look()
@@ -65,7 +65,7 @@ def check_each(items: Iterable[_T]) -> Iterator[_T]:
 
 
 def inherit_checkpoints(function: Callable[[_A], _T]) -> Callable[[_A], _T]:
-    """Make a function pass its checkpoints on other threads as if it ran on this one, and one before it begins."""
+    """Make a function use this thread's checkpoints on other threads, with one checkpoint before it starts."""
     look = _look.get()
 
     def run(item: _A) -> _T:

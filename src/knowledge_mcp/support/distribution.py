@@ -14,17 +14,17 @@ _COMMAND = "knowledge-mcp"
 _PACKAGE = __name__.partition(".")[0]
 _IN_THE_IMAGE = "/opt/knowledge-mcp/venv"
 _SIGNS = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""Files that these write into the environments they make."""
+"""Files that these tools write into the environments they create."""
 _CACHES = frozenset({"cache", "caches", ".cache"})
 _UV_CACHES = ("archive-v", "environments-v")
-"""Folders of uv's cache, wherever that lies: `uvx` runs from one, and `uv cache clean` removes it."""
+"""Folders in uv's cache: `uvx` runs from one, and `uv cache clean` removes it."""
 
 
 @lru_cache(maxsize=1)
 def distribution_name() -> str | None:
-    """Find the installed distribution that brings this package's commands; None where it runs without being installed.
+    """Return the installed distribution that provides this package's commands; None if it is not installed.
 
-    Takes some 30 ms, once a process: ask only when the name is shown.
+    Takes about 30 ms, once per process: call it only when the name is shown.
     """
     for distribution in importlib.metadata.distributions():
         for entry in distribution.entry_points:
@@ -34,9 +34,9 @@ def distribution_name() -> str | None:
 
 
 def install_command(extra: str) -> str:
-    """Return what a person types to add an extra to this installation, in the way that it was made.
+    """Return the command that adds an extra to this installation, for the tool that created it.
 
-    The name is read from what is installed: a name that is spelled by hand could be a stranger's on the package index.
+    The name is read from the installed metadata: a hard-coded name could be another project's on the package index.
     """
     name = distribution_name()
     if name is None:
@@ -57,11 +57,11 @@ def install_command(extra: str) -> str:
 
 
 def is_in_cache(prefix: Path) -> bool:
-    """Return whether an environment lies in a cache, as those of `uvx` and `pipx run` do: it does not last."""
+    """Return whether an environment is in a cache, as those of `uvx` and `pipx run` are; it is not permanent."""
     return any(part.lower() in _CACHES or part.startswith(_UV_CACHES) for part in prefix.parts)
 
 
 class Secret(Protocol):
-    """Hold a value that does not show itself when it is printed, such as pydantic's `SecretStr`."""
+    """A value that is not shown when printed, such as pydantic's `SecretStr`."""
 
     def get_secret_value(self) -> str: ...

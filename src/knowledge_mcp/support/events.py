@@ -1,7 +1,7 @@
 """Named log events with fields (A-REQ-MAINT-001), through the standard library's logging.
 
-Rooms log with `log_event`; how a line looks (text or JSON, which level, that it goes to stderr) is decided once, where
-a command starts.
+Packages log with `log_event`; the format of a line (text or JSON, level, stderr) is decided once, where a command
+starts.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import logging
 from typing import Any
 
 EVENT_FIELDS = "knowledge_event_fields"
-"""Attribute of a `LogRecord` that holds the event's fields."""
+"""Attribute of a `LogRecord` that contains the event's fields."""
 
 
 def log_event(logger: logging.Logger, level: int, event: str, /, **fields: Any) -> None:
     """Log one named event with its fields.
 
     Args:
-        logger: whose event it is.
+        logger: the logger of the event's module.
         level: a `logging` level.
         event: stable snake_case name, e.g. `query_complete`.
         fields: plain values; never a secret, a query text or document text.
@@ -27,11 +27,11 @@ def log_event(logger: logging.Logger, level: int, event: str, /, **fields: Any) 
 
 
 def in_one_line(text: str, most: int) -> str:
-    """Escape what cannot be shown, so that nobody who is logged can begin a line or move a terminal's cursor.
+    """Escape control characters, so that logged values cannot start a new line or move a terminal's cursor.
 
     Args:
-        text: as somebody gave it.
-        most: characters that are kept.
+        text: untrusted text.
+        most: maximum number of characters kept.
     """
     cut = text[:most]
     return cut if cut.isprintable() else "".join(map(_escape, cut))[:most]

@@ -1,10 +1,10 @@
-"""Open files beneath a folder, so that no link put in the way leads out of it; the descriptor is judged, not the name.
+"""Open files below a folder so that no symbolic link leads outside it; checks use the descriptor, not the name.
 
-The folder of the file is opened from the root on without following any link: by `openat2` where the kernel has it,
-else component by component. Then the file is opened in that folder. Whatever is renamed or replaced meanwhile, the
-descriptor belongs to a regular file that stood beneath the root. A hard link is a name like any other: what one leads
-to cannot be told, so a root should lie where no stranger may make hard links (Linux refuses those to files that their
-maker may not write: `fs.protected_hardlinks`).
+The file's folder is opened from the root without following any link: by `openat2` if the kernel has it, otherwise
+component by component. Then the file is opened in that folder. Whatever is renamed or replaced meanwhile, the
+descriptor belongs to a regular file that was below the root. Hard links cannot be detected, so a root should be where
+no untrusted user can create them (Linux refuses hard links to files that their creator cannot write:
+`fs.protected_hardlinks`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})
 if sys.platform == "win32":
-    _NO_LINK = _FOLDER = _FILE = 0  # no folder can be opened there: `_open_and_look`
+    _NO_LINK = _FOLDER = _FILE = 0  # folders cannot be opened there: `_open_and_look`
 else:
     _NO_LINK = os.O_NOFOLLOW
     _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -35,7 +35,7 @@ else:
 
 
 class NotRegularError(OSError):
-    """Say that a folder, a pipe, a device or a socket is where a file was expected."""
+    """A folder, a pipe, a device or a socket was found instead of a file."""
 
 
 class _OpenHow(ctypes.Structure):
@@ -46,12 +46,12 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
     """Open a regular file for reading.
 
     Args:
-        root: a folder, links in it resolved, or the file itself; None where the file may be anywhere.
+        root: a folder, with links resolved, or the file itself; None if the file may be anywhere.
         path: the file's absolute path without any link or `..`, below the root.
 
     Raises:
-        NotRegularError: it is something else than a file.
-        OSError: it is not there, may not be read, or a link is in the way.
+        NotRegularError: it is not a regular file.
+        OSError: it does not exist, cannot be read, or a link is in the way.
     """
     place = path.parent if root is None or path == Path(root) else Path(root)
     if sys.platform == "win32":
@@ -63,7 +63,7 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
         if parts:
             folder = _folder_beneath(folder, parts)
             stack.callback(os.close, folder)
-        # a pipe or a device is not even opened: that alone may wait for ever, or set something going
+        # pipes and devices are not even opened: that alone may block for ever or trigger an action
         _make_sure_regular(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
         descriptor = os.open(path.name, _FILE, dir_fd=folder)
     try:
@@ -75,7 +75,7 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with all that is in it, as far as that goes; Windows removes no file that may not be written."""
+    """Remove a folder and its contents as far as possible, on Windows also write-protected files."""
     if sys.platform == "win32":
         for place, _, names in os.walk(folder):
             for file in (Path(place, name) for name in names):  # Git's objects are such files
@@ -86,7 +86,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _open_and_look(place: Path, path: Path) -> BufferedReader:
-    """Open a file where no folder can be opened, then make sure that its path, without any link, leads to it."""
+    """Open a file where folders cannot be opened, then check that its path leads to it without any link."""
     _make_sure_regular(path.lstat(), path)
     stream = path.open("rb")
     try:
@@ -105,10 +105,10 @@ def _open_and_look(place: Path, path: Path) -> BufferedReader:
 
 
 def open_same(root: str | os.PathLike[str] | None, path: Path, identity: tuple[int, ...]) -> BufferedReader:
-    """Open a file as `open_beneath` does, and make sure that it is the one that was looked at before.
+    """Open a file like `open_beneath`, and check that it is the one seen before.
 
     Raises:
-        OSError: as `open_beneath`, or it was replaced or changed.
+        OSError: as for `open_beneath`, or the file was replaced or changed.
     """
     stream = open_beneath(root, path)
     if identity_of(stream) != identity:
@@ -118,7 +118,7 @@ def open_same(root: str | os.PathLike[str] | None, path: Path, identity: tuple[i
 
 
 def identity_of(stream: BufferedReader) -> tuple[int, ...]:
-    """Return what differs for another file, or for other bytes: device, inode, size, time of the last change."""
+    """Return what identifies a file and its version: device, inode, size, time of last change."""
     status = os.fstat(stream.fileno())
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -136,7 +136,7 @@ def _folder_beneath(root: int, parts: tuple[str, ...]) -> int:
 
 
 def _at_once(root: int, parts: tuple[str, ...]) -> int | None:
-    """Open a folder by one call of `openat2`; None where the system has no such call, or is too busy to be sure."""
+    """Open a folder with one `openat2` call; None if the system has no such call, or is too busy to be sure."""
     call = _system_call()
     if call is None:
         return None
@@ -152,7 +152,7 @@ def _at_once(root: int, parts: tuple[str, ...]) -> int | None:
 
 
 def _step_by_step(root: int, parts: tuple[str, ...]) -> int:
-    """Open a folder component by component, following no link; the caller closes the descriptor."""
+    """Open a folder component by component without following links; the caller closes the descriptor."""
     folder = root
     for part in parts:
         if part in {"..", "."} or "/" in part:
@@ -177,12 +177,12 @@ def _system_call() -> ctypes._NamedFuncPointer | None:  # pyright: ignore[report
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder with those above it, each new one for its owner only; one that is there stays as it is.
+    """Create a folder and its parents; new ones are for the owner only, existing ones stay unchanged.
 
-    Below a folder that the platform shares with a group, such as a volume of OpenShift, new ones are shared too.
+    Below a folder that the platform shares with a group, such as an OpenShift volume, new ones are shared too.
 
     Raises:
-        OSError: one cannot be made.
+        OSError: one cannot be created.
     """
     missing: list[Path] = []
     there = folder
@@ -194,7 +194,7 @@ def make_private_folder(folder: Path) -> None:
         if _is_shared(each.parent):
             each.chmod(stat.S_IMODE(each.stat().st_mode) | 0o770)
     if not missing:
-        folder.mkdir(exist_ok=True)  # which says what is wrong where it is no folder
+        folder.mkdir(exist_ok=True)  # raises the right error if it is not a folder
 
 
 def private_file_mode(folder: Path) -> int:
@@ -203,10 +203,10 @@ def private_file_mode(folder: Path) -> int:
 
 
 def touch_private(path: Path) -> None:
-    """Make an empty private file where there is none.
+    """Create an empty private file if there is none.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if not path.exists():
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
@@ -218,9 +218,9 @@ def touch_private(path: Path) -> None:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Return whether a group may write and all others may not, and the group is the folder's own or the platform's."""
+    """Return whether a group but not others may write, and the group is the folder's own or the platform's."""
     if sys.platform == "win32":
-        return False  # rights are inherited there, and the folder of a person is the person's own
+        return False  # permissions are inherited there, and a user's folder belongs to the user
     status = folder.stat()
     if not status.st_mode & stat.S_IWGRP or status.st_mode & stat.S_IWOTH:
         return False
@@ -235,28 +235,28 @@ _UNSAFE = frozenset(
 
 
 def path_text(path: Path | str) -> str:
-    r"""Write a path as text that can be stored and shown; bytes that are no UTF-8 become `\xff`, and stay distinct."""
+    r"""Return a path as text to store and show; bytes that are not UTF-8 become `\xff`, and stay distinct."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def path_of_text(text: str) -> Path:
-    r"""Give back the path that `path_text` wrote; one whose own name holds `\xff` where that is what is there."""
+    r"""Convert text of `path_text` back to a path; a path whose own name contains `\xff` is kept if it exists."""
     named = Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))))
     return named if os.path.lexists(named) else Path(text)
 
 
 def is_gone(path: Path) -> bool:
-    """Tell whether there is certainly no file of that name; False where that cannot be looked at."""
+    """Return whether there is certainly no file of that name; False if that cannot be checked."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return True
-    except (OSError, ValueError):  # closed to us, or no name of this machine
+    except (OSError, ValueError):  # no permission, or not a valid name on this machine
         return False
 
 
 def printable_path(path: str | os.PathLike[str]) -> str:
-    r"""Write a path as text that can be stored and printed: what is no UTF-8, or would move the cursor, is escaped."""
+    r"""Return a path as text that can be stored and printed: invalid UTF-8 and control characters are escaped."""
     return "".join(_escaped(character) for character in os.fspath(path))
 
 
@@ -267,16 +267,16 @@ def _escaped(character: str) -> str:
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = False, private: bool = False) -> None:
-    """Put content in a file's place in one step; its folder is made where it is missing.
+    """Replace a file's content in one step; its folder is created if missing.
 
     Args:
         path: the file.
-        content: all that it shall hold.
-        private: whether only their owner shall read the file and a folder that is made.
-        durable: whether it is on the disk when this returns, so that it outlasts a power failure too.
+        content: the complete new content.
+        private: whether only the owner may read the file and a created folder.
+        durable: whether it is flushed to disk before this returns, so that it survives a power failure.
 
     Raises:
-        OSError: it cannot be written; the file is as it was, and no temporary file is left.
+        OSError: it cannot be written; the file is unchanged, and no temporary file is left.
     """
     if private:
         make_private_folder(path.parent)

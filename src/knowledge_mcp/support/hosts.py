@@ -1,4 +1,4 @@
-"""Names of this machine, as they stand in addresses and as one listens on them."""
+"""Names of this machine, in addresses and for listening."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host, a name or an address without brackets, is reached from this machine only.
+    """Return whether a host (a name, or an address without brackets) is reachable only from this machine.
 
-    Of names only `localhost` is: `127.example.org` is a name as any other, whose owner says where it leads.
+    The only such name is `localhost`: `127.example.org` is an ordinary name that its owner can point anywhere.
     """
     try:
         return ipaddress.ip_address(host).is_loopback

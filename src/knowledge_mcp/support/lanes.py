@@ -1,6 +1,6 @@
-"""Threads that share one list of work, and how several who ask share a number of places.
+"""Threads that share one list of work, and the fair sharing of slots among several users.
 
-Of a list the results come in order, nothing is queued ahead, and nothing is left running after a failure.
+Results of a list come in order, nothing is queued ahead, and nothing is left running after a failure.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ B = TypeVar("B")
 
 
 class Lanes:
-    """Map functions over lists on a fixed number of threads, which start at the first list of more than one item.
+    """Map functions over lists on a fixed number of threads; they start with the first list of more than one item.
 
     Args:
-        width: threads.
+        width: number of threads.
         name: prefix of their names.
-        closed: makes what is raised where somebody goes on using closed lanes.
+        closed: creates the error raised when closed lanes are used.
     """
 
     def __init__(self, width: int, name: str, closed: Callable[[], Exception]) -> None:
@@ -37,7 +37,7 @@ class Lanes:
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> list[B]:
         """Apply the function to every item; the first failure stops the rest and is raised.
 
-        Single items, and everything when there is one lane, run on the calling thread.
+        Single items, and everything if there is only one lane, run on the calling thread.
         """
         if self.width == 1 or len(items) < 2:
             return [function(item) for item in items]
@@ -69,12 +69,12 @@ class Lanes:
         return [results[index] for index in range(len(items))]
 
     def close(self) -> None:
-        """Stop the threads as soon as their present items are done; later lists are refused."""
+        """Stop the threads when their current items are done; later lists are refused."""
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.shutdown(wait=True)  # queued lanes see that it is closed; `wait` never hears of those cancelled here
+            pool.shutdown(wait=True)  # queued lanes see that it is closed; `wait` does not know those cancelled here
 
     def _start(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -95,13 +95,13 @@ def _take(work: Iterator[tuple[int, A]], taking: threading.Lock) -> Iterator[tup
 
 
 class Turns(Generic[A]):
-    """Share places among askers: who waits is served in turn, one of each asker, whoever came first and however often.
+    """Share slots among users in round-robin order: one turn for each waiting user, however many requests each has.
 
-    Of several places an asker never holds the last, so that the next one is served at once. Whoever has no name (an
-    empty one) may hold all. Not thread-safe.
+    If there are several slots, one user never holds the last one, so that the next user is served at once. A user
+    without a name (empty) may hold all. Not thread-safe.
 
     Args:
-        places: that there are.
+        places: number of slots.
     """
 
     def __init__(self, places: int) -> None:
@@ -111,19 +111,19 @@ class Turns(Generic[A]):
 
     @property
     def taken(self) -> int:
-        """Count the places that are taken."""
+        """Return the number of slots in use."""
         return self._held.total()
 
     def waiting(self, asker: str) -> int:
-        """Count what waits for an asker."""
+        """Return the number of waiting entries of a user."""
         return len(self._waiting.get(asker, ()))
 
     def put(self, asker: str, item: A) -> None:
-        """Let something wait for its turn."""
+        """Add an entry to the queue."""
         self._waiting.setdefault(asker, deque()).append(item)
 
     def remove(self, asker: str, item: A) -> bool:
-        """Take back what waits; tells whether it did."""
+        """Remove a waiting entry; return whether it was waiting."""
         if item not in self._waiting.get(asker, ()):
             return False
         self._waiting[asker].remove(item)
@@ -132,7 +132,7 @@ class Turns(Generic[A]):
         return True
 
     def take(self) -> tuple[str, A] | None:
-        """Give a place to what is next; returns its asker and it, None where nothing waits or no place is free."""
+        """Give a slot to the next entry; return its user and it, None if nothing waits or no slot is free."""
         free = self.places - self.taken
         for asker, items in self._waiting.items() if free > 0 else ():
             if free == 1 and asker and 0 < self._held[asker] == self.places - 1:
@@ -146,7 +146,7 @@ class Turns(Generic[A]):
         return None
 
     def give_back(self, asker: str) -> None:
-        """Take a place back."""
+        """Return a slot."""
         self._held[asker] -= 1
         if not self._held[asker]:
             del self._held[asker]
@@ -156,7 +156,7 @@ CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def usable_cores(quota_file: Path = CPU_QUOTA) -> int:
-    """Count the cores that this process may use: its affinity, or a container's CPU quota where that is less."""
+    """Count the cores that this process may use: its affinity, or a container's CPU quota if that is lower."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
     try:

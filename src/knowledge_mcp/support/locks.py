@@ -1,6 +1,6 @@
-"""Locks between processes and threads: one file for each thing that only one may work on at a time.
+"""Locks between processes and threads: one file for each name, with one holder at a time.
 
-The system frees a lock when its holder ends, however it ends. A lock's file goes with its last holder.
+The system releases a lock when its holder ends, even by a crash. The last holder removes the lock's file.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _PAUSE = 0.05
 
 @contextlib.contextmanager
 def hold_lock(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Generator[bool]:
-    """Hold the lock of a name while the block runs; waits for it until `give_up` says so, and yields whether it came.
+    """Hold the lock of a name during the block; waits until `give_up` returns true, and yields whether it was acquired.
 
     Args:
-        folder: where the locks' files are; made where it is missing.
+        folder: contains the lock files; created if missing.
         name: any text.
-        give_up: asked some times a second while another holds the lock.
+        give_up: called a few times a second while another holds the lock.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder is not writable.
     """
     path = _file(folder, name)
     descriptor = _try_lock(path)
@@ -44,10 +44,10 @@ def hold_lock(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) ->
 
 
 def acquire(folder: Path, name: str) -> Callable[[], None]:
-    """Take a lock that nobody else asks for, until the function returned is called, or nobody holds that any more.
+    """Take a lock that nobody else should want, until the returned function is called or garbage-collected.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder is not writable.
     """
     held = contextlib.ExitStack()
     held.enter_context(hold_lock(folder, name))
@@ -67,10 +67,10 @@ def is_free(folder: Path, name: str) -> bool:
 
 
 def _free(path: Path, descriptor: int) -> None:
-    """Remove a lock's file while it is held: whoever opened it meanwhile sees that it is gone."""
+    """Remove a lock's file while holding it: others who opened it meanwhile notice that it is gone."""
     if sys.platform == "win32":
         os.close(descriptor)
-        with contextlib.suppress(OSError):  # no file that another has open can be removed there
+        with contextlib.suppress(OSError):  # a file that another process has open cannot be removed there
             path.unlink()
     else:
         path.unlink(missing_ok=True)
@@ -83,12 +83,12 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _try_lock(path: Path) -> int | None:
-    """Lock the file now and return its descriptor; None where another holds it, or has just removed it."""
+    """Lock the file without waiting and return its descriptor; None if another holds it, or has just removed it."""
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     except PermissionError:
         if sys.platform == "win32" and path.parent.is_dir():
-            return None  # it is being removed just now
+            return None  # it is just being removed
         raise
     try:
         if try_lock(descriptor):

@@ -1,4 +1,4 @@
-"""What two sequences have in common, in steps that grow with their length whatever stands in them."""
+"""What two sequences have in common, in a number of steps that is linear in their length, whatever their content."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ __all__ = ["BoundedMatcher"]
 
 _T = TypeVar("_T", bound=Hashable)
 _LEAST, _EACH = 50_000, 500
-"""Steps that a comparison may take in any case, and for each item of both sequences: two edited pages of a standard,
-1,000 words each, take 30 an item. A million steps are about a tenth of a second."""
+"""Maximum steps of a comparison: a constant, plus a number for each item of both sequences. Two edited pages of a
+standard, 1,000 words each, take 30 per item. A million steps are about a tenth of a second.
+"""
 
 
 class BoundedMatcher(SequenceMatcher[_T]):
-    """Compare two sequences as `SequenceMatcher` does, without its heuristics, and with an end to its steps.
+    """Compare two sequences like `SequenceMatcher`, without its heuristics, and with a limit on its steps.
 
-    It looks at each pair of equal items again for each run that it finds: two texts in which every second word is "a"
-    and the others differ take hours. Here the items that stand most often in both begin no run where they alone would
-    take half of the steps, and when the steps are spent, only what is equal at both ends of a stretch is still found:
-    what lies between is then told as replaced, which is coarse and true.
+    For each run that it finds, `SequenceMatcher` looks at every pair of equal items again: two texts in which every
+    second word is "a" and the others differ take hours. Here the most frequent items start no run if they alone would
+    take half of the steps. Once the steps are spent, only equal items at both ends of a stretch are still found; what
+    lies between is reported as replaced, which is coarse but correct.
     """
 
     def __init__(self, one: Sequence[_T], other: Sequence[_T]) -> None:
         super().__init__(None, one, other, autojunk=False)
         self._one, self._other = one, other
-        self._places: dict[_T, list[int]] = vars(self)["b2j"]  # where items stand in the other
+        self._places: dict[_T, list[int]] = vars(self)["b2j"]  # positions of items in the other
         self._left = _LEAST + _EACH * (len(one) + len(other))
         self._leave_out_frequent()
         self._costs = [0, *accumulate(1 + len(self._places.get(item, ())) for item in one)]

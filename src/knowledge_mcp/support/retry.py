@@ -1,4 +1,4 @@
-"""Retries of external requests (A-REQ-REL-002): three at the most, after growing pauses, each logged."""
+"""Retries of external requests (A-REQ-REL-002): at most three, with growing pauses, each logged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from knowledge_mcp.support.events import log_event
 _logger = logging.getLogger(__name__)
 
 _MAX_PAUSE = 60.0
-"""A service that asks for a longer pause than this is waited for no longer."""
+"""Maximum pause in seconds, even if a service asks for a longer one."""
 _MOST_REASON = 500
 
 T = TypeVar("T")
@@ -25,14 +25,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Say how often and when a failed call is made again.
+    """How often and when to repeat a failed call.
 
     Attributes:
-        pauses: seconds before each retry; as many retries as pauses.
-        sleep: waits so many seconds; a test passes its own, a server one that ends with the server.
-        jitter: up to this share of a pause is added to it by chance, so that many clients that failed together do not
-            come back together; a pause never gets shorter.
-        chance: gives a number from 0 to 1 each time.
+        pauses: seconds before each retry; the number of pauses is the number of retries.
+        sleep: waits for the given seconds; tests pass their own, a server passes one that ends with the server.
+        jitter: maximum share of a pause that is added to it at random, so that many clients that failed together do not
+            return together; a pause never gets shorter.
+        chance: returns a random number from 0 to 1.
     """
 
     pauses: tuple[float, ...] = (1.0, 2.0, 4.0)
@@ -46,12 +46,12 @@ SPECIFIED = RetryPolicy()
 
 
 def doubling_pauses(retries: int) -> tuple[float, ...]:
-    """List the pauses before so many retries: 1, 2, 4 ... seconds, none longer than a minute."""
+    """List the pauses before a number of retries: 1, 2, 4 ... seconds, at most a minute."""
     return tuple(min(2.0**number, _MAX_PAUSE) for number in range(retries))
 
 
 def requested_pause(header: str) -> float | None:
-    """Read a `Retry-After`, in seconds or as a date; None where it is neither."""
+    """Read a `Retry-After`, in seconds or as a date; None if it is neither."""
     import email.utils  # rarely needed, and slow to load
 
     try:
@@ -69,7 +69,7 @@ _ONCE: ContextVar[bool] = ContextVar("once", default=False)
 
 @contextmanager
 def without_retries() -> Generator[None]:
-    """Let what is called here fail at once: who asks whether a service answers does not wait until it does."""
+    """Disable retries in this context: a health check must not wait until a service recovers."""
     before = _ONCE.set(True)
     try:
         yield
@@ -80,16 +80,16 @@ def without_retries() -> Generator[None]:
 def call_with_retries(
     call: Callable[[], T], *, service: str, may_pass: Callable[[Exception], bool], policy: RetryPolicy = SPECIFIED
 ) -> T:
-    """Call, and call again after a pause while the failure may pass; the last failure is raised as it came.
+    """Call, and retry after a pause while the failure may be temporary; the last failure is raised unchanged.
 
-    Each retry is a `retry_attempt` at WARNING with `service`, `attempt` (from 1), `reason` and `pause_s`. An error
-    with a `retry_after` (seconds) gets at least that pause, up to a minute.
+    Each retry is logged as `retry_attempt` at WARNING with `service`, `attempt` (from 1), `reason` and `pause_s`. An
+    error with a `retry_after` (seconds) gets at least that pause, up to a minute.
 
     Args:
         call: one attempt, with its own time limit.
-        service: whom it asks, for the log.
+        service: name of the service, for the log.
         may_pass: whether the same call may succeed a little later.
-        policy: how often and when.
+        policy: how often and when to retry.
     """
     for attempt, pause in enumerate(() if _ONCE.get() else policy.pauses, 1):
         try:
@@ -107,7 +107,7 @@ def call_with_retries(
 
 
 def _wait(pause: float, policy: RetryPolicy) -> float:
-    """Lengthen a pause by chance, but not beyond a minute."""
+    """Lengthen a pause at random, up to the limit of a minute."""
     return max(pause, min(pause * (1.0 + policy.jitter * policy.chance()), _MAX_PAUSE))
 
 

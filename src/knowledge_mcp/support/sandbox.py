@@ -1,11 +1,11 @@
-"""Work on untrusted bytes in a child process with memory and time limits.
+"""Process untrusted bytes in a child process with memory and time limits.
 
-A parser of a hostile or broken file can eat all memory, never end, or crash; in a child it takes nothing else with it.
-The child is a fresh interpreter (no fork of a threaded parent), its standard streams are pipes of its own (a server's
-stdin and stdout are never touched), its environment is made from nothing. It has a folder of its own, into which the
-bytes of a job's files are copied from descriptors: it never gets a name elsewhere, and could not open it. What else
-it gives up is in `sandbox_worker`. A child that did its job is kept warm for the next one; after any failure, or once
-it has grown, it goes. Values come back one by one, so that neither side ever holds them all.
+A parser of a hostile or broken file can use all memory, never end, or crash; in a child it affects nothing else. The
+child is a fresh interpreter (no fork of a threaded parent). Its standard streams are its own pipes (a server's stdin
+and stdout are never touched), and its environment is built from nothing. It has its own folder, into which the bytes
+of a job's files are copied from descriptors: it never gets another path, and could not open it. `sandbox_worker` says
+what else it gives up. A child that completed its job is kept warm for the next one; after any failure, or once it has
+grown, it is ended. Values are streamed one by one, so that neither side ever holds them all.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ _NO_MEMORY = re.compile(
 )
 
 _GLANCE = 0.05
-"""Seconds, at most, between two looks at how large a working child is; a dead one cannot be asked any more."""
+"""Maximum seconds between two checks of a working child's size; a dead child cannot be asked."""
 _MOST = 0.75
-"""A crash above this share of the memory limit is taken for the limit's doing: native code aborts without a word."""
+"""A crash above this share of the memory limit counts as out of memory: native code aborts without a message."""
 _THREADS = 512
-"""A child with more threads than this is stopped: processes it cannot start, and no limit of its own counts threads."""
+"""A child with more threads than this is stopped: it cannot start processes, but no limit of its own counts threads."""
 _PREFIX = "knowledge-reading-"
 _ABANDONED_AFTER = 60.0
 _SUFFIX = 20
-"""Characters, at most, of a file name's suffix that a job sees."""
+"""Maximum characters of a file name's suffix that a job sees."""
 
 
 class FailureKind(StrEnum):
-    """How a job came to a bad end."""
+    """How a job failed."""
 
     TOO_SLOW = "too_slow"
     OUT_OF_MEMORY = "out_of_memory"
@@ -79,7 +79,7 @@ class FailureKind(StrEnum):
 
 
 class SandboxFailure(Exception):  # noqa: N818 - named for what happened
-    """Say that a job did not end well: too slow, out of memory, crashed, or an exception in its function."""
+    """A job failed: too slow, out of memory, crashed, or an exception in its function."""
 
     def __init__(self, kind: FailureKind, details: str) -> None:
         super().__init__(f"{kind}: {details}")
@@ -89,14 +89,14 @@ class SandboxFailure(Exception):  # noqa: N818 - named for what happened
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bound one job.
+    """Limits of one job.
 
     Attributes:
-        memory: bytes the child may map beyond its start.
-        seconds: wall-clock seconds in all, and the same of processor time; time in which the child waits for its parent
-            to take the next value is not counted.
-        silence: wall-clock seconds between two values.
-        frame: bytes of one value.
+        memory: bytes that the child may map beyond its size at start.
+        seconds: maximum wall-clock seconds, and also maximum seconds of CPU time; time in which the child waits for its
+            parent to take the next value is not counted.
+        silence: maximum wall-clock seconds between two values.
+        frame: maximum bytes of one value.
     """
 
     memory: int = 1024 * 1024 * 1024
@@ -107,11 +107,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """Hand a job the bytes of a file.
+    """The bytes of a file, as input of a job.
 
     Attributes:
-        stream: open for reading where the bytes begin; whoever opened it closes it.
-        suffix: of the file's name, with its dot; some libraries go by it.
+        stream: open for reading, at the beginning of the bytes; closed by whoever opened it.
+        suffix: of the file's name, with its dot; some libraries depend on it.
     """
 
     stream: BinaryIO
@@ -119,7 +119,7 @@ class InputFile:
 
 
 def copy_files(files: Mapping[str, InputFile], folder: Path) -> dict[str, str]:
-    """Copy files into a folder, and return the path of each by its argument's name; raises OSError."""
+    """Copy files into a folder, and return each path by its argument's name; raises OSError."""
     paths: dict[str, str] = {}
     for name, file in files.items():
         place = folder / f"{name}{file.suffix[:_SUFFIX]}"
@@ -130,13 +130,13 @@ def copy_files(files: Mapping[str, InputFile], folder: Path) -> dict[str, str]:
 
 
 class Sandbox:
-    """Run functions in warm child processes. Thread-safe: each job has a child to itself.
+    """Run functions in warm child processes. Thread-safe: each job has its own child.
 
     Args:
-        limits: for jobs that bring none of their own.
-        keep: idle children kept at most.
-        idle_seconds: after so long without a job a child ends by itself.
-        retire_above: a child whose memory peak passed so many bytes is not kept.
+        limits: default limits of jobs.
+        keep: maximum number of idle children.
+        idle_seconds: a child ends itself after this time without a job.
+        retire_above: a child whose peak memory exceeded this many bytes is not kept.
     """
 
     def __init__(
@@ -171,13 +171,13 @@ class Sandbox:
         Args:
             function: `package.module:name` of a function that yields JSON values or bytes; it may raise `Refusal`.
             arguments: its keyword arguments, JSON values.
-            files: further arguments: each is given the path of a copy that lives as long as the job.
+            files: further arguments: each becomes the path of a copy that lives as long as the job.
             limits: for this job.
 
         Raises:
-            Refusal: the function said no.
-            SandboxFailure: the job did not end well.
-            OSError: a file cannot be read, or there is no room for its copy.
+            Refusal: the function refused.
+            SandboxFailure: the job failed.
+            OSError: a file cannot be read, or there is no space for its copy.
         """
         bounds = limits or self._limits
         job = {"function": function, "arguments": dict(arguments), "memory": bounds.memory, "seconds": bounds.seconds}
@@ -193,13 +193,13 @@ class Sandbox:
             self._return(child, fit=fit)
 
     def close(self) -> None:
-        """End every idle child; jobs under way end theirs when they are done."""
+        """End every idle child; running jobs end theirs when they are done."""
         with self._lock:
             self._closed = True
         _stop_all(self._idle)
 
     def reap(self) -> None:
-        """Clear away idle children that have ended; done every few seconds for each sandbox."""
+        """Remove idle children that have ended; runs every few seconds for each sandbox."""
         with self._lock:
             ended = [child for child in self._idle if child.has_ended()]
             for child in ended:
@@ -207,7 +207,7 @@ class Sandbox:
         _stop_all(ended)
 
     def _take(self, job: dict[str, Any], files: Mapping[str, InputFile], bounds: Limits) -> _Child:
-        """Hand the job to an idle child or to a new one; an idle one may have ended, or have too little left for it."""
+        """Give the job to an idle child or a new one; an idle one may have ended, or have too low limits left."""
         module = job["function"].partition(":")[0]
         while True:
             warm = self._idle_one(module, bounds)
@@ -227,7 +227,7 @@ class Sandbox:
                 return child
 
     def _idle_one(self, module: str, bounds: Limits) -> _Child | None:
-        """Take an idle child that may read the code of a module and has the memory of a job, if there is one."""
+        """Take an idle child that may read the code of a module and has enough memory for a job, if there is one."""
         package = module.partition(".")[0]
         with self._lock:
             found = next(
@@ -248,7 +248,7 @@ class Sandbox:
 
 @functools.cache
 def shared_sandbox() -> Sandbox:
-    """Give the sandbox of whoever needs none of its own; its idle children end by themselves."""
+    """Return the shared sandbox for callers without their own; its idle children end by themselves."""
     return Sandbox()
 
 
@@ -260,7 +260,7 @@ def _stop_all(children: list[_Child]) -> None:
 _SANDBOXES: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 _REGISTERING = threading.Lock()
 _SWEEP = 10.0
-"""Seconds between two looks for children that have ended while they were idle."""
+"""Seconds between two checks for children that have ended while idle."""
 
 
 def _remove_abandoned_folders() -> None:
@@ -288,27 +288,27 @@ _logger = logging.getLogger(__name__)
 
 
 class _Starter:
-    """Start processes from one thread that lasts as long as this process, and clear away children that have ended.
+    """Start processes from one thread that lasts as long as this process, and remove children that have ended.
 
-    A child asks the kernel to be killed when its parent ends, and by that the kernel means the thread that started it.
+    A child asks the kernel to kill it when its parent ends; the kernel takes the thread that started it as the parent.
     """
 
     def __init__(self) -> None:
         self._begin()
         if sys.platform != "win32":
-            os.register_at_fork(after_in_child=self._begin)  # a forked process has not got the thread
+            os.register_at_fork(after_in_child=self._begin)  # a forked process does not have the thread
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._requests: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] | None = None
 
     def start(self, make: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-        """Call `make` in that thread and return what it returns, or raise what it raises."""
+        """Call `make` in that thread and return or raise its result."""
         with self._lock:
             if self._requests is None:
                 self._requests = queue.SimpleQueue()
                 _remove_abandoned_folders()
-                hide_memory()  # whoever works on bytes of others works beside what is secret here
+                hide_memory()  # work on untrusted bytes runs next to secrets of this process
                 threading.Thread(
                     target=self._serve, args=(self._requests,), name="process-starter", daemon=True
                 ).start()
@@ -330,25 +330,25 @@ class _Starter:
                 future.set_result(make())
             except BaseException as error:  # noqa: BLE001 - it is raised where the process was asked for
                 future.set_exception(error)
-            del future, make  # or the child's pipes would be held until the next one is started
+            del future, make  # otherwise the child's pipes would stay open until the next one is started
 
 
 _STARTER = _Starter()
 
 
 def start_process(make: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    """Start a process that works on bytes of others, from a thread that lasts; this process hides its memory first."""
+    """Start a process for untrusted bytes, from a thread that lasts; this process hides its memory first."""
     return _STARTER.start(make)
 
 
 class _Child:
-    """One child process with its pipes, and the folder that it may read."""
+    """One child process with its pipes and its folder."""
 
     def __init__(self, idle_seconds: float, module: str) -> None:
         self.package = module.partition(".")[0]
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
         self._lock = open_folder(self._folder, new=True)
-        lock(self._lock)  # goes with this process: what is not locked was left by a killed one
+        lock(self._lock)  # released with this process: an unlocked folder was left by a killed one
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -389,15 +389,15 @@ class _Child:
         self._waited = 0.0
         self.memory = 0
         self._inherited = own_peak()
-        # the system counts this process's own size, until the child's program began, as the child's
+        # until the child's program begins, the system counts this process's own size as the child's
         self._observed_peak = 0
 
     def accept(self, job: Mapping[str, Any], files: Mapping[str, InputFile], bounds: Limits) -> None:
-        """Send one job with its files and wait until the child has taken it."""
+        """Send one job with its files and wait until the child has accepted it."""
         self._waited = 0.0
         self._observed_peak = 0
         self.memory = bounds.memory
-        self._errors.seek(0)  # parent and child share the offset: what earlier jobs printed is overwritten
+        self._errors.seek(0)  # parent and child share the offset: output of earlier jobs is overwritten
         self._errors.truncate()
         if sys.platform == "win32":
             limit(self._process, memory=bounds.memory, alone=True)  # elsewhere the child limits itself
@@ -409,12 +409,12 @@ class _Child:
         self._frame(bounds)
 
     def forget(self) -> None:
-        """Remove the files of the job that is over."""
+        """Remove the files of the finished job."""
         for path in self._folder.iterdir():
             path.unlink()
 
     def values(self, bounds: Limits) -> Generator[Any, None, int]:
-        """Yield the values of the job that was accepted; returns the child's memory peak in bytes."""
+        """Yield the values of the accepted job; return the child's peak memory in bytes."""
         while True:
             kind, payload = self._frame(bounds)
             if kind == worker.BYTES:
@@ -433,11 +433,11 @@ class _Child:
                 raise SandboxFailure(FailureKind.FAILED, f"{fields['error']} ({fields['place']})")
 
     def has_ended(self) -> bool:
-        """Return whether the process is gone."""
+        """Return whether the process has ended."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """End the child and whatever it started, and free its pipes; harmless when it is gone already."""
+        """Kill the child and what it started, and free its pipes; harmless if it has already ended."""
         if self._process.poll() is None:
             end_tree(self._process)
         self._process.wait()
@@ -484,15 +484,15 @@ class _Child:
         return bytes(received)
 
     def _crash(self) -> SandboxFailure:
-        """Say why the child's end of the pipe is closed: it is dead, or will be once it is killed."""
-        end_tree(self._process)  # changes nothing for a process that is ending already
+        """Explain why the child's end of the pipe is closed: it is dead, or about to be killed."""
+        end_tree(self._process)  # changes nothing for a process that is already ending
         code, peak = reap(self._process)
         peak = peak if peak > self._inherited else self._observed_peak
         output = self._last_words()
         words = output.decode(errors="replace")
         if ran_out_of_time(code):
             return SandboxFailure(FailureKind.TOO_SLOW, "the processor time was used up")
-        # native code that gets no memory aborts without a word; one that found itself in disorder says so
+        # native code aborts silently if it gets no memory; if it detects corruption, it prints a message
         gave_up = code == worker.MEMORY_EXIT or (code == -signal.SIGABRT and not output)
         if gave_up or _NO_MEMORY.search(output) or peak > _MOST * self.memory:
             return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self.memory >> 20} MiB; {words}")

@@ -1,10 +1,10 @@
 """The child's side of `support/sandbox.py`: take jobs from a pipe, run them under limits, stream their values back.
 
-It runs in a process of its own that knows no secret of its parent's: no inherited descriptors, an environment made from
-nothing. Before it takes its first job it gives up what reading a file does not need: to open any file but the
-interpreter's and those of its own folder, to write, to connect, to start programs or processes, to raise its limits.
-What goes over the pipe is JSON or plain bytes, never pickles, so that a child taken over by a hostile file cannot make
-its parent execute anything. Only the standard library is imported here; a job brings its own modules.
+It runs in its own process, which knows no secret of its parent: no inherited descriptors, an environment built from
+nothing. Before its first job it gives up what reading a file does not need: opening files other than the
+interpreter's and those of its own folder, writing, connecting, starting programs or processes, raising its limits.
+The pipe carries JSON or plain bytes, never pickles, so that a child controlled by a hostile file cannot make its
+parent execute anything. Only the standard library is imported here; a job imports its own modules.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from typing import Any
 from knowledge_mcp.support.system.processes import PipeEnd, own_peak
 
 HEADER = struct.Struct(">cQ")
-"""Before each frame: its kind, and the length of what follows in bytes."""
+"""Header of each frame: its kind, and the length of its content in bytes."""
 
 ACCEPTED, VALUE, BYTES, DONE, REFUSED, FAILED, NO_MEMORY = b"A", b"V", b"B", b"D", b"R", b"F", b"M"
 
 MEMORY_EXIT = 86
-"""Exit code of a child that found itself over its memory limit."""
+"""Exit code of a child that exceeded its memory limit."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
-    """Let a job say in its own words why it will not go on; the child stays in service.
+    """A job refuses to continue, with its own message; the child stays in use.
 
     Args:
         reason: a short code for the parent.
         message: one sentence for a person.
         details: technical details.
-        suggestion: what to do next, empty where there is nothing special.
+        suggestion: what to do next, empty if there is nothing special.
     """
 
     def __init__(self, reason: str, message: str, *, details: str = "", suggestion: str = "") -> None:
@@ -52,18 +52,18 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
 
 _FILES, _FILE_SIZE = 256, 1 << 20
 _SELF: dict[str, Any] = {"status": None, "held": {}}
-"""An open descriptor of this process's `/proc/self/status`, and what `restrict` answered."""
+"""An open descriptor of this process's `/proc/self/status`, and the result of `restrict`."""
 
 
 def main(idle_seconds: float, parent: int, module: str, folder: str) -> None:
-    """Serve jobs from standard input until it ends or nothing came for `idle_seconds`; prints go to standard error.
+    """Serve jobs from standard input until it ends or is idle for `idle_seconds`; prints go to standard error.
 
     Args:
-        idle_seconds: after so long without a job this process ends.
+        idle_seconds: this process ends after this time without a job.
         parent: the process that started this one; this one ends with it.
-        module: where the first job's function is; imported before anything is given up, as its byte code may have to be
-            written.
-        folder: where files of jobs are put; the only ones that can be read besides the interpreter's.
+        module: the module of the first job's function; imported before anything is given up, because its byte code may
+            have to be written.
+        folder: for files of jobs; the only readable files other than the interpreter's.
     """
     from knowledge_mcp.support.system.sandbox_linux import die_with_parent, hide_memory
 
@@ -102,7 +102,7 @@ def _give_up(module: str, folder: str) -> None:
 
 
 def _interpreter(module: str) -> list[str]:
-    """List the folders of the interpreter, of what is installed in it, and of the packages that jobs are in."""
+    """List the folders of the interpreter, of installed packages, and of the packages that contain jobs."""
     homes = {os.path.realpath(each) for each in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     installed = [
         each
@@ -131,12 +131,12 @@ def _watch_parent(requests: int) -> None:
 
 
 def protections() -> Iterable[dict[str, str]]:
-    """Yield what this process gave up: empty where it holds, else why it does not; a job of its own."""
+    """Yield the status of each protection: empty if active, otherwise why not; a job of its own."""
     yield _SELF["held"]
 
 
 def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable[[int, float], bool | None]) -> None:
-    """Run one job after the other: a request is a line of JSON, a reply some frames that end with one verdict."""
+    """Run jobs one after another: a request is a line of JSON, a reply is frames that end with a verdict."""
     with os.fdopen(requests, "rb", buffering=0) as source, os.fdopen(replies, "wb", buffering=0) as sink:
 
         def send(kind: bytes, payload: bytes) -> None:
@@ -150,14 +150,14 @@ def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable
                 return
             job = json.loads(line)
             if confine(job["memory"], job["seconds"]) is False:
-                return  # before it is accepted: the parent starts another child
+                return  # before it accepts the job: the parent starts another child
             send(ACCEPTED, b"")
             if not _run(job["function"], job["arguments"], send):
                 return
 
 
 def _run(function: str, arguments: dict[str, Any], send: Callable[[bytes, bytes], None]) -> bool:
-    """Run one job and send its verdict; returns whether this process is still fit for another one."""
+    """Run one job and send its verdict; return whether this process can run another one."""
     try:
         for value in _resolve(function)(**arguments):
             if isinstance(value, bytes):
@@ -210,15 +210,15 @@ def _write_all(descriptor: int, payload: bytes) -> None:
 
 
 def confine(memory: int, seconds: float) -> bool:
-    """Limit this process from here on; returns whether it can do a job of this size: no limit can be raised again.
+    """Limit this process from now on; return whether it can run a job of this size: limits can never be raised.
 
     Args:
-        memory: bytes of address space beyond what an idle child maps. Where the system has no such limit (macOS ignores
-            it) a thread compares the resident size four times a second and ends the process with `MEMORY_EXIT`.
-        seconds: processor time for the coming job; the process ends with SIGXCPU after it. The parent watches the wall
-            clock. All jobs of a process get twice the time of its first one.
+        memory: bytes of address space beyond those of an idle child. If the system has no such limit (macOS ignores
+            it), a thread checks the resident size four times a second and ends the process with `MEMORY_EXIT`.
+        seconds: CPU time for the coming job; then the process ends with SIGXCPU. The parent limits wall-clock time.
+            All jobs of a process together get twice the time of its first one.
 
-    On Windows nothing is limited here: the parent limits the job that this process is in.
+    On Windows nothing is limited here: the parent limits the job object of this process.
     """
     if sys.platform == "win32":
         return True
@@ -256,7 +256,7 @@ _START: dict[str, int | None] = {}
 
 
 def _mapped_at_start() -> int | None:
-    """Count the bytes of address space mapped when this was first asked; None where the system does not say."""
+    """Return the bytes of address space mapped at the first call; None if the system does not say."""
     if "mapped" not in _START:
         _START["mapped"] = None
         if sys.platform == "linux":
@@ -281,7 +281,7 @@ def _watch(memory: int) -> None:
 
 
 def parts_of(process: int) -> tuple[int, int]:
-    """Tell the largest resident size of a process in bytes, and how many threads it has; 0 where there is no /proc."""
+    """Return the peak resident size of a process in bytes, and its number of threads; 0 without /proc."""
     try:
         return _parse(Path(f"/proc/{process}/status").read_bytes())
     except OSError:
@@ -294,7 +294,7 @@ def _parse(status: bytes) -> tuple[int, int]:
 
 
 def _peak_memory() -> int:
-    """Tell the same of this process; what the system counts has that of its parent in it."""
+    """Return this process's peak resident size; the system's own count includes the parent's."""
     if sys.platform != "linux":
         return own_peak()
     status: int | None = _SELF["status"]

@@ -1,4 +1,4 @@
-"""Numbers of things as people say them."""
+"""Counts and lists in words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["how_many", "list_first"]
 
 
 def how_many(number: int, one: str, several: str = "") -> str:
-    """Say how many there are.
+    """Write a count with its noun.
 
     Args:
-        number: of them.
-        one: what a single one is called, with its verb where one follows ("chunk", "page was").
-        several: what others are called; `one` with an s where it is not given.
+        number: how many.
+        one: the singular, with its verb if one follows ("chunk", "page was").
+        several: the plural; by default `one` with an s.
 
     Returns:
         "1 chunk", "2 chunks", "1,200 pages were".
@@ -22,6 +22,6 @@ def how_many(number: int, one: str, several: str = "") -> str:
 
 
 def list_first(words: Sequence[str], most: int, separator: str = ", ") -> str:
-    """List at most so many words, and say how many others there are: "A, B and 3 more"."""
+    """List up to a number of words, and say how many others there are: "A, B and 3 more"."""
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return separator.join(words[:most]) + more

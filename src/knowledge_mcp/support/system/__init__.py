@@ -1,1 +1,1 @@
-"""What Linux, macOS and Windows do each in its own way: locks, pipes, and processes with all that they start."""
+"""What differs between Linux, macOS and Windows: locks, pipes, and processes with all that they start."""

@@ -1,4 +1,4 @@
-"""Lock what is open, for one holder at a time: by `flock`, on Windows by `msvcrt`. It is free once it is closed."""
+"""Lock open files, with one holder at a time, by `flock` or `msvcrt`; closing the file releases the lock."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 
 _FAR = 0x7FFF_FFFE
-"""The byte that is locked on Windows. What is locked there cannot be read, so it lies where nothing is written."""
+"""The byte locked on Windows. Locked bytes cannot be read, so it is far behind all data."""
 _LOCKED_ERRORS = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK})
 _PAUSE = 0.05
-"""Seconds between two tries: a person does not notice them, and the processor does not either."""
+"""Seconds between two tries: too short for a person to notice, and long enough to use little CPU."""
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file now; False where another descriptor holds it, in this process or another one.
+    """Lock an open file without waiting; False if another descriptor holds it, in this process or another one.
 
     Raises:
         OSError: this file system has no locks.
@@ -40,17 +40,17 @@ def try_lock(descriptor: int) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file as `try_lock` does, however long that takes."""
+    """Lock an open file like `try_lock`, and wait as long as necessary."""
     while not try_lock(descriptor):
         time.sleep(_PAUSE)
 
 
 def open_folder(folder: Path, *, new: bool = False) -> int:
-    """Open what is locked for a folder: itself, on Windows a file next to it.
+    """Open what is locked for a folder: the folder itself, on Windows a file next to it.
 
     Args:
-        folder: no link.
-        new: the folder was made just now.
+        folder: not a link.
+        new: whether the folder was just created.
 
     Raises:
         OSError: it cannot be opened.
@@ -61,10 +61,10 @@ def open_folder(folder: Path, *, new: bool = False) -> int:
 
 
 def release_folder(descriptor: int, folder: Path) -> None:
-    """Close what `open_folder` opened, once the folder is gone."""
+    """Close what `open_folder` opened, after the folder was removed."""
     os.close(descriptor)
     if sys.platform == "win32":
-        with contextlib.suppress(OSError):  # another process looks at it just now, and removes it
+        with contextlib.suppress(OSError):  # another process is looking at it, and removes it
             os.unlink(_lock_file(folder))  # noqa: PTH108 - the same call as above
 
 

@@ -1,4 +1,4 @@
-"""Processes that end with all that they start (a session of their own, on Windows a job), and waits for their pipes."""
+"""Processes that end with all that they start (by a session, on Windows by a job), and waiting for their pipes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO
 
 _GLANCE = 0.005
-"""Seconds between two looks; reading a page takes longer."""
+"""Seconds between two checks; short compared with reading a page."""
 
 
 class PipeEnd:
-    """Watch the end of a pipe that is read.
+    """Watch the read end of a pipe.
 
     Args:
         descriptor: of an open pipe.
@@ -32,7 +32,7 @@ class PipeEnd:
             self._poll.register(descriptor, select.POLLIN)
 
     def is_readable(self, seconds: float) -> bool:
-        """Wait until there is something to read or the other end is closed; returns whether that came in time."""
+        """Wait until there is data or the other end is closed; return whether that happened in time."""
         if sys.platform != "win32":
             return bool(self._poll.poll(seconds * 1000))
         from knowledge_mcp.support.system import windows
@@ -56,13 +56,13 @@ def start_tree(
     cwd: Path | None = None,
     bufsize: int = -1,
 ) -> subprocess.Popen[bytes]:
-    """Start a process that `end_tree` ends with all that it has started.
+    """Start a process that `end_tree` ends together with all that it has started.
 
     Args:
         command: the program's path and its arguments.
-        env: all its variables; on Windows that of the system's folder is added, without which no program starts.
+        env: the complete environment; on Windows the system folder's variable is added, which every program needs.
         stdin, stdout, stderr, bufsize: as `subprocess.Popen` takes them.
-        cwd: its folder.
+        cwd: its working directory.
 
     Raises:
         OSError: it cannot be started.
@@ -88,7 +88,7 @@ def start_tree(
 
 
 def end_tree(process: subprocess.Popen[bytes]) -> None:
-    """End a process of `start_tree` and all that it has started; harmless where it has ended."""
+    """End a process of `start_tree` and all that it has started; harmless if it has ended."""
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
 
@@ -102,10 +102,10 @@ def limit(process: subprocess.Popen[bytes], *, memory: int, seconds: float | Non
     """Limit a process of `start_tree` from outside, as far as the system can; macOS cannot.
 
     Args:
-        process: it has not begun its work.
-        memory: bytes that it may have; on Windows beyond what it has now.
-        seconds: processor time, on Linux.
-        alone: it may start no other process, on Windows.
+        process: must not have begun its work.
+        memory: maximum bytes; on Windows in addition to its present size.
+        seconds: CPU time, on Linux.
+        alone: it must not start other processes, on Windows.
     """
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
@@ -118,12 +118,12 @@ def limit(process: subprocess.Popen[bytes], *, memory: int, seconds: float | Non
         if seconds is not None:
             bounds[resource.RLIMIT_CPU] = int(seconds) + 2
         for kind, bound in bounds.items():
-            with contextlib.suppress(OSError, ValueError):  # it may have ended already, or its limits be lower
+            with contextlib.suppress(OSError, ValueError):  # it may have ended already, or have lower limits
                 resource.prlimit(process.pid, kind, (bound, bound))
 
 
 def reap(process: subprocess.Popen[bytes]) -> tuple[int, int]:
-    """Wait for the end of a process of `start_tree`; returns exit code (a signal's number negated) and memory peak."""
+    """Wait for the end of a process of `start_tree`; return its exit code (a negated signal number) and peak memory."""
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
 
@@ -137,16 +137,16 @@ def reap(process: subprocess.Popen[bytes]) -> tuple[int, int]:
 
 
 def ran_out_of_time(code: int) -> bool:
-    """Return whether an exit code says that a limit of processor time was reached."""
+    """Return whether an exit code means that a limit of CPU time was reached."""
     return sys.platform != "win32" and code == -signal.SIGXCPU
 
 
 _UNIT = 1 if sys.platform == "darwin" else 1024
-"""Bytes of what the system counts a resident size in."""
+"""Bytes per unit of the system's resident sizes."""
 
 
 def own_peak() -> int:
-    """Return the largest size that this process has had, in bytes; Linux counts what its parent had before."""
+    """Return the peak size of this process in bytes; on Linux it includes the parent's size before."""
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
 
@@ -157,7 +157,7 @@ def own_peak() -> int:
 
 
 def is_running(number: int) -> bool:
-    """Return whether this machine has a process of a number, whosever it is; on Windows `os.kill` would send Ctrl-C."""
+    """Return whether a process id is in use, by any user; on Windows `os.kill` would send Ctrl-C."""
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
 
@@ -172,10 +172,10 @@ def is_running(number: int) -> bool:
 
 
 def interpreter() -> str:
-    """Return the program to start for another Python; on Windows that of an environment would only start a third."""
+    """Return the program that starts another Python; on Windows an environment's own would only start a third."""
     return interpreter_behind() if sys.platform == "win32" else sys.executable
 
 
 def interpreter_behind() -> str:
-    """Return the Python that the environment of this one was made from."""
+    """Return the Python from which this environment was created."""
     return getattr(sys, "_base_executable", "") or sys.executable

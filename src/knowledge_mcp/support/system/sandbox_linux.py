@@ -1,8 +1,7 @@
-"""What Linux can take away from a process: files by Landlock, system calls by seccomp, capabilities, and a new program.
+"""Restrict a process on Linux: files by Landlock, system calls by seccomp, capabilities, and a new program.
 
-Only the calling thread and those that it starts later are bound, for good: what is given up here cannot be had back.
-Each part is taken where the kernel has it, and said in the answer where it has not. The numbers are those of the
-kernel's interface to programs, which does not change.
+Restrictions apply only to the calling thread and threads that it starts later, and are permanent. Each is applied if
+the kernel supports it, and reported if it does not. The numbers are those of the kernel's ABI, which does not change.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import struct
 import sys
 
 READ, WRITE, EXECUTE = 0b1100, 0b10, 0b1
-"""Rights of a rule: to read files and list folders, to write to files, to execute."""
+"""Permissions of a rule: read files and list folders, write files, execute."""
 
 INSTALLED = (
     *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/etc/ld.so.cache"),
@@ -32,10 +31,10 @@ INSTALLED = (
     ),
     *("/dev/urandom", "/dev/zero", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"),
 )
-"""What libraries read besides themselves: each other, fonts, time zones, kinds of files, what processor it is."""
+"""What libraries read in addition: each other, fonts, time zones, MIME types, the CPU type."""
 
 NOT_STARTED = 125
-"""Exit code of `become` where the program could not be started."""
+"""Exit code of `become` if the program could not be started."""
 
 _FILE_RIGHTS = READ & ~0b1000 | WRITE | EXECUTE
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -63,7 +62,7 @@ _NEW = {
         "memfd_secret": 447, "process_mrelease": 448, "fchmodat2": 452,
     }.items()
 }  # fmt: skip
-"""Calls that have the same number on every machine."""
+"""Calls with the same number on every machine."""
 
 FORBIDDEN: Denied = {
     # connections
@@ -75,7 +74,7 @@ FORBIDDEN: Denied = {
     "process_vm_writev": (311, 271), "kcmp": (312, 272), "kill": (62, 129), "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setpriority": (141, 140),
     "sched_setaffinity": (203, 122), "setpgid": (109, 154),
-    # the kernel's own wide doors
+    # powerful kernel interfaces
     "bpf": (321, 280), "userfaultfd": (323, 282), "perf_event_open": (298, 241), "add_key": (248, 217),
     "request_key": (249, 218), "keyctl": (250, 219), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
     "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "syslog": (103, 116),
@@ -91,7 +90,7 @@ FORBIDDEN: Denied = {
     "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
     "setresuid": (117, 147), "setresgid": (119, 149), "setgroups": (116, 159), "setfsuid": (122, 151),
     "setfsgid": (123, 152), "capset": (126, 91),
-    # what is in folders
+    # folder contents
     "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53), "chown": (92, -1), "fchown": (93, 55),
     "lchown": (94, -1), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "rename": (82, -1),
@@ -103,11 +102,11 @@ FORBIDDEN: Denied = {
     "shmget": (29, 194), "shmat": (30, 196), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     **_NEW,
 }  # fmt: skip
-"""Calls that are denied to every process that reads bytes of others, by machine; -1 where a machine has none."""
+"""Calls denied to every process that reads untrusted bytes, by machine; -1 if a machine does not have the call."""
 
 PROGRAMS: Denied = {"execve": (59, 221), "execveat": (322, 281)}
 _ABSENT: Denied = {"clone3": (435, 435), "openat2": (437, 437)}
-"""Calls whose arguments no filter can see: they are said to be missing, and callers take the older ones."""
+"""Calls whose arguments no filter can see: they are reported as missing, and callers use the older ones."""
 _LAST_SYSCALL = 463
 
 _CLONE, _TGKILL, _PRCTL, _PRLIMIT = (56, 220), (234, 131), (157, 167), (302, 261)
@@ -120,11 +119,11 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 
 
 def system_calls(machine: str, *, process: int, programs: bool = False, writing: bool = False) -> list[tuple[int, ...]]:
-    """Make the filter program of a machine: instructions of code, jump if true, jump if false, and operand.
+    """Build the filter program of a machine: instructions of code, jump if true, jump if false, and operand.
 
     Args:
         machine: `x86_64` or `aarch64`.
-        process: the only process that signals may be sent to, by `tgkill`: a failed assertion aborts that way.
+        process: the only process to which signals may be sent, by `tgkill`: a failed assertion aborts that way.
         programs: whether `execve` is allowed: Landlock then decides what may be executed.
         writing: whether files may be opened for writing: Landlock then decides which.
     """
@@ -135,7 +134,7 @@ def system_calls(machine: str, *, process: int, programs: bool = False, writing:
     ]  # fmt: skip
 
     def judge(call: tuple[int, int], argument: int, test: int, operand: int, then: int, otherwise: int) -> None:
-        """Judge a call by the lower half of one of its arguments; no pointer is among these."""
+        """Check a call by the lower half of one of its arguments; none of these is a pointer."""
         if call[column] >= 0:
             place = _FIRST_ARGUMENT + 8 * argument
             made.extend([(_EQUAL, 0, 4, call[column]), (_LOAD, 0, 0, place), (test, 0, 1, operand)])
@@ -144,7 +143,7 @@ def system_calls(machine: str, *, process: int, programs: bool = False, writing:
     judge(_CLONE, 0, _ANY_BIT, _CLONE_THREAD, _ALLOW, _DENY)
     judge(_TGKILL, 0, _EQUAL, process, _ALLOW, _DENY)
     judge(_PRLIMIT, 0, _EQUAL, 0, _ALLOW, _DENY)
-    # two ends of a process's own, as event loops make them; neither can be connected, or send to a name
+    # pairs within one process, as event loops create them; they cannot be connected or send to a name
     judge(_SOCKETPAIR, 0, _EQUAL, _AF_UNIX, _ALLOW, _DENY)
     judge(_PRCTL, 0, _EQUAL, _PR_SET_PDEATHSIG, _DENY, _ALLOW)
     if not writing:
@@ -158,14 +157,14 @@ def system_calls(machine: str, *, process: int, programs: bool = False, writing:
 
 
 def restrict(rules: dict[str, int], *, programs: bool = False) -> dict[str, str]:
-    """Give up, for good, everything but what is listed.
+    """Give up permanently everything that is not listed.
 
     Args:
-        rules: rights by path, of a folder with all below it or of a file; what is not there is left out.
+        rules: permissions by path, of a folder with its contents or of a file; missing paths are ignored.
         programs: whether a program may be executed once more; `rules` then say which.
 
     Returns:
-        For `privileges`, `files` and `system calls`: empty where it holds, else why not.
+        For `privileges`, `files` and `system calls`: empty if active, otherwise why not.
     """
     system = _System()
     protections = {"privileges": system.no_new_privileges()}
@@ -177,16 +176,16 @@ def restrict(rules: dict[str, int], *, programs: bool = False) -> dict[str, str]
 
 
 def hide_memory() -> bool:
-    """Keep other processes of this user from this one's memory and environment, for good; returns whether it worked."""
+    """Hide this process's memory and environment from other processes of this user, permanently; return success."""
     if sys.platform != "linux":
         return False
     return _System().control(_PR_SET_DUMPABLE, 0) == 0
 
 
 def die_with_parent(parent: int) -> None:
-    """Let the kernel kill this process once the thread that started it ends; ends it now if that has happened."""
+    """Make the kernel kill this process when the thread that started it ends; exit now if it has already ended."""
     if sys.platform == "win32":
-        return  # the parent's job ends it
+        return  # the parent's job object ends it
     if sys.platform == "linux":
         _System().control(_PR_SET_PDEATHSIG, _SIGKILL)
     if os.getppid() != parent:
@@ -194,11 +193,11 @@ def die_with_parent(parent: int) -> None:
 
 
 def become(request: str) -> None:
-    """Confine this process and become a program.
+    """Restrict this process and replace it by a program.
 
     Args:
         request: JSON: `parent`, the process that started this one; `command`, the program's path and its arguments;
-            `readable`, files and folders that it may read besides what is installed.
+            `readable`, files and folders that it may read in addition to what is installed.
     """
     fields = json.loads(request)
     die_with_parent(fields["parent"])
@@ -216,7 +215,7 @@ def become(request: str) -> None:
 
 
 def _loader_of(program: str) -> list[str]:
-    """Find the path of the program that loads a program with its libraries; it is named near the file's beginning."""
+    """Find the path of a program's dynamic loader; it is named near the file's beginning."""
     with open(program, "rb") as stream:  # noqa: PTH123 - pathlib alone would double the time this takes
         head = stream.read(8192)
     found = head.find(b"/ld-")
@@ -238,10 +237,10 @@ class _System:
         return int(self._control(ctypes.c_int(option), *rest))
 
     def no_new_privileges(self) -> str:
-        """Give up what set-user-id programs would give, and every capability but that of reading."""
+        """Give up the privileges of set-user-id programs, and every capability except that of reading."""
         if self.control(_PR_SET_NO_NEW_PRIVS, 1) != 0:
             return _reason()
-        # a folder that only root may enter may hold the interpreter itself; what may be read is Landlock's business
+        # the interpreter may be in a folder that only root may enter; Landlock decides what may be read
         capabilities = ctypes.create_string_buffer(24)
         header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
         if self._call(_long(125 if _machine() == "x86_64" else 90), header, capabilities) != 0:
@@ -251,7 +250,7 @@ class _System:
         return "" if self._call(_long(126 if _machine() == "x86_64" else 91), header, reduced) == 0 else _reason()
 
     def landlock(self, rules: dict[str, int]) -> str:
-        """Confine to these files, to no connection, and to signals of its own, as far as the kernel's version goes."""
+        """Allow only these files, no connection, and only signals to itself, as far as the kernel can."""
         version = int(self._call(_long(_CREATE_RULESET), None, _long(0), _long(1)))
         if version < 1:
             return _lacking("Landlock")
@@ -310,10 +309,10 @@ def _reason() -> str:
 
 
 def _lacking(what: str) -> str:
-    """Say that the kernel has not got something.
+    """Report that the kernel does not support something.
 
     Raises:
-        OSError: it has, but refused the call; nothing untrusted may be read then.
+        OSError: it supports it, but refused the call; nothing untrusted may be read then.
     """
     code = ctypes.get_errno()
     if code in _LACKING:

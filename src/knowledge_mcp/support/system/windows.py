@@ -1,7 +1,7 @@
-"""Jobs and pipes of Windows, by its own calls; nothing here is used elsewhere.
+"""Job objects and pipes of Windows, by its own API; not used elsewhere.
 
-A job holds a process with all that it starts. It bounds their memory, and ends them when its last handle is closed,
-which the system does when this process ends, however it ends.
+A job object contains a process with all that it starts. It limits their memory, and ends them when its last handle is
+closed, which the system does when this process ends, even by a crash.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _NO_WINDOW, _SUSPENDED = 0x0800_0000, 0x4
 _ASK_LITTLE, _STILL_ACTIVE, _DENIED = 0x1000, 259, 5
 
 _JOBS: weakref.WeakKeyDictionary[subprocess.Popen[bytes], int] = weakref.WeakKeyDictionary()
-"""The job of each process that was started here."""
+"""The job object of each process started here."""
 
 
 class _Limits(ctypes.Structure):
-    """Bound a job; its layout is the system's."""
+    """Limits of a job object, in the system's layout."""
 
     _fields_ = (
         ("process_time", ctypes.c_int64),
@@ -45,7 +45,7 @@ class _Limits(ctypes.Structure):
 
 
 class _Memory(ctypes.Structure):
-    """Tell the memory of a process; its layout is the system's."""
+    """Memory of a process, in the system's layout."""
 
     _fields_ = (
         ("size", ctypes.c_uint32),
@@ -73,13 +73,13 @@ def _check(succeeded: object, what: str) -> None:
 
 
 def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    """Start a process in a job of its own, before it has run a step.
+    """Start a process in its own job object, before it runs.
 
     Args:
-        start: starts it, given the flags of its creation and the variables that every program needs.
+        start: starts it, given its creation flags and the variables that every program needs.
 
     Raises:
-        OSError: it cannot be started, or not be put in a job; nothing runs then.
+        OSError: it cannot be started or put in a job object; nothing runs then.
     """
     kernel = _library("kernel32")
     create = kernel.CreateJobObjectW
@@ -95,7 +95,7 @@ def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]
             _check(_library("ntdll").NtResumeProcess(handle) >= 0, "let a process begin")
         except BaseException:
             process.kill()
-            with process:  # which closes its pipes and waits for its end
+            with process:  # closes its pipes and waits for its end
                 raise
     except BaseException:
         kernel.CloseHandle(ctypes.c_void_p(job))
@@ -106,10 +106,10 @@ def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]
 
 
 def limit_job(process: subprocess.Popen[bytes], *, memory: int, alone: bool) -> None:
-    """Let a process commit so much more memory than now, and start no other where it is to be alone.
+    """Allow a process to commit a number of bytes more than now, and with `alone` no other processes.
 
     Raises:
-        OSError: it cannot be limited; it must not work on.
+        OSError: it cannot be limited; it must not go on.
     """
     kernel = _library("kernel32")
     flags = _KILL_ON_CLOSE | _NO_DIALOG | _PROCESS_MEMORY | (_ACTIVE_PROCESSES if alone else 0)
@@ -123,7 +123,7 @@ def end_job(process: subprocess.Popen[bytes]) -> None:
 
 
 def peak_of_job(process: subprocess.Popen[bytes]) -> int:
-    """Return the most bytes that a process of a job has had committed, also once it has ended; 0 where unknown."""
+    """Return the peak committed bytes of one process of a job object, also after its end; 0 if unknown."""
     limits = _Limits()
     _library("kernel32").QueryInformationJobObject(
         ctypes.c_void_p(_JOBS[process]), _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits), None
@@ -132,7 +132,7 @@ def peak_of_job(process: subprocess.Popen[bytes]) -> int:
 
 
 def own_peak() -> int:
-    """Return the most bytes that this process has had committed."""
+    """Return the peak committed bytes of this process."""
     kernel = _library("kernel32")
     current = kernel.GetCurrentProcess
     current.restype = ctypes.c_void_p
@@ -156,7 +156,7 @@ def is_running(number: int) -> bool:
 
 
 def has_input(descriptor: int) -> bool:
-    """Return whether a pipe has something to read, or its other end is closed."""
+    """Return whether a pipe has data, or its other end is closed."""
     if sys.platform == "win32":
         import msvcrt
 
