@@ -1,1 +1,1 @@
-"""Documents to chunks: each chunk is exactly the span that it claims."""
+"""Split documents into chunks: the text of each chunk is exactly its span."""

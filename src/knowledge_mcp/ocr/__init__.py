@@ -1,1 +1,1 @@
-"""Page images to words with boxes and confidences, handed to the readers as a port."""
+"""Turn page images into words with boxes and confidences, behind a port of the readers."""

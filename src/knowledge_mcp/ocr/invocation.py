@@ -1,8 +1,8 @@
-"""Run the `tesseract` program: no shell, no environment of ours, limits on time and memory, its errors named.
+"""Run the `tesseract` program without a shell or our environment, with limits on time and memory and clear errors.
 
-On Linux an interpreter confines itself and then becomes the program, which can read what is installed and the page's
-image, write nothing, connect to nothing, and start nothing. A script in the program's place starts programs itself:
-whoever put it there is trusted, and it has the limits only.
+On Linux an interpreter restricts itself and then becomes the program, which can read what is installed and the page's
+image, but cannot write, connect or start anything. A script instead of the program starts programs itself: whoever
+installed it is trusted, and only the limits apply to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOO_LARGE = ("Image too large", "bad_alloc", "std::bad_alloc", "cannot allocate
 
 
 def find_program(program: str) -> str:
-    """Return the program's absolute path.
+    """Return the absolute path of the program.
 
     Raises:
         ConfigError: it is not installed; the suggestion says how to install it.
@@ -66,19 +66,19 @@ def run_program(
 
     Args:
         command: the program's absolute path and its arguments.
-        readable: files and folders that it may read besides what is installed.
-        input_bytes: bytes for its standard input, fed only once the limits hold.
-        seconds: wall-clock time, after which it is killed with whatever it started.
-        memory: bytes of address space, where the system can limit them for another process (Linux).
-        accepted: exit codes that are no failure.
+        readable: files and folders that it may read in addition to what is installed.
+        input_bytes: bytes for its standard input, sent only once the limits apply.
+        seconds: wall-clock time, after which it is killed with all that it started.
+        memory: bytes of address space, if the system can limit another process (Linux).
+        accepted: exit codes that are not failures.
 
     Returns:
         Its standard output and its standard error.
 
     Raises:
-        TimedOutError: the time ran out.
+        TimedOutError: the time limit was reached.
         InvalidInputError: it ran out of memory: the image is too large.
-        InternalError: it could not be started, crashed or failed; details hold its last words.
+        InternalError: it could not be started, crashed or failed; details contain its last output.
     """
     process = _start(command, readable)
     with process:
@@ -101,7 +101,7 @@ def run_program(
 
 
 def _outcome(process: subprocess.Popen[bytes], input_bytes: bytes, seconds: float) -> tuple[bytes, bytes]:
-    """Feed a process and wait for what it prints; whoever no longer wants that is heard while it works."""
+    """Send input to a process and wait for its output; cancellation is checked while it works."""
     deadline = time.monotonic() + seconds
     fed: bytes | None = input_bytes
     while True:
@@ -109,14 +109,14 @@ def _outcome(process: subprocess.Popen[bytes], input_bytes: bytes, seconds: floa
         try:
             return process.communicate(fed, timeout=min(remaining, GLANCE))
         except subprocess.TimeoutExpired:
-            fed = None  # it goes on being fed
+            fed = None  # the input continues to be sent
             if remaining <= GLANCE:
                 raise
         checkpoint()
 
 
 def _start(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    # the environment is empty but for this: nothing secret reaches a program that works on untrusted bytes
+    # the environment is otherwise empty: nothing secret reaches a program that works on untrusted bytes
     environment = {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C", "PATH": os.defpath}
     try:
         started = _confine(command, readable)
@@ -132,7 +132,7 @@ def _start(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[by
 
 
 def _confine(command: list[str], readable: tuple[str, ...]) -> list[str]:
-    """Put the interpreter before a command that confines itself and then becomes it; scripts stay as they are."""
+    """Prefix a command with the interpreter that restricts itself and then becomes it; scripts stay unchanged."""
     with open(command[0], "rb") as program:  # noqa: PTH123 - the path is a string everywhere here
         is_binary = program.read(4) == _ELF
     if sys.platform != "linux" or not is_binary:
@@ -172,10 +172,10 @@ _SURE_SIGN = 60.0
 
 
 def words_of(tsv: str) -> tuple[OcrWord, ...]:
-    """Read the words of one page, in Tesseract's reading order; lines, paragraphs and blocks numbered from 0.
+    """Read the words of one page, in Tesseract's reading order; lines, paragraphs and blocks are numbered from 0.
 
-    Left out is what is no word: blanks over rules and pictures, signs without a letter or digit of which Tesseract is
-    not sure (specks, strokes of a drawing), and anything below a confidence of 20.
+    What is not a word is left out: blanks over rules and pictures, uncertain signs without a letter or digit (specks,
+    strokes of a drawing), and anything with a confidence below 20.
     """
     words: list[OcrWord] = []
     blocks: dict[str, int] = {}
@@ -206,11 +206,11 @@ def words_of(tsv: str) -> tuple[OcrWord, ...]:
 
 
 _LEADER = 0.3
-"""Share of the height of a page's words below which letters are none: dots that lead to a number have .1 or .2."""
+"""Share of the height of a page's words that letters have at least: dots of leaders have .1 or .2."""
 
 
 def _without_leaders(words: Sequence[OcrWord]) -> list[OcrWord]:
-    """Leave out the letters that rows of dots were taken for: "Scope oes ee 12"."""
+    """Leave out letters that are misread rows of dots: "Scope oes ee 12"."""
     usual = statistics.median([word.box[3] - word.box[1] for word in words]) if words else 0.0
     return [
         word for word in words if word.box[3] - word.box[1] >= _LEADER * usual or not any(map(str.isalnum, word.text))
@@ -219,13 +219,13 @@ def _without_leaders(words: Sequence[OcrWord]) -> list[OcrWord]:
 
 _SINGLE = re.compile(r"[CcOoPpSsVvWwXxZz]{2}")
 _NARROW = 1.15
-"""Times its height that one letter is wide at most; two are wider."""
+"""Maximum width of one letter as a multiple of its height; two letters are wider."""
 _CAPITAL = 0.87
-"""Share of the height of capitals from which on a letter is one: small ones have .72 of it."""
+"""Minimum height of a capital as a share of the height of capitals: small letters have .72."""
 
 
 def _with_single_letters(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
-    """Make one letter of those that the program reads twice, where one stands alone: "Vv" for "V", "Xx" for "x"."""
+    """Repair single letters that the program reads twice: "Vv" becomes "V", "Xx" becomes "x"."""
     tall = [word.box[3] - word.box[1] for word in words if word.text.isupper() or word.text.isdigit()]
     capital = statistics.median(tall) if tall else 0.0
     found: list[OcrWord] = []
@@ -240,7 +240,7 @@ def _with_single_letters(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
 
 
 def text_of(words: Sequence[OcrWord]) -> str:
-    """Print words line by line, a blank line between blocks."""
+    """Write words line by line, with a blank line between blocks."""
     text = ""
     previous: OcrWord | None = None
     for word in words:
@@ -252,23 +252,23 @@ def text_of(words: Sequence[OcrWord]) -> str:
 
 
 def mean_confidence(words: Sequence[OcrWord]) -> float:
-    """Return the mean confidence, 0 where there is no word."""
+    """Return the mean confidence, 0 without words."""
     return statistics.fmean(word.confidence for word in words) if words else 0.0
 
 
 def weight_of(words: Sequence[OcrWord]) -> float:
-    """Weigh a reading of a page: letters and digits of longer words that are sure, by their confidence."""
+    """Weigh a reading of a page: letters and digits of its longer confident words, weighted by their confidence."""
     return sum(sum(map(str.isalnum, word.text)) * word.confidence / 100 for word in words if _is_sure(word))
 
 
 def in_sure_lines(words: Sequence[OcrWord]) -> tuple[OcrWord, ...]:
-    """Leave out lines without a longer word that is sure: strokes of a drawing, grain of a photograph."""
+    """Leave out lines without a longer confident word: strokes of a drawing, grain of a photograph."""
     sure = {word.line for word in words if _is_sure(word)}
     return tuple(word for word in words if word.line in sure)
 
 
 _FIRST_OF_WORD_SIGNS = "\u2e80"
-"""From here on lie scripts that write a word in one sign or two: a single one can be a whole word."""
+"""Start of the scripts that write a word in one or two signs: a single sign can be a whole word there."""
 
 
 def _is_sure(word: OcrWord) -> bool:
@@ -277,16 +277,16 @@ def _is_sure(word: OcrWord) -> bool:
 
 
 def is_sideways(words: Sequence[OcrWord]) -> bool:
-    """Return whether most words of several letters are taller than wide: the page was read lying on its side."""
+    """Return whether most words of several letters are taller than wide: the page was read sideways."""
     boxes = [word.box for word in words if len(word.text) > 3]
     tall = sum(bottom - top > right - left for left, top, right, bottom in boxes)
     return len(boxes) >= 3 and tall * 2 > len(boxes)
 
 
 def skew_of(words: Sequence[OcrWord]) -> float:
-    """Measure how many degrees lines fall to the right, by the middles of their first and last words; 0 if unknown.
+    """Return by how many degrees lines fall to the right, from the centres of their first and last words; 0 if unknown.
 
-    Only lines long enough are measured; the answer is their median.
+    Only sufficiently long lines are measured; the result is their median.
     """
     lines: defaultdict[int, list[OcrWord]] = defaultdict(list)
     for word in words:

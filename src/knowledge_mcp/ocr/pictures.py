@@ -1,6 +1,7 @@
-"""What a page's picture shows beside its words, and the pictures that are read in its place; runs in a sandbox's child.
+"""What a page's picture shows in addition to its words, and cleaned pictures for OCR; runs in a sandboxed child.
 
-Each function is a job: it opens the picture at a path and yields one value. Pillow and NumPy are imported inside them.
+Each function is a job: it opens the picture at a path and yields one value. Pillow and NumPy are imported in the
+functions.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _WHITE = 255
 
 
 def look(path: str) -> Iterator[dict[str, float]]:
-    """Yield how much of an image is ink (0..1), and specks, and by how many degrees it is to be turned to lie straight.
+    """Yield an image's share of ink (0..1), its share of specks, and the angle in degrees that straightens it.
 
-    Specks are pixels that differ from those around them. The angle is clockwise, within 15 degrees either way of the
-    nearest quarter turn; 0 where nothing tells one.
+    Specks are pixels that differ from those around them. The angle is clockwise, within 15 degrees of the nearest
+    quarter turn; 0 if it cannot be determined.
     """
     import numpy as np
     from PIL import ImageChops, ImageFilter
@@ -43,8 +44,8 @@ def look(path: str) -> Iterator[dict[str, float]]:
 
 
 def _skew(ink: Any) -> float:
-    """Find the angle at which rows (or columns) of ink are the most sharply parted, coarse first, then fine."""
-    np: Any = importlib.import_module("numpy")  # what is counted here has no types worth the reading
+    """Find the angle at which rows (or columns) of ink are separated most sharply, first coarse, then fine."""
+    np: Any = importlib.import_module("numpy")  # values here have no useful types
     ys, xs = np.nonzero(ink)
     if len(xs) > 60_000:
         step = len(xs) // 60_000 + 1
@@ -59,24 +60,24 @@ def _skew(ink: Any) -> float:
 
     coarse = max(np.arange(-_REACH, _REACH + 0.5, 0.5), key=sharpness)
     best = float(max(np.arange(coarse - 0.5, coarse + 0.55, 0.1), key=sharpness))
-    # lines fall to the right by `best` degrees; a page without lines is about as sharp at every angle
+    # lines fall to the right by `best` degrees; a page without lines is about equally sharp at every angle
     return -best if sharpness(best) > 1.15 * sharpness(0.0) else 0.0
 
 
 _REDUCED = 3
-"""Times by which a page is made smaller before what was not read is looked for: letters of 8 points keep 10 pixels."""
+"""Factor by which a page is reduced before looking for unread print: letters of 8 points keep 10 pixels."""
 _INKED = 64
-"""Steps of 255 from the paper to ink: what is fainter than that are shades and what shines through."""
+"""Minimum difference of ink from paper, of 255: what is fainter is shading or shows through."""
 _PRINT = 0.08, 0.7
-"""Share of ink in a square as high as a letter: between a stroke of dirt and a black area."""
+"""Share of ink in a letter-high square that is print: more than a stroke of dirt, less than a black area."""
 _RUN = 3
-"""Squares side by side from which on they are a word, not a speck, and strokes from which on a line is a rule."""
+"""Minimum squares side by side of a word instead of a speck, and minimum strokes in a line of a rule."""
 
 
 def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
-    """Yield what else a page shows.
+    """Yield measurements of a page.
 
-    `rules` has the ends of each rule, `print` what `print_of` measures for each word, `unread` the share 0..1 of print
+    `rules` has the ends of each rule, `print` the result of `print_of` for each word, `unread` the share 0..1 of print
     that is in no word's box.
     """
     with _open(path) as image:
@@ -88,9 +89,9 @@ def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, 
 
 
 def _unread(image: Image, boxes: Sequence[Sequence[int]]) -> float:
-    """Measure the share 0..1 of a page's print that is in no word's box: stamps, writing, pictures, lost words.
+    """Return the share 0..1 of a page's print that is in no word's box: stamps, handwriting, pictures, lost words.
 
-    Rules are no print. Print is counted in squares as high as the words are, on shaded ground too.
+    Rules are not print. Print is counted in squares as high as the words, also on shaded ground.
     """
     ink = ink_of(image.reduce(_REDUCED), _INKED)
     size = max(round(statistics.median(bottom - top for _, top, _, bottom in boxes) / _REDUCED) if boxes else 10, 6)
@@ -103,15 +104,15 @@ def _unread(image: Image, boxes: Sequence[Sequence[int]]) -> float:
 
 
 def _strokes(ink: Any, length: int) -> Any:
-    """Mark the runs of ink along rows that are so long, with the pixels above and below them."""
-    marked = mark_runs(ink, length, 0.95)  # a scanner breaks a rule here and there
+    """Mark runs of ink along rows of a given length, with the pixels above and below them."""
+    marked = mark_runs(ink, length, 0.95)  # a scanner leaves gaps in rules
     marked[1:] |= marked[:-1].copy()
     marked[:-1] |= marked[1:].copy()
     return marked
 
 
 def _squares(ink: Any, size: int) -> Any:
-    """Mark the squares that hold print, where several stand side by side."""
+    """Mark the squares that contain print, if several are side by side."""
     np: Any = importlib.import_module("numpy")
     rows, columns = ink.shape[0] // size, ink.shape[1] // size
     shares = ink[: rows * size, : columns * size].reshape(rows, size, columns, size).mean(axis=(1, 3))
@@ -123,12 +124,12 @@ def _squares(ink: Any, size: int) -> Any:
 def gather(
     path: str, *, rules: Sequence[Box], read: Sequence[Box], between: Box, height: int
 ) -> Iterator[list[tuple[Any, ...]] | bytes]:
-    """Yield the pieces of print that were left (see `remains.LeftPiece`), and a sheet of them in PNG if there are any.
+    """Yield the remaining pieces of print (see `remains.LeftPiece`), and a sheet of them as PNG if there are any.
 
     Args:
         rules: their ends.
         read: boxes of words that were read.
-        between: the word that is set between two pieces.
+        between: the word to place between two pieces.
         height: of the page's words.
     """
     from PIL import ImageDraw
@@ -150,7 +151,7 @@ def gather(
 def flatten(path: str, *, rules: Sequence[Box]) -> Iterator[bytes]:
     """Yield the image as PNG with dark print on white paper everywhere, without rules.
 
-    Shaded areas are lightened, dark areas with light print inverted: the program takes either for pictures, and rules
+    Shaded areas are lightened, and dark areas with light print inverted: Tesseract takes both for pictures, and rules
     that touch letters for letters.
     """
     with _open(path) as image:
@@ -160,7 +161,7 @@ def flatten(path: str, *, rules: Sequence[Box]) -> Iterator[bytes]:
 
 
 def clean(path: str) -> Iterator[bytes]:
-    """Yield the image as PNG, each pixel as dark as the middle one of the nine around it: specks and grain go."""
+    """Yield the image as PNG, filtered by the median of 3 × 3 pixels: removes specks and grain."""
     from PIL import ImageFilter
 
     with _open(path) as image:
@@ -168,7 +169,7 @@ def clean(path: str) -> Iterator[bytes]:
 
 
 def turn(path: str, *, degrees: float) -> Iterator[bytes]:
-    """Yield the image, turned clockwise by `degrees` on white paper that holds all of it, as PNG."""
+    """Yield the image as PNG, turned clockwise by `degrees` on white paper that fits all of it."""
     from PIL import Image
 
     with _open(path) as image:
@@ -190,7 +191,7 @@ def _printed(image: Image, dpi: tuple[float, float]) -> bytes:
 def _turn_quarters(image: Image, turns: int) -> Image:
     from PIL.Image import Transpose
 
-    # Pillow turns against the clock
+    # Pillow turns counter-clockwise
     ways = {1: Transpose.ROTATE_270, 2: Transpose.ROTATE_180, 3: Transpose.ROTATE_90}
     return image.transpose(ways[turns]) if turns else image.copy()
 

@@ -1,4 +1,4 @@
-"""Two readings of one page made one: what the second one has, and the first one has not or doubts."""
+"""Merge two readings of one page: add what the first one lacks or doubts from the second one."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ from knowledge_mcp.ocr.rules import Box
 __all__ = ["count_lost", "with_edges", "with_missing"]
 
 _SURE = 80.0
-"""Confidence of words in cells that need no second reading, and of those in lines that one adds: letters that are found
-in a picture have less."""
+"""Confidence at which words in cells need no second reading, and at which another reading may add words to lines:
+letters that are found in a picture have less.
+"""
 _SURE_SIGN = 85.0
-"""Confidence of words with digits, and of one or two signs in a cell, that another reading adds: a wrong letter shows,
-a wrong digit does not."""
+"""Confidence at which another reading may add words with digits, and one or two signs in a cell: a wrong letter is
+visible, a wrong digit is not.
+"""
 _HAS_DIGIT = re.compile(r"\d").search
 _SIDES = 3
-"""Upright rules, and level ones, from which on there are cells side by side and one below the other."""
+"""Minimum number of vertical rules, and of horizontal ones, that form cells next to and below each other."""
 _EDGE, _DOUBTED = 0.25, 0.5
-"""Shares of the height of words by which the box of one may end within its letters, and by which that of a doubtful one
-may lie off them."""
+"""Shares of the height of words: how far a box may end inside the letters of a word, and how far the box of a
+doubtful word may be away from them.
+"""
 _NEAR = 2.5
-"""Times its height by which a word that was missed stands off the words of its line at most."""
+"""Maximum distance of a missed word from the words of its line, as a multiple of its height."""
 _ROW = 64
-"""Pixels of the bands by which words are looked up: about as high as a line and its neighbours' halves."""
+"""Height in pixels of the bands in which words are looked up: about a line with halves of its neighbours."""
 
 
 def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Sequence[Box] = ()) -> tuple[OcrWord, ...]:
-    """Add what another reading of the page has, and is sure of, where this one has no word or a doubtful one.
+    """Add words of another reading of the page that it is sure of, if this one has none or a doubtful one there.
 
-    A word joins the line beside it. Lines that stand beside none go before the first line of their column that is below
-    them, else behind the last one above. Where nothing stands in their column, they are a paragraph of their own before
-    the first one that begins below them. Digits and letters alone are words only between `rules`: in cells.
+    A word joins the line next to it. Lines that are next to none go before the first line of their column that is below
+    them, otherwise after the last one above. If their column has no lines, they become a paragraph before the first one
+    that begins below them. Single digits and letters are words only between `rules`, that is, in cells.
     """
     cells = _around_rules(rules)
     sure = [word for word in others if word.confidence >= (_SURE_SIGN if _HAS_DIGIT(word.text) else DOUBTFUL)]
@@ -66,7 +69,7 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Seq
 
 
 def _around_rules(rules: Sequence[Box]) -> Box:
-    """Return the box around the upright rules and those that cross them; an empty one where there are no cells."""
+    """Return the box around the vertical rules and those that cross them; empty if there are no cells."""
     upright = [rule for rule in rules if abs(rule[3] - rule[1]) > abs(rule[2] - rule[0])]
     if len(upright) < _SIDES or len(rules) - len(upright) < _SIDES:
         return 0, 0, 0, 0
@@ -83,14 +86,14 @@ def _share(one: Box, other: Box) -> bool:
 
 
 def count_lost(pieces: Sequence[LeftPiece], words: Sequence[OcrWord], rules: Sequence[Box]) -> int:
-    """Count the pieces of print in cells that are no words: a digit that was not read would be an empty cell."""
+    """Count the pieces of print in cells that are not words: a digit that was not read would be an empty cell."""
     cells = _around_rules(rules)
     inside = [piece.box for piece in pieces if _is_in(piece.box, cells)]
     return sum(not any(_share(box, word.box) for word in words) for box in inside)
 
 
 def with_edges(words: Sequence[OcrWord], rules: Sequence[Box] = ()) -> list[Box]:
-    """Return boxes that hold all print of the words that are sure; `rules` are those of the page."""
+    """Return boxes that contain all print of the confident words; `rules` are those of the page."""
     cells = _around_rules(rules)
     edge = round(statistics.median([word.box[3] - word.box[1] for word in words]) * _EDGE) if words else 0
     boxes = [word.box for word in words if _is_sure(word, cells)]
@@ -102,9 +105,9 @@ def _is_better(one: OcrWord, other: OcrWord) -> bool:
 
 
 def _is_sure(word: OcrWord, cells: Box) -> bool:
-    """Tell whether a word needs no second reading: in cells, without a sentence around it, it has to be surer.
+    """Return whether a word needs no second reading; in cells, without a sentence, more confidence is needed.
 
-    Doubtful digits of running text stay, for they are told as doubtful, and parts of a number are none.
+    Doubtful digits of running text stay, because they are reported as doubtful, and parts of a number do not count.
     """
     if _is_in(word.box, cells):
         return word.confidence >= _SURE
@@ -112,7 +115,7 @@ def _is_sure(word: OcrWord, cells: Box) -> bool:
 
 
 class _Near:
-    """Words of a page, to be found by where they stand: a page of small print has thousands of them."""
+    """Find words of a page by position; a page of small print has thousands."""
 
     def __init__(self, words: Iterable[OcrWord]) -> None:
         self._rows: defaultdict[int, list[OcrWord]] = defaultdict(list)
@@ -120,12 +123,12 @@ class _Near:
             self.add(word)
 
     def add(self, word: OcrWord) -> None:
-        """Take one more, behind those that are there."""
+        """Add a word after the existing ones."""
         for row in self._rows_of(word):
             self._rows[row].append(word)
 
     def to(self, word: OcrWord) -> Iterator[OcrWord]:
-        """Yield what a word may meet or stand beside, some of it twice."""
+        """Yield the words that a word may overlap or be next to, some of them twice."""
         slack = _NEAR * (word.box[3] - word.box[1])
         left, right = word.box[0] - slack, word.box[2] + slack
         for row in self._rows_of(word):
@@ -138,7 +141,7 @@ class _Near:
 
 
 def _joined(found: list[OcrWord], near: _Near, word: OcrWord, cells: Box) -> bool:
-    """Put a word into the line beside it; tells whether there is one. One sign before a line is a bullet, no word."""
+    """Add a word to the line next to it; return whether there is one. A single sign before a line is a bullet."""
     candidates = (each for each in near.to(word) if _is_beside(each, word))
     beside = min(candidates, key=lambda each: _gap(each, word), default=None)
     if beside is None:
@@ -167,7 +170,7 @@ def _lines_of(words: Sequence[OcrWord]) -> list[list[OcrWord]]:
 
 
 def _place_of(box: Box, lines: Sequence[Sequence[OcrWord]], boxes: Sequence[Box]) -> tuple[int, int]:
-    """Find the place among lines for what stands in a box, and the line whose paragraph it belongs to."""
+    """Find the position among lines for what is in a box, and the line whose paragraph it belongs to."""
     beside = [at for at, other in enumerate(boxes) if other[0] < box[2] and other[2] > box[0]]
     below = next((at for at in beside if boxes[at][1] > box[3]), None)
     if below is not None:
@@ -187,7 +190,7 @@ def _around(words: Sequence[OcrWord]) -> Box:
 
 
 def _meet(one: OcrWord, other: OcrWord, slack: float) -> bool:
-    """Tell whether two words may be of the same print; `slack` is as of `_EDGE`."""
+    """Return whether two words may be the same print; `slack` as in `_EDGE`."""
     across = min(one.box[2], other.box[2]) - max(one.box[0], other.box[0])
     along = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
     return across > 0 and along > -slack * max(one.box[3] - one.box[1], other.box[3] - other.box[1])

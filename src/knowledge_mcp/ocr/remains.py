@@ -1,7 +1,7 @@
-"""What is left of a page's print once its words and rules are painted over, set again as lines of text.
+"""Print that is left on a page after its words and rules are painted over, arranged as lines of text for OCR.
 
-The program finds text by its lines: a digit that stands alone in a cell is no line, and is passed over without a word.
-Set in a line, with a word of the page between each two pieces, it is read.
+Tesseract finds text by its lines: a single digit in a cell is not a line, and is silently skipped. Placed in a line,
+with a word of the page between each two pieces, it is read.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 __all__ = ["LeftPiece", "pieces_of", "sheet_of", "words_of_pieces"]
 
 _REDUCED = 3
-"""Times by which a page is made smaller before pieces are looked for: digits of 8 points keep 7 pixels."""
+"""Factor by which a page is reduced before pieces are looked for: digits of 8 points keep 7 pixels."""
 _DARK = 150
-"""Steps of 255 below which a flat page, which is white, has ink."""
+"""Maximum brightness of ink, of 255, on a flattened (white) page."""
 _APART = 0.2
-"""Half of the gap, as a share of the height of words, up to which letters are of one piece: blanks are wider."""
+"""Half of the maximum gap inside a piece, as a share of the height of words: spaces are wider."""
 _HEIGHTS, _WIDEST = (0.4, 2.2), 40.0
-"""Heights of the page's words between which a piece is high, and up to which it is wide: no specks, no pictures."""
+"""Minimum and maximum height and maximum width of a piece, in heights of the page's words: no specks, no pictures."""
 _SHARES = 0.08, 0.8
-"""Shares of its box between which a piece is ink."""
+"""Minimum and maximum share of ink in a piece's box."""
 _CLEAR = 5
-"""Pixels by which a piece is off a rule at least: what is left of one looks like "1"."""
+"""Minimum distance in pixels of a piece from a rule: remains of a rule look like "1"."""
 _MOST = 600
-"""Pieces of a page from which on it is a drawing or grain."""
+"""A page with more pieces than this is a drawing or grain."""
 _ACROSS = 2200
-"""Pixels of a line of the sheet."""
+"""Width of the sheet in pixels."""
 _GAP, _STEP = 0.6, 2.6
-"""Heights of the page's words that part two of a line, as a wide blank, and from line to line."""
+"""Gap between two pieces of a line (a wide space), and line height, in heights of the page's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftPiece:
-    """Print on the page, in pixels, and where the sheet has it."""
+    """Print on the page, in pixels, and its position on the sheet."""
 
     box: Box
     left: int
@@ -50,11 +50,11 @@ class LeftPiece:
 
 
 def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> list[LeftPiece]:
-    """Find print as high as words on a flat page, from the top, and give each piece its place on a sheet.
+    """Find print as high as words on a flattened page, from the top, and place each piece on a sheet.
 
     Args:
         flat: the page, dark on white, without rules and words.
-        rules: where rules were: what touches one is a part of it.
+        rules: where rules were: what touches one is part of it.
         height: of the page's words, in pixels.
         between: width of the word between two pieces.
     """
@@ -83,7 +83,7 @@ def _is_print(box: Box, height: int) -> bool:
 
 
 def _ruled(rules: Sequence[Box]) -> Any:
-    """Give the edges of all rules, a row each."""
+    """Return the edges of all rules, one row each."""
     np: Any = importlib.import_module("numpy")
     across, along = (np.array([rule[side::2] for rule in rules]).reshape(-1, 2) for side in (0, 1))
     return across.min(axis=1), along.min(axis=1), across.max(axis=1), along.max(axis=1)
@@ -96,7 +96,7 @@ def _touches(box: Box, ruled: Any) -> bool:
 
 
 def _set(boxes: Sequence[Box], height: int, between: int) -> list[LeftPiece]:
-    """Set boxes in lines, with room for a word before each."""
+    """Arrange boxes in lines, with room for a word before each."""
     pieces: list[LeftPiece] = []
     gap = round(_GAP * height)
     x, line = height, 0
@@ -111,7 +111,7 @@ def _set(boxes: Sequence[Box], height: int, between: int) -> list[LeftPiece]:
 
 
 def sheet_of(flat: Image, word: Image, pieces: Sequence[LeftPiece], height: int) -> Image:
-    """Set pieces of a flat page in lines on a white sheet, each with its foot on the line and a word before it."""
+    """Draw pieces of a flattened page in lines on a white sheet, aligned at the bottom and with a word before each."""
     from PIL import Image as Pillow
 
     gap = round(_GAP * height)
@@ -132,7 +132,7 @@ def _foot(piece: LeftPiece, height: int) -> int:
 
 
 def words_of_pieces(words: Sequence[OcrWord], pieces: Sequence[LeftPiece], height: int) -> tuple[OcrWord, ...]:
-    """Return what was read on the sheet as words of the page; pieces of which nothing was read are none."""
+    """Convert what was read on the sheet to words of the page; pieces that were not read give none."""
     found: list[OcrWord] = []
     room = _GAP * height / 2
     for number, piece in enumerate(pieces):
@@ -152,7 +152,7 @@ def words_of_pieces(words: Sequence[OcrWord], pieces: Sequence[LeftPiece], heigh
 
 
 def _in_lines(words: Sequence[OcrWord], height: int) -> list[OcrWord]:
-    """Give words that stand close side by side the number of one line."""
+    """Give words that are close together in a row the same line number."""
     numbered: list[OcrWord] = list(words[:1])
     for before, word in itertools.pairwise(words):
         level = abs(before.box[3] + before.box[1] - word.box[3] - word.box[1]) < height

@@ -1,7 +1,7 @@
-"""What a page's picture shows of its print: straight rules, the strokes of words, and boxes as on a straight page.
+"""What a page's picture shows of its print: straight rules, stroke widths of words, and boxes on a straightened page.
 
-Rules are measured at half of the page's size. A rule may be broken here and there, and the page may lie askew by
-a degree or two: a rule then is a stair of runs, and each run is one with those of the next row that it touches.
+Rules are measured at half of the page's size. A rule may have gaps, and the page may be skewed by a degree or two: a
+rule then is a staircase of runs, and each run is joined with those of the next row that it touches.
 """
 
 from __future__ import annotations
@@ -34,46 +34,50 @@ __all__ = [
 ]
 
 Box = tuple[int, int, int, int]
-"""Left, top, right, bottom in pixels; of a rule its ends, so that the bottom of one that rises is above its top."""
+"""Left, top, right, bottom in pixels; for a rule its ends, so that the bottom of a rising one is above its top."""
 
 _HALF = 2
-"""Times by which a page is made smaller: of a hairline at 300 dots per inch half of the ink is left."""
+"""Factor by which a page is reduced: a hairline at 300 dots per inch keeps half of its ink."""
 _PAPER = 4
-"""Pixels, of the smaller page, whose average counts as one where the ground of print is looked for, the lightest of
-nine: strokes of letters are narrower than that, shaded rows are higher."""
+"""Size in pixels, on the reduced page, of the squares whose average brightness gives the background, the lightest of
+nine: strokes of letters are narrower, shaded rows are higher.
+"""
 _COARSE = 16
-"""Pixels, three times as many in both directions, over which dark ground with light letters is darker than half of the
-paper: no word on light ground is."""
+"""Size in pixels (the window is three times as large) for dark background with light letters: there it is darker
+than half of the paper; around words on light background it never is.
+"""
 _GRAIN = 60
-"""Steps of 255 that are taken off the print of a flat page, whose contrast was raised: grain and specks of paper."""
+"""Steps of 255 subtracted from the print of a flattened page, whose contrast was raised: removes grain and specks."""
 _WIDE = 5
-"""Pixels that are painted over a rule: half a point and its soft edges. More would cut digits that touch it."""
+"""Pixels painted over a rule: half a point and its soft edges. More would cut digits that touch it."""
 _INK = 56
-"""Steps of 255 from the paper to the ink of a rule, half of which may be paper at the edge of a pixel."""
+"""Minimum difference, of 255, of a rule's ink from paper; at the edge of a pixel half may be paper."""
 _LEVEL, _UPRIGHT = 45, 30
-"""Pixels of the smaller page, 7.6 and 5 mm at 300 dots per inch, that a rule is long at least: longer than the strokes
-of letters, and as short as a row is high."""
+"""Minimum length of a rule in pixels of the reduced page, horizontal and vertical (7.6 and 5 mm at 300 dots per
+inch): longer than strokes of letters, and as short as a row is high.
+"""
 _MOST_RUNS = 20_000
-"""Runs of a page from which on it is a drawing or a picture: pages of cells have some thousand, several a rule."""
+"""A page with more runs than this is a drawing or a picture: pages of cells have some thousand, several per rule."""
 _LONG = 600
-"""Pixels of the page, 5 cm at 300 dots per inch, of a level rule that tells how the page lies: its ends are right to
-one."""
+"""Minimum length in pixels of the page (5 cm at 300 dots per inch) of a horizontal rule used to measure skew: its
+ends are accurate to one pixel.
+"""
 _THICK = 8.0
-"""Pixels of the smaller page that a rule is thick at most, with one beside it on either side: 3 points."""
+"""Maximum thickness of a rule in pixels of the reduced page, including one pixel on either side: 3 points."""
 _BROKEN = 0.05
-"""Share of a run that may be paper: a scanner breaks a rule here and there."""
+"""Share of a run that may be paper: scanners leave gaps in rules."""
 _FOOT = 0.1
-"""Share of a word's height at its foot where a rule may underline it."""
+"""Share of a word's height, at its foot, where a rule may underline it."""
 _IN_WORD = 0.5
-"""Share of an upright stroke's length within a word from which on it is one of its letters."""
+"""Minimum share of a vertical stroke's length inside a word at which it is one of its letters."""
 
 
 def rules_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[Box]:
-    """Return the ends of the rules of a page, in its pixels: the level ones, then the upright ones.
+    """Return the ends of a page's rules in pixels: the horizontal ones, then the vertical ones.
 
     Args:
-        image: the page, grey.
-        boxes: of its words: a stroke within one is a letter's.
+        image: the page, greyscale.
+        boxes: those of its words: a stroke inside one belongs to a letter.
     """
     np: Any = importlib.import_module("numpy")
     ink = ink_of(image.reduce(_HALF), _INK)
@@ -85,7 +89,7 @@ def rules_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[Box]:
 
 
 def ink_of(image: Image, steps: int) -> Any:
-    """Mark what is darker by so many steps of 255 than the paper around it, on shaded ground too."""
+    """Mark what is darker than the paper around it by a number of steps of 255, also on shaded ground."""
     np: Any = importlib.import_module("numpy")
     from PIL import ImageChops
 
@@ -93,7 +97,7 @@ def ink_of(image: Image, steps: int) -> Any:
 
 
 def _paper(image: Image, pixels: int) -> Image:
-    """Return the ground that print stands on: the lightest of the nine squares of so many pixels around each place."""
+    """Return the background of print: the lightest of nine squares of a given size in pixels around each position."""
     from PIL import Image as Pillow
     from PIL import ImageFilter
 
@@ -118,7 +122,7 @@ def flattened(image: Image, rules: Sequence[Sequence[int]]) -> Image:
 
 
 def count_crossed(words: Sequence[Box], rules: Sequence[Box]) -> int:
-    """Count the words that an upright rule goes through."""
+    """Count the words that a vertical rule crosses."""
     upright = sorted(
         ((left + right) / 2, top, bottom) for left, top, right, bottom in rules if abs(bottom - top) > abs(right - left)
     )
@@ -130,7 +134,7 @@ def count_crossed(words: Sequence[Box], rules: Sequence[Box]) -> int:
 
 
 def _rules(ink: Any, length: int) -> list[Box]:
-    """Find the rules along rows, in pixels of the page; none in a drawing of thousands."""
+    """Find the rules along rows, in pixels of the page; none in a drawing with thousands."""
     wide = ink.copy()
     wide[1:] |= ink[:-1]
     wide[:-1] |= ink[1:]
@@ -146,15 +150,15 @@ def _rules(ink: Any, length: int) -> list[Box]:
 
 
 def _ends(band: Any) -> tuple[float, float]:
-    """Return the rows in which the rule along a band begins and ends, by the middle of its ink in both halves.
+    """Return the rows in which the rule along a band begins and ends, from the centre of its ink in both halves.
 
-    A band whose ink lies in the rows beside it, on a drawing, has it in the middle.
+    If the ink of a band is in the rows next to it, in a drawing, the centre of the band is used.
     """
     np: Any = importlib.import_module("numpy")
     counts = band.sum(axis=0)
     if not counts.any():
         return (len(band) - 1) / 2, (len(band) - 1) / 2
-    columns = np.nonzero((counts > 0) & (counts <= 2 * np.median(counts[counts > 0])))[0]  # no rule that crosses it
+    columns = np.nonzero((counts > 0) & (counts <= 2 * np.median(counts[counts > 0])))[0]  # without rules that cross it
     if len(columns) < 2:
         return (len(band) - 1) / 2, (len(band) - 1) / 2
     middles = (band[:, columns] * np.arange(len(band))[:, None]).sum(axis=0) / counts[columns]
@@ -168,25 +172,25 @@ def _ends(band: Any) -> tuple[float, float]:
 
 
 def mark_runs(ink: Any, length: int, full: float) -> Any:
-    """Mark the runs along rows that are so long, in each part of that length a share of ink."""
+    """Mark the runs along rows of a given length with a minimum share of ink in each part of that length."""
     np: Any = importlib.import_module("numpy")
     if ink.shape[1] <= length:
         return np.zeros_like(ink)
     before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
     solid = before[:, length:] - before[:, :-length] >= full * length
     marked = np.zeros_like(ink)
-    rows = np.nonzero(solid.any(axis=1))[0]  # few of a page of text
+    rows = np.nonzero(solid.any(axis=1))[0]  # few rows on a page of text
     reach = np.cumsum(np.pad(solid[rows], ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
     marked[rows] = reach[:, length:] - reach[:, :-length] > 0
     return marked
 
 
 _Run = tuple[int, int, int]
-"""A row, and from where to where ink runs in it."""
+"""A row, and the start and end of a run of ink in it."""
 
 
 def groups_of(marked: Any, most: int) -> list[list[_Run]]:
-    """Group the runs along rows of what is marked that touch others in the next row; none where there are more."""
+    """Group marked runs along rows that touch others in the next row; none if there are too many."""
     np: Any = importlib.import_module("numpy")
     lined = np.nonzero(marked.any(axis=1))[0]
     edges = np.diff(np.pad(marked[lined], ((0, 0), (1, 1))).astype(np.int8), axis=1)
@@ -219,7 +223,7 @@ def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
 
 
 def _is_stroke(rule: Box, words: Any) -> bool:
-    """Tell whether an upright stroke is a letter's; `words` has the edges of all words, a row each."""
+    """Return whether a vertical stroke belongs to a letter; `words` has the edges of all words, one row each."""
     np: Any = importlib.import_module("numpy")
     left, top, right, bottom = words
     across = (left < (rule[0] + rule[2]) / 2) & ((rule[0] + rule[2]) / 2 < right)
@@ -228,7 +232,7 @@ def _is_stroke(rule: Box, words: Any) -> bool:
 
 
 def _is_serif(rule: Box, words: Any) -> bool:
-    """Tell whether a level stroke is print that ran together within one word, above the foot of its letters."""
+    """Return whether a horizontal stroke is merged print within one word, above the foot of its letters."""
     left, top, right, bottom = words
     along = (left - _HALF <= rule[0]) & (rule[2] <= right + _HALF)
     height = (rule[1] + rule[3]) / 2
@@ -238,12 +242,12 @@ def _is_serif(rule: Box, words: Any) -> bool:
 def print_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[tuple[float, int, int]]:
     """Measure the print in the boxes of words.
 
-    Ink is what is darker than half way from the lightest to the darkest of a word: pale print has no thinner strokes,
-    and shaded ground is none.
+    Ink is what is darker than the mean of a word's lightest and darkest values: pale print has no thinner strokes, and
+    shaded ground is not ink.
 
     Returns:
-        How wide its strokes are on average, across the page, in pixels; where its ink begins and ends from the top of
-        the page. 0 and the edges of the box where nothing is printed.
+        The average stroke width, in pixels of the page; where its ink begins and ends, from the top of the page. 0
+        and the edges of the box if nothing is printed.
     """
     np: Any = importlib.import_module("numpy")
     shades = np.asarray(image, dtype=np.int16)
@@ -261,7 +265,7 @@ def print_of(image: Image, boxes: Sequence[Sequence[int]]) -> list[tuple[float, 
 
 
 def fall_of(rules: Sequence[Box]) -> float | None:
-    """Measure how many degrees the long level rules fall to the right, by their median; None where there are none."""
+    """Return by how many degrees the long horizontal rules fall to the right (median); None without such rules."""
     falls = [
         math.degrees(math.atan2(bottom - top, right - left))
         for left, top, right, bottom in rules
@@ -272,11 +276,11 @@ def fall_of(rules: Sequence[Box]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Straightening:
-    """A page turned by a few degrees on a sheet that holds all of it, in numbers alone: its picture stays as it is.
+    """Coordinates of a page that is turned by a few degrees on a sheet that fits it; the picture is not changed.
 
     Attributes:
         degrees: clockwise.
-        width, height: of the page before, in pixels.
+        width, height: of the original page, in pixels.
     """
 
     degrees: float
@@ -285,17 +289,17 @@ class Straightening:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Return width and height of the sheet, in pixels."""
+        """Return the width and height of the sheet, in pixels."""
         sine, cosine = abs(math.sin(math.radians(self.degrees))), math.cos(math.radians(self.degrees))
         return round(self.width * cosine + self.height * sine), round(self.height * cosine + self.width * sine)
 
     def rule(self, ends: Box) -> Box:
-        """Return where the ends of a rule lie."""
+        """Return the new ends of a rule."""
         one, other = self._point(*ends[:2]), self._point(*ends[2:])
         return round(one[0]), round(one[1]), round(other[0]), round(other[1])
 
     def word(self, box: Box) -> Box:
-        """Return where the box of a word lies, without what its line rose along it."""
+        """Return the new box of a word, without the rise of its line along it."""
         left, top, right, bottom = box
         x, y = self._point((left + right) / 2, (top + bottom) / 2)
         rise = (right - left) * abs(math.sin(math.radians(self.degrees)))

@@ -1,8 +1,7 @@
 """The OCR engine that runs the `tesseract` program: one process per page, several at a time, each page upright.
 
-A page is read as it lies. Only where that reads badly is it looked at: cleaned of grain, straightened, turned as
-Tesseract's orientation detection says (or, where that is unsure, each way), and read as scattered text at last. The
-best reading counts.
+A page is first read as it is. Only if the result is poor, it is cleaned of grain, straightened, turned by Tesseract's
+orientation detection (or, if that is unsure, each way), and finally read as scattered text. The best reading is used.
 """
 
 from __future__ import annotations
@@ -57,44 +56,45 @@ _MOST_PIXELS = 60_000_000
 _MEMORY = 512 * 1024 * 1024
 _GOOD, _WEAK = 80.0, 60.0
 _SKEWED = 1.5
-"""Degrees from which on a page is straightened and read again; below them Tesseract loses nothing."""
+"""Pages with at least this skew in degrees are straightened and read again; below it Tesseract loses nothing."""
 _LEAST_SKEW, _SURE_SKEW = 0.05, 0.3
-"""Degrees below which a page counts as straight by its rules, which over its width then rise by half a point, and by
-its lines, whose first and last words may be of letters of other heights."""
+"""Degrees below which a page counts as straight: by its rules, which then rise by half a point over its width, and
+by its lines, whose first and last words may have letters of different heights.
+"""
 _SURE_TURN = 2.0
 _CLEARLY = 1.5
-"""A page that lies as it came is believed to lie right unless another way reads so many times as much."""
+"""Another orientation must read this many times as much as the original one to be preferred."""
 _BLANK = 0.0004
 _LEAST_UNREAD = 0.001
-"""Share of a page's print in no word from which on it is looked for once more: on a full page a fifth of a word."""
+"""Minimum unread share of a page's print for another attempt: on a full page, a fifth of a word."""
 _BAND = 0.75
-"""Share of a word's box that its ink is high at most where the box is that of the ground on which it is printed."""
+"""Maximum share of a word's box that its ink is high if the box is that of the background on which it is printed."""
 _BETWEEN = range(3, 7)
-"""Letters of the word that is set between pieces of print: enough to be a word, and no wider than needed."""
+"""Letters of the word placed between pieces of print: enough to be a word, and no wider than needed."""
 _LOW = frozenset("gjpqyQJ")
-"""Letters that reach below the line: a 9 whose foot stands beside theirs is taken for a g."""
+"""Letters with descenders: a 9 aligned with their feet is read as g."""
 _OVER_RULES = 2
-"""Words that lie over upright rules from which on it is."""
+"""Minimum number of words that overlap vertical rules at which a flattened picture is read too."""
 _REMEMBERED = 16
-"""Pages whose reading is kept: a document is judged by a sample of its pages, which are then read with the others."""
+"""Number of cached pages: a document is judged by a sample of its pages, which are then read with the others."""
 _PAGE, _BLOCK, _SCATTERED = "3", "6", "11"
 _LIMITS = Limits(memory=768 * 1024 * 1024, seconds=60.0, silence=60.0)
 
 
 class Options(Protocol):
-    """What `from_options` reads of the settings."""
+    """The settings that `from_options` reads."""
 
     enable_ocr: bool
 
 
 def from_options(options: Options) -> TesseractEngine | None:
-    """Make the engine that the settings ask for; None where they switch OCR off. Nothing is started or looked for."""
+    """Create the configured engine; None if OCR is switched off. Nothing is started or searched."""
     return TesseractEngine() if options.enable_ocr else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One way of reading a page: how it was turned, and what was read."""
+    """One reading of a page: how the page was turned, and what was read."""
 
     png: bytes
     words: tuple[OcrWord, ...]
@@ -115,8 +115,8 @@ class TesseractEngine:
 
     Args:
         program: name on the PATH, or a path.
-        workers: programs at a time; default: one per processor, four at most.
-        seconds: wall-clock time for one page, all its readings together.
+        workers: programs at a time; default: one per core, at most four.
+        seconds: wall-clock time for all readings of one page together.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class TesseractEngine:
 
     @property
     def version(self) -> str:
-        """Name the engine where it is installed, empty where it is not; part of a reader's version."""
+        """Return the engine's name and version if it is installed, otherwise empty; part of a reader's version."""
         try:
             find_program(self._program)
         except KnowledgeError:
@@ -145,7 +145,7 @@ class TesseractEngine:
         return "tesseract-5"
 
     def languages(self) -> tuple[str, ...]:
-        """List the languages whose data is installed, `osd` (orientation) among them.
+        """List the languages whose data is installed, including `osd` (orientation).
 
         Raises:
             ConfigError: the program is not installed.
@@ -160,11 +160,11 @@ class TesseractEngine:
             return self._languages
 
     def ready(self, language: str = "eng") -> None:
-        """Make sure that pages of a language, or of several joined by `+`, can be read.
+        """Check that pages of a language, or of several joined by `+`, can be read.
 
         Raises:
-            ConfigError: the program is not installed; the suggestion has the line that installs it.
-            InvalidInputError: a language's data is not installed; names those that are, and how to install it.
+            ConfigError: the program is not installed; the suggestion contains the command that installs it.
+            InvalidInputError: a language's data is not installed; names the installed ones, and how to install it.
         """
         installed = self.languages()
         if not _LANGUAGE.fullmatch(language):
@@ -182,11 +182,11 @@ class TesseractEngine:
             )
 
     def read(self, png: bytes, *, language: str = "eng") -> OcrPage:
-        """Read one PNG-encoded page image, however it lies.
+        """Read one PNG-encoded page image in any orientation.
 
         Raises:
-            ConfigError, InvalidInputError: as `ready`; or the image is no PNG, or too large.
-            TimedOutError: it took longer than allowed.
+            ConfigError, InvalidInputError: as for `ready`; or the image is not a PNG, or too large.
+            TimedOutError: the time limit was reached.
             InternalError: the program crashed or failed.
         """
         _check(png)
@@ -215,17 +215,17 @@ class TesseractEngine:
     # ---- for the attempts
 
     def recognise(self, png: bytes, language: str, mode: str, deadline: float) -> tuple[OcrWord, ...]:
-        """Run the program over one image; `mode` is its page segmentation mode."""
+        """Run the program on one image; `mode` is its page segmentation mode."""
         options = ["-l", language, "--psm", mode, "-c", "tessedit_create_tsv=1"]
         output, _ = self._run(options, png, deadline)
         return words_of(output)
 
     def detects_orientation(self) -> bool:
-        """Return whether the data is installed by which Tesseract detects how a page lies."""
+        """Return whether Tesseract's data for orientation detection is installed."""
         return "osd" in self.languages()
 
     def orientation(self, png: bytes, deadline: float) -> int | None:
-        """Ask which turn clockwise makes an image upright; None where Tesseract is not sure, or lacks the data."""
+        """Return the clockwise turn that makes an image upright; None if Tesseract is not sure, or lacks the data."""
         if not self.detects_orientation():
             return None
         try:
@@ -238,12 +238,12 @@ class TesseractEngine:
         return int(facts.get("Rotate", 0))
 
     def picture(self, function: str, png: bytes, **arguments: Any) -> Any:
-        """Run a job of `ocr.pictures` over an image in a child process and return its one value."""
+        """Run a job of `ocr.pictures` on an image in a child process and return its one value."""
         (value,) = self.job(function, png, **arguments)
         return value
 
     def job(self, function: str, png: bytes, **arguments: Any) -> list[Any]:
-        """Run a job of `ocr.pictures` over an image in a child process and return its values."""
+        """Run a job of `ocr.pictures` on an image in a child process and return its values."""
         files = {"path": InputFile(io.BytesIO(png), ".png")}
         try:
             return list(self._sandbox.run(f"{_JOBS}:{function}", arguments, files=files, limits=_LIMITS))
@@ -257,8 +257,9 @@ class TesseractEngine:
         if remaining <= 0:
             raise TimedOutError(f"Text recognition took longer than {self.seconds:.0f} seconds and was stopped.")
         command = [find_program(self._program), "stdin", "stdout", *options]
-        # a list of one file: an image on its standard input the program takes in letter by letter, in a tenth of the
-        # time that reading the page takes
+        # a list of one file: the program reads an image from standard input letter by letter, which takes a tenth of
+        # the
+        # time for reading the page
         with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
             file.write(png)
             file.flush()
@@ -270,7 +271,7 @@ class TesseractEngine:
 
 
 class _Attempts:
-    """Read one page in the ways that it takes."""
+    """Read one page in as many ways as needed."""
 
     def __init__(self, engine: TesseractEngine, language: str, deadline: float) -> None:
         self._engine = engine
@@ -279,7 +280,7 @@ class _Attempts:
         self._late: TimedOutError | None = None
 
     def best(self, png: bytes) -> _Reading:
-        """Return the best reading; raises what ended an attempt where no attempt gave any words."""
+        """Return the best reading; if no attempt gave words, raise the error that ended one."""
         best = self._best(png)
         if self._late is not None and not best.words:
             raise TimedOutError(
@@ -289,13 +290,14 @@ class _Attempts:
         return best
 
     def measured(self, png: bytes) -> tuple[_Reading, float, dict[str, Any]]:
-        """Return the best reading with its confidence and what was measured of it (see `pictures.measure`).
+        """Return the best reading with its confidence and measurements (see `pictures.measure`).
 
-        Where words lie over rules, a flat picture is read as well: the reading that has more counts. Print that was
-        left unread is then read by itself: a "not" among it turns a sentence around.
+        If words overlap rules, a flattened picture is read as well, and the reading with more is used. Unread print is
+        then
+        read separately: a missed "not" reverses a sentence.
         """
         best = self.best(png)
-        if best.confidence < _WEAK:  # a drawing, or grain: lines without a sure word are left out
+        if best.confidence < _WEAK:  # a drawing, or grain: lines without a confident word are left out
             sure = replace(best, words=in_sure_lines(best.words))
             return sure, best.confidence, self._measure(sure)
         seen = self._measure(best)
@@ -316,10 +318,10 @@ class _Attempts:
         return replace(reading, png=flat, words=())
 
     def _remains(self, reading: _Reading, rules: Sequence[Box]) -> tuple[tuple[OcrWord, ...], list[LeftPiece]]:
-        """Read what is left of a page beside the words of a reading, with the surest of its short words between.
+        """Read what a reading left on a page, with the most confident short words of the reading between.
 
         Returns:
-            The words, and all pieces of print that there are.
+            The new words, and the boxes of all pieces of print.
         """
         plain = (word for word in reading.words if word.text.isalpha() and not _LOW & set(word.text))
         short = [word for word in plain if len(word.text) in _BETWEEN]
@@ -336,7 +338,7 @@ class _Attempts:
     def _with_words(
         self, reading: _Reading, words: tuple[OcrWord, ...], seen: dict[str, Any]
     ) -> tuple[_Reading, dict[str, Any]]:
-        """Give a reading other words, and measure it again if they are others."""
+        """Replace the words of a reading, and measure it again if they differ."""
         if words == reading.words:
             return reading, seen
         changed = replace(reading, words=words)
@@ -358,7 +360,7 @@ class _Attempts:
         look: dict[str, float] = self._engine.picture("look", png)
         if not first.words and look["ink"] < _BLANK:
             return first
-        if look["specks"] > look["ink"]:  # they hide letters, and take the program many times as long as letters do
+        if look["specks"] > look["ink"]:  # specks hide letters, and slow the program down much more than letters do
             cleaned: bytes = self._engine.picture("clean", png)
             first = self._better(first, self._attempt(_Reading(cleaned, ())))
             if first.confidence >= _GOOD and not is_sideways(first.words) and abs(skew_of(first.words)) < _SKEWED:
@@ -375,7 +377,7 @@ class _Attempts:
         return best if best.confidence >= _WEAK else self._scattered(best, sure=turn is not None)
 
     def _turns(self, turn: int | None, best: _Reading) -> tuple[int, ...]:
-        """List the turns to try: the one detected, else what the words suggest, all where nothing can detect it."""
+        """List the turns to try: the detected one, otherwise what the words suggest, or all if detection is missing."""
         if turn is not None:
             return (turn,) if turn else ()
         if is_sideways(best.words):
@@ -383,7 +385,7 @@ class _Attempts:
         return () if self._engine.detects_orientation() else (90, 180, 270)
 
     def _scattered(self, best: _Reading, *, sure: bool) -> _Reading:
-        """Read words wherever they stand, as on a drawing; lying each way where nothing says which way is up."""
+        """Read scattered words, as on a drawing; in each orientation if the right one is unknown."""
         best = self._better(best, self._attempt(best, _SCATTERED))
         if sure or best.rotation or best.confidence >= _WEAK:
             return best
@@ -402,12 +404,12 @@ class _Attempts:
         return replace(reading, words=words)
 
     def _half(self) -> float:
-        """Return when an attempt ends: after half of the time left, so that one that hangs leaves some to others."""
+        """Return an attempt's deadline: half of the remaining time, so that one that hangs leaves time for others."""
         now = time.monotonic()
         return now + (self._deadline - now) / 2
 
     def _better(self, one: _Reading, other: _Reading) -> _Reading:
-        """Choose what has more letters that are sure; of two alike, the one that does not lie on its side."""
+        """Choose the reading with more confident letters; if equal, the one that is not sideways."""
         if is_sideways(one.words) and not is_sideways(other.words):
             return other if other.weight > 0.8 * one.weight else one
         return other if other.weight > one.weight else one
@@ -422,14 +424,14 @@ class _Attempts:
 
 
 def _measured(word: OcrWord, stroke: float, top: int, bottom: int) -> OcrWord:
-    """Add to a word how wide its strokes are; its box ends with its ink where the program took a shaded band for it."""
+    """Add the stroke width to a word; its box is reduced to its ink if the program used a shaded band as the box."""
     left, high, right, low = word.box
     is_band = bottom - top < _BAND * (low - high)
     return replace(word, stroke=stroke, box=(left, top, right, bottom) if is_band else word.box)
 
 
 def _page(reading: _Reading, confidence: float, measured: dict[str, Any]) -> OcrPage:
-    """Make the page of its best reading; one that lies a little askew is told as if it lay straight.
+    """Build the page from its best reading; coordinates of a slightly skewed page are straightened.
 
     Args:
         reading: its words are those that are kept.
@@ -453,9 +455,9 @@ def _page(reading: _Reading, confidence: float, measured: dict[str, Any]) -> Ocr
 
 
 def _check(png: bytes) -> None:
-    """Make sure that it is a PNG of a bearable size.
+    """Check that it is a PNG of acceptable size.
 
-    Nothing else may reach the program: it opens many formats, and takes bytes of none for a list of files to open.
+    Nothing else may reach the program: it opens many formats, and takes unknown bytes for a list of files to open.
     """
     if not png.startswith(_SIGNATURE) or len(png) < _HEADER.size or _HEADER.unpack_from(png)[0] != b"IHDR":
         raise InvalidInputError("The page image is not a PNG.", details=f"{len(png)} bytes")

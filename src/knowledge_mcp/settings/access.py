@@ -1,4 +1,4 @@
-"""Settings of who may come: tokens of an OAuth issuer, and the log of who read what."""
+"""Settings for access: tokens of an OAuth issuer, and the access log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _sign = partial(setting, group="Signing on")
 
 
 class AccessSettings(BaseModel, defer_build=True):
-    """Say whose tokens are taken, what they must hold, and where it is written down who read what."""
+    """Whose tokens are accepted, what they must contain, and where accesses are logged."""
 
     oauth_issuer: str | None = _sign(
         "OAUTH_ISSUER", None,
@@ -59,7 +59,7 @@ class AccessSettings(BaseModel, defer_build=True):
 
 
 def signing_on_problems(settings: AccessSettings) -> list[str]:
-    """List what of the settings about tokens is wrong together, or of the wrong form."""
+    """List problems between the settings for tokens, and invalid forms."""
     problems: list[str] = []
     if (settings.oauth_issuer is None) != (settings.oauth_resource is None):
         problems.append("OAUTH_ISSUER and OAUTH_RESOURCE must be set together.")

@@ -1,6 +1,6 @@
-"""Every setting, declared once: its variable, type, range, default, whose it is, and what it does.
+"""Every setting, declared once: its variable, type, range, default, group, and meaning.
 
-The documentation (`docs/settings.md`, `.env.example`), `knowledge config show` and the checks are all made from this.
+The documentation (`docs/settings.md`, `.env.example`), `knowledge config show` and the checks are generated from this.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Settings(
     StoreSettings,
     defer_build=False,  # its parts are never built: only the whole is read
 ):
-    """Hold every setting, read once and frozen; paths are absolute, secrets masked in every text form."""
+    """All settings, read once and frozen; paths are absolute, secrets masked in every text form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -222,7 +222,7 @@ class Settings(
 
     @property
     def reranker_folder(self) -> Path:
-        """Resolve the folder of the local reranker: the user's own, else that of the one fetched by name."""
+        """Return the folder of the local reranker: the configured one, otherwise that of the one fetched by name."""
         return self.reranker_model_path or self.models_folder / LOCAL_RERANKER
 
 
@@ -255,7 +255,7 @@ LOCAL_DIMENSIONS = 384
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingChoice:
-    """Name the embedding provider and model in force, and why; `dimensions` is None for the model's own."""
+    """The embedding provider and model in use, and why; `dimensions` is None for the model's own."""
 
     provider: Literal["local", "openai", "azure"]
     model: str
@@ -265,14 +265,14 @@ class EmbeddingChoice:
 
 @dataclass(frozen=True, slots=True)
 class StoreChoice:
-    """Name the store in force, and why."""
+    """The store in use, and why."""
 
     backend: Literal["sqlite", "postgres", "qdrant", "chromadb"]
     reason: str
 
 
 def choose_embedding(settings: Settings, surface: str = "standards") -> EmbeddingChoice:
-    """Select the embedding provider for a surface in one order, without any fallback."""
+    """Select the embedding provider for a surface, in a fixed order and without fallback."""
     if surface == "planning":
         return EmbeddingChoice("local", LOCAL_MODEL, None, "the planning surface always embeds with this model")
     if settings.embedding_provider is not None:
@@ -295,7 +295,7 @@ def choose_embedding(settings: Settings, surface: str = "standards") -> Embeddin
 
 
 def choose_store(settings: Settings) -> StoreChoice:
-    """Select the store: as configured, else by whose address is set, else the embedded one."""
+    """Select the store: the configured one, otherwise the one whose address is set, otherwise the embedded one."""
     if settings.vector_store is not None:
         return StoreChoice(settings.vector_store, f"VECTOR_STORE={settings.vector_store}")
     if settings.qdrant_url is not None:
@@ -306,7 +306,7 @@ def choose_store(settings: Settings) -> StoreChoice:
 
 
 def contradictions(settings: Settings, surface: str = "standards") -> list[str]:
-    """List values that are right alone and wrong together, and keys and addresses of the wrong form."""
+    """List values that are valid alone but contradict each other, and keys and addresses of invalid form."""
     return [
         *_chunk_problems(settings),
         *_address_problems(settings),

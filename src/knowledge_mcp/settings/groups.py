@@ -1,4 +1,4 @@
-"""What a setting is, with its description; the settings of stores, embeddings, ranking and the REST service."""
+"""What a setting is; the settings of stores, embeddings, ranking and the REST service."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from knowledge_mcp.model.collection import ProviderName, StoreName
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Describe one setting.
+    """One setting.
 
     Attributes:
         name: environment variable.
         text: what it does, one or two sentences.
         group: heading in the documentation.
-        surface: whose specification names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
+        surface: the specification that names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
         config: dotted key in a `--config` file in addition to its own name, empty for none.
-        example: written after the commented name in `.env.example` where there is no default.
-        older: other variable names that mean the same; the first name wins.
+        example: written after the commented name in `.env.example` if there is no default.
+        older: other variable names with the same meaning; the first name takes precedence.
         low: smallest value allowed, None for no range.
         high: largest value allowed, None for no range.
-        key: variable of the secret that is sent to this address, or that this one adds to; empty for none.
-        widens: whether it says who may come in, or what may be reached.
-        field: attribute of `Settings`; this and what follows is known once `Settings` is declared.
-        default: as one would write it; empty where unset means something of its own (then `text` says what).
+        key: variable of the secret that is sent to this address, or to which this one adds; empty for none.
+        widens: whether it widens who has access, or what may be reached.
+        field: attribute of `Settings`; this and the following are known once `Settings` is declared.
+        default: in written form; empty if unset has a special meaning (described in `text`).
         secret: never shown, never logged.
     """
 
@@ -67,7 +67,7 @@ def _level(value: object) -> object:
 
 
 def _fusion(value: object) -> object:
-    """Read `auto`, which older configurations say, as the one default."""
+    """Read `auto`, from older configurations, as the default."""
     name = _lower(value)
     return "scores" if name == "auto" else name
 
@@ -101,13 +101,13 @@ def setting(
     key: str = "",
     widens: bool = False,
 ) -> Any:
-    """Declare one field of `Settings` with what `Variable` says of it."""
+    """Declare one field of `Settings` with the facts of `Variable`."""
     about = Variable(name, text, group, surface, config, example, older, ge, le, key, widens)
     return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
 
 
 def platform_folder(kind: Literal["data", "cache"]) -> Path:
-    """Name this product's folder of a kind; it may not exist yet."""
+    """Return this product's folder of a kind; it may not exist yet."""
     import platformdirs
 
     found = platformdirs.user_data_path if kind == "data" else platformdirs.user_cache_path
@@ -118,7 +118,7 @@ _embed = partial(setting, group="Embeddings")
 
 
 class EmbeddingSettings(BaseModel, defer_build=True):
-    """Say which provider and model embed, and how much at once."""
+    """Which provider and model embed, and how much at once."""
 
     embedding_provider: _Provider | None = _embed(
         "EMBEDDING_PROVIDER", None,
@@ -203,7 +203,7 @@ class EmbeddingSettings(BaseModel, defer_build=True):
 
     @property
     def models_folder(self) -> Path:
-        """Resolve the folder of downloaded models."""
+        """Return the folder of downloaded models."""
         return self.models_path or platform_folder("cache") / "models"
 
 
@@ -212,7 +212,7 @@ _rank = partial(setting, group="Reranking")
 
 
 class RankingSettings(BaseModel, defer_build=True):
-    """Say how the legs become one ranking, and which reranker looks at the best hits, for how long."""
+    """How the legs are combined into one ranking, and which reranker processes the best hits, for how long."""
 
     hybrid_fusion: FusionName = _rank(
         "HYBRID_FUSION", "scores",
@@ -261,7 +261,7 @@ _store = partial(setting, group="Storage of chunks and vectors")
 
 
 class StoreSettings(BaseModel, defer_build=True):
-    """Say which store is used and how it is reached."""
+    """Which store is used and how to reach it."""
 
     data_path: Path | None = _store(
         "DATA_PATH", None, "Folder of the embedded store. Unset: the user's data folder for knowledge-mcp.",
@@ -342,12 +342,12 @@ class StoreSettings(BaseModel, defer_build=True):
 
     @property
     def data_folder(self) -> Path:
-        """Resolve the folder of the embedded store."""
+        """Return the folder of the embedded store."""
         return self.data_path or platform_folder("data")
 
     @property
     def store_file(self) -> Path:
-        """Name the embedded store's file; it may not exist yet."""
+        """Return the embedded store's file; it may not exist yet."""
         return self.data_folder / "knowledge.sqlite"
 
 
@@ -356,7 +356,7 @@ _log = partial(setting, group="Logging and health", surface="rag")
 
 
 class RagSettings(BaseModel, defer_build=True):
-    """Where the REST service is, who may use it, and what it may fetch."""
+    """The address of the REST service, who may use it, and what it may fetch."""
 
     rag_api_url: str | None = _rag(
         "RAG_API_URL", None,

@@ -1,6 +1,6 @@
 """Read the settings once: environment over `.env` over the `--config` file over defaults.
 
-The only module that reads `os.environ`. Every problem is collected, and all are reported together.
+The only module that reads `os.environ`. All problems are collected and reported together.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _REMEDY = "Set both in one place: the environment, that file, or a file named by
 def find_misplaced(
     table: Collection[Variable], origins: Mapping[str, str], found: Collection[str], file: Path | None, folder: Path
 ) -> dict[str, str]:
-    """Find the settings of a `.env` that it must not make.
+    """Find settings of a `.env` file that are not allowed there.
 
     Args:
-        table: all settings.
-        origins: by field, where its value comes from; a field that is not set is missing.
+        origins: the origin of each field's value; unset fields are missing.
+        found: the fields whose values come from the `.env`.
         found: the fields whose value comes from the `.env`.
         file: the `.env`.
         folder: the working directory.
 
     Returns:
-        By field, a sentence that says why it is refused; names both settings and both sources.
+        By field, a sentence with the reason for the refusal; names both settings and both sources.
     """
     if file is None:
         return {}
@@ -60,7 +60,7 @@ def find_misplaced(
 
 
 def find_borrowed_secrets(text: str, defined: Collection[str], environment: Collection[str]) -> list[str]:
-    """List the variables of the environment that a value of a `.env` refers to and that look like secrets."""
+    """List the environment variables that a value of a `.env` refers to and that look like secrets."""
     names = re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)", text)
     return [
         each for each in names if each in environment and each not in defined and _LIKE_A_SECRET.search(each.upper())
@@ -68,7 +68,7 @@ def find_borrowed_secrets(text: str, defined: Collection[str], environment: Coll
 
 
 UNUSED_CONFIG_KEYS = frozenset({"server.name", "server.version"})
-"""Keys of a configuration file that are known and change nothing: names are fixed."""
+"""Keys of a configuration file that are accepted but have no effect: the names are fixed."""
 
 _NETWORK = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
@@ -88,7 +88,7 @@ _FOLDER_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """Show one setting: its value as text (secrets masked, empty when unset), its origin, what is wrong with it."""
+    """One setting for display: its value as text (secrets masked, empty if unset), its origin, and its problem."""
 
     variable: Variable
     text: str
@@ -98,12 +98,12 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Hold what was read.
+    """The result of reading the settings.
 
     Attributes:
-        settings: usable even when something was wrong: a wrong value is replaced by its default.
+        settings: usable even with problems: an invalid value is replaced by its default.
         values: every setting with its origin, for `knowledge config show`.
-        problems: one sentence for each thing wrong.
+        problems: one sentence each.
         env_file: the `.env` that was read, None for none.
     """
 
@@ -132,12 +132,12 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """Read the settings, or report everything that is wrong with them.
+    """Read the settings, or report all problems with them.
 
     Args:
-        config: a JSON or YAML file, the weakest source but the defaults.
-        surface: whose embedding provider is checked.
-        environ: instead of the process's environment.
+        config: a JSON or YAML file; overrides only the defaults.
+        surface: the surface whose embedding provider is checked.
+        environ: used instead of the process's environment.
         folder: where the search for `.env` starts, the working directory by default.
 
     Raises:
@@ -162,7 +162,7 @@ def read_settings(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Reading:
-    """Read the settings with the origin of each value and every problem; never raises for a wrong value."""
+    """Read the settings with the origin of each value and every problem; never raises for an invalid value."""
     environment = os.environ if environ is None else environ
     here = (folder or Path.cwd()).absolute()
     table = variables()
@@ -331,7 +331,7 @@ def _fill(text: str, defined: Mapping[str, str], where: str, problems: list[str]
 
 
 def _locate(field: str, raw: _Raw) -> str | tuple[str, ...]:
-    """Make a path absolute: against the `.env`'s own folder, else against the working directory."""
+    """Make a path absolute: relative to the folder of the `.env`, otherwise to the working directory."""
     if field not in _FOLDER_FIELDS:
         return raw.value
     if field == "allowed_roots":

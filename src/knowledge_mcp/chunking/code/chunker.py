@@ -1,4 +1,4 @@
-"""The chunker for repositories: chunks are symbols with their place in the file, and every line is where it says."""
+"""The chunker for repositories: chunks are symbols with their location in the file, and line numbers are exact."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.events import log_event
 
 MAX_CHUNKS_PER_FILE = 100
-"""Chunks of one file at most (C 11.4)."""
+"""Maximum chunks of one file (C 11.4)."""
 
 _LOGGER = logging.getLogger(__name__)
 _JOIN = 2
-"""Tokens kept free for what a tokenizer may make of the blank line between context and content."""
+"""Tokens reserved for how a tokenizer encodes the blank line between context and content."""
 _HIERARCHY_LEVELS = 6
 _MOST_NAMES = 8
 _SMALL = 0.5
-"""Share of what a chunk may hold from which a symbol stands by itself (`benchmarks/code_chunks.py`)."""
+"""Share of a chunk's capacity from which on a symbol is a chunk by itself (`benchmarks/code_chunks.py`)."""
 
 
 class CodeChunker:
-    """Cut source files by symbol, and what has none by its lines (`ports.Chunker`).
+    """Split source files by symbol, and files without symbols by lines (`ports.Chunker`).
 
-    A file that fits is one chunk. Else a symbol that fits is a chunk, small neighbours go together, and a symbol that
-    is too long is cut between its statements; its later parts carry its signature and the first words of its
-    documentation as context. A text without structure is cut between lines, with an overlap. Chunks are whole lines
-    unless a line is too long by itself. Sizes are tokens of the collection's own tokenizer, capped by what the model
-    reads; where that makes chunks smaller than `max_tokens`, as many more are allowed as hold the same text.
+    A file that fits is one chunk. Otherwise a symbol that fits is a chunk, small neighbours are packed together, and a
+    symbol that is too long is split between its statements; its later parts have its signature and the first words of
+    its documentation as context. Text without structure is split between lines, with an overlap. Chunks are whole lines
+    unless a line is too long by itself. Sizes are tokens of the collection's own tokenizer, capped by the model's
+    limit; if that makes chunks smaller than `max_tokens`, correspondingly more are allowed, to hold the same text.
 
-    A chunk's `section_hierarchy` names the symbols around it, `section_title` the symbol or symbols that it is, and
-    `definitions` has each symbol that begins in it: term the name, aliases the qualified name, domain the kind, text
-    the signature.
+    A chunk's `section_hierarchy` names the enclosing symbols, `section_title` its own symbol or symbols, and
+    `definitions` has each symbol that begins in it: the term is its name, the alias its qualified name, the domain its
+    kind, the text its signature.
 
     Args:
-        max_tokens: no chunk is longer (50..8000).
-        overlap_tokens: tokens of whole lines that chunks of a text without structure share (0..4000, less than
+        max_tokens: maximum tokens of a chunk (50..8000).
+        overlap_tokens: tokens of whole lines shared by chunks of text without structure (0..4000, less than
             `max_tokens`).
-        max_chunks: chunks of `max_tokens` of one file at most (C 11.4); what is then left out is logged, and
-            `lines_left_out` tells it.
+        max_chunks: maximum chunks of `max_tokens` of one file (C 11.4); what is left out is logged, and returned by
+            `lines_left_out`.
 
     Raises:
-        ConfigError: values outside their ranges, or contradicting.
+        ConfigError: values outside their ranges, or contradictory.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CodeChunker:
         self.version = f"code/2 max={max_tokens} overlap={overlap_tokens} chunks={max_chunks}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
-        """Cut and describe every passage, in order."""
+        """Split and describe every passage, in order."""
         if not document.blocks:
             return []
         file = SourceFile(document, measure)
@@ -111,7 +111,7 @@ class CodeChunker:
 
 
 def lines_left_out(document: Document, chunks: Sequence[Chunk]) -> tuple[int, int] | None:
-    """Return the first and last line that no chunk holds as the file had too many; None where all are in chunks."""
+    """Return the first and last line in no chunk because the file had too many; None if all lines are in chunks."""
     if not document.blocks or not chunks:
         return None
     end = chunks[-1].span.end
@@ -123,7 +123,7 @@ def lines_left_out(document: Document, chunks: Sequence[Chunk]) -> tuple[int, in
 
 
 class _Writer:
-    """Write the chunks of one document."""
+    """Create the chunks of one document."""
 
     def __init__(self, file: SourceFile, document_type: str, contexts: CodeContexts) -> None:
         document = file.document
@@ -137,7 +137,7 @@ class _Writer:
         self._openers: dict[int, str] = {}
 
     def write(self, index: int, piece: CodePiece) -> Chunk:
-        """Describe one piece."""
+        """Create the chunk of one piece."""
         document = self._document
         content = piece.span.of(document.text)
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
@@ -170,13 +170,13 @@ class _Writer:
         )
 
     def _symbols_opened(self, span: Span) -> list[int]:
-        """List the symbols whose signature begins in a span."""
+        """List the symbols whose signatures begin in a span."""
         return self._by_place[bisect_left(self._starts, span.start) : bisect_left(self._starts, span.end)]
 
     def _title(self, piece: CodePiece, opened: Sequence[int]) -> str:
-        """Name the symbols of a piece, without those inside them: the one that ends in it, and those that begin in it.
+        """Name the symbols of a piece, without nested ones: the one that ends in it, and those that begin in it.
 
-        Where there is none, it is the one that the piece is a part of.
+        If there is none, use the symbol that the piece is part of.
         """
         sections = self._document.sections
         inner = set(opened)
@@ -211,7 +211,7 @@ class _Writer:
 
 
 CONTEXT_TOKENS = 64
-"""Tokens that the context of a chunk may have; never more than a quarter of what the model reads."""
+"""Maximum tokens of a chunk's context; never more than a quarter of the model's limit."""
 
 _SEPARATOR = " > "
 _LONGEST = 160
@@ -222,10 +222,10 @@ _SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
 
 
 class CodeContexts:
-    """Work out the context of each symbol of one document; every symbol once.
+    """Build the context of each symbol of one document; cached per symbol.
 
     Attributes:
-        limit: tokens that a context may have.
+        limit: maximum tokens of a context.
     """
 
     def __init__(self, document: Document, measure: TokenMeasure) -> None:
@@ -246,15 +246,15 @@ class CodeContexts:
                 self._kinds[block.section] = block.marker
 
     def kind(self, section: int) -> str:
-        """Tell what a symbol is, empty where that is not known."""
+        """Return the kind of a symbol, empty if unknown."""
         return self._kinds.get(section, "")
 
     def most(self, section: int | None) -> int:
-        """Count the tokens of the longest context that a piece inside a symbol can have."""
+        """Return the tokens of the longest context that a piece inside a symbol can have."""
         return max(self._context(section, inside)[1] for inside in (False, True))
 
     def of(self, section: int | None, span: Span) -> str:
-        """Return the context of a piece: a symbol whose signature stands in it is not repeated."""
+        """Return the context of a piece; a symbol whose signature is in the piece is not repeated."""
         shows = section is not None and span.start <= self._document.sections[section].heading.start < span.end
         return self._context(section, not shows)[0]
 
@@ -306,7 +306,7 @@ class CodeContexts:
         return self._measure.count_tokens(_SEPARATOR.join(parts))
 
     def _shorten(self, words: str, limit: int) -> str:
-        """Keep the end of a path, which says most, and the beginning of anything else."""
+        """Keep the end of a path, which matters most, and the beginning of anything else."""
         spans = self._measure.token_spans(words)
         if len(spans) <= limit:
             return words

@@ -1,4 +1,4 @@
-"""Units to pieces: small neighbours together, large symbols cut at their statements, lines where nothing helps."""
+"""Pack units into pieces: small neighbours together, large symbols split at statements, otherwise at lines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _QUIET = frozenset({"import"})
 
 @dataclass(slots=True)
 class Unit:
-    """Hold a symbol, or a run of blocks that are no symbol's opening.
+    """A symbol, or a run of blocks that does not open a symbol.
 
     Attributes:
         first, last: positions of its blocks, inclusive.
-        section: the symbol that it is; None for a run.
-        role: `import` for a run of imports, else empty.
-        inner: what a symbol holds; empty for a run.
+        section: its symbol; None for a run.
+        role: `import` for a run of imports, otherwise empty.
+        inner: the units in a symbol; empty for a run.
     """
 
     first: int
@@ -33,10 +33,10 @@ class Unit:
 
 
 class SourceFile:
-    """Look into one document: its blocks, their tokens, its tree.
+    """One document with its blocks, their tokens, and its tree.
 
     Args:
-        document: as `CodeReader` reads it; of any other, blocks without depth.
+        document: as `CodeReader` reads it; other documents have blocks without depth.
         measure: counts tokens, once for the whole text.
     """
 
@@ -48,11 +48,11 @@ class SourceFile:
         self._starts = token_starts(document.text, Span(0, len(document.text)), measure)
 
     def span(self, first: int, last: int) -> Span:
-        """Return the text from one block to another."""
+        """Return the span from one block to another."""
         return Span(self.blocks[first].span.start, self.blocks[last].span.end)
 
     def tokens(self, first: int, last: int) -> int:
-        """Count the tokens from one block to another, both included."""
+        """Count the tokens from one block to another, inclusive."""
         return self.tokens_in(self.span(first, last))
 
     def tokens_in(self, span: Span) -> int:
@@ -60,11 +60,11 @@ class SourceFile:
         return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
 
     def exact(self, span: Span) -> int:
-        """Count the tokens of a span by itself."""
+        """Count the tokens of a span tokenised by itself."""
         return self._measure.count_tokens(span.of(self.document.text))
 
     def around(self, span: Span) -> int | None:
-        """Return the innermost symbol that holds all of a span."""
+        """Return the innermost symbol that contains the whole span."""
         section = self.begun(span)
         while section is not None and not self.document.sections[section].span.contains(span):
             section = self.document.sections[section].parent
@@ -75,7 +75,7 @@ class SourceFile:
         return self.blocks[max(bisect_right(self._block_starts, span.start) - 1, 0)].section
 
     def tree(self) -> list[Unit]:
-        """Build the units of the file's top level."""
+        """Build the top-level units of the file."""
         root = Unit(0, len(self.blocks) - 1)
         open_: list[Unit] = [root]
         sections: list[int] = []
@@ -95,7 +95,7 @@ class SourceFile:
         return root.inner
 
     def kind(self, unit: Unit) -> str:
-        """Tell what a symbol is, by the marker of the block that its signature stands in; empty for a run."""
+        """Return the kind of a symbol, from the marker of the block with its signature; empty for a run."""
         if unit.section is None:
             return ""
         opens = self.document.sections[unit.section].heading.start
@@ -118,15 +118,15 @@ _HOLDERS = frozenset(
 )
 _COMMENT_PENALTY = 6
 _LEAST_SHARE = 0.5
-"""Of an even share, how much a piece has at least, so that its end can be at the shallowest place."""
+"""Minimum size of a piece as a share of an even split, so that it can end at the shallowest position."""
 
 _TIGHT = 0.92
-"""The same where a file has too many chunks and text would be lost."""
+"""The same for a file with too many chunks, whose text would otherwise be lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodePiece:
-    """One chunk to be: its span, its lines from 1, the innermost symbol that holds all of it, and its tokens."""
+    """A planned chunk: its span, its lines from 1, the innermost symbol that contains all of it, and its tokens."""
 
     span: Span
     lines: tuple[int, int]
@@ -141,9 +141,9 @@ class Packer:
     Attributes:
         file: the blocks with their tokens.
         measure: counts tokens.
-        capacity: tokens that a piece inside a symbol may have; None is the file's top level.
-        overlap: tokens of whole lines that pieces of a text without structure share.
-        small: share of the capacity below which neighbours inside a file or class are put together.
+        capacity: maximum tokens of a piece inside a symbol; None is the file's top level.
+        overlap: tokens of whole lines shared by pieces of text without structure.
+        small: share of the capacity below which neighbours inside a file or class are packed together.
     """
 
     file: SourceFile
@@ -157,17 +157,17 @@ class Packer:
         return list(self._split_oversized(self._level(self.file.tree(), None, holder=True)))
 
     def by_blocks(self) -> list[CodePiece]:
-        """Pack as few pieces as the capacity allows, cut where that harms least."""
+        """Pack into as few pieces as the capacity allows, split where it does the least harm."""
         return list(self._split_oversized(self._run(0, len(self.file.blocks) - 1, None, _TIGHT)))
 
     def by_lines(self) -> list[CodePiece]:
-        """Pack line after line, each piece beginning with the last lines of the one before."""
+        """Pack line by line; each piece begins with the last lines of the previous one."""
         return list(self._split_oversized(self._lines()))
 
     # ---- symbols
 
     def _level(self, units: Sequence[Unit], owner: int | None, *, holder: bool) -> Iterator[CodePiece]:
-        """Pack what stands side by side inside one symbol, or in the file."""
+        """Pack the siblings inside one symbol, or in the file."""
         capacity = self.capacity(owner)
         least = int(capacity * self.small) if holder else capacity
         group: list[Unit] = []
@@ -183,7 +183,7 @@ class Packer:
         yield from self._flush(group)
 
     def _joins(self, group: Sequence[Unit], unit: Unit, size: int, capacity: int, least: int) -> bool:
-        """Return whether a unit goes with those before it: both are small, and together they fit."""
+        """Return whether a unit is packed with those before it: both are small, and together they fit."""
         if self.file.tokens(group[0].first, unit.last) > capacity:
             return False
         return size < least and self.file.tokens(group[0].first, group[-1].last) < least
@@ -207,13 +207,13 @@ class Packer:
         return CodePiece(self.file.span(first, last), (start[0], end[1]), self._around(first, last))
 
     def _around(self, first: int, last: int) -> int | None:
-        """Return the innermost symbol that both blocks stand in."""
+        """Return the innermost symbol that contains both blocks."""
         return self.file.document.common(self.file.blocks[first].section, self.file.blocks[last].section)
 
     # ---- runs of blocks
 
     def _run(self, first: int, last: int, owner: int | None, least: float = _LEAST_SHARE) -> Iterator[CodePiece]:
-        """Cut a run of blocks into even pieces, each cut at the shallowest place near its share."""
+        """Split a run of blocks into even pieces, each at the shallowest position near its share."""
         capacity = self.capacity(owner)
         while first <= last:
             checkpoint()
@@ -231,11 +231,11 @@ class Packer:
                 first = cut
 
     def _is_stub(self, first: int, cut: int, least: float, capacity: int) -> bool:
-        """Return whether a piece would be small only because the block after it is too long by itself."""
+        """Return whether a piece would be small only because the next block is too long by itself."""
         return self.file.tokens(first, cut - 1) < least and self.file.tokens(cut, cut) > capacity
 
     def _cut(self, first: int, last: int, capacity: int, share: float, least: float) -> int:
-        """Return the block that the next piece begins with; `first` itself where it alone is too long."""
+        """Return the first block of the next piece; `first` itself if it alone is too long."""
         best: tuple[tuple[float, float], int] | None = None
         fallback = first
         for place in range(first + 1, last + 1):
@@ -276,7 +276,7 @@ class Packer:
             first = following if fits else stop + 1
 
     def _torn(self, first: int, last: int, capacity: int) -> Iterator[CodePiece]:
-        """Cut blocks that are too long, between their lines, and where a line is too long itself, inside it."""
+        """Split blocks that are too long between their lines, and lines that are too long inside."""
         text = self.file.document.text
         span, section = self.file.span(first, last), self._around(first, last)
         lines = self.file.blocks[first].lines
@@ -305,7 +305,7 @@ class Packer:
             yield from self._trim(Span(start, end), (line, line), section)
 
     def _trim(self, span: Span, lines: tuple[int, int], section: int | None) -> Iterator[CodePiece]:
-        """Yield what is left of a span without the blank lines at its ends."""
+        """Yield a span without the blank lines at its ends, if anything is left."""
         if span.start >= span.end:
             return
         text = span.of(self.file.document.text)
@@ -319,10 +319,10 @@ class Packer:
             Span(span.start + skipped, span.start + len(body)), (first, first + body.lstrip("\n").count("\n")), section
         )
 
-    # ---- what a tokenizer makes of a whole
+    # ---- tokens of a whole
 
     def _split_oversized(self, pieces: Iterator[CodePiece]) -> Iterator[CodePiece]:
-        """Halve what has more tokens as a whole than its parts had, between lines where there are any."""
+        """Halve spans that have more tokens as a whole than the sum of their parts, between lines if possible."""
         waiting = [*pieces]
         waiting.reverse()
         while waiting:

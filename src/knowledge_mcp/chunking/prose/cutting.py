@@ -1,4 +1,4 @@
-"""Passages to pieces: cut what is too long, at blocks, then sentences, rows or lines, then tokens."""
+"""Split passages into pieces: at blocks, then sentences, rows or lines, then tokens."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 @dataclass(slots=True)
 class _Lead:
-    """A block above, with the lead-ins down to its own; None while nobody asked for them."""
+    """An open block with the lead-ins down to its own; None until they are needed."""
 
     block: Block
     chain: list[str] | None = None
 
 
 class Above:
-    """Walk down the blocks of a passage, and know at each list item what leads into it; every block is read once."""
+    """Walk through the blocks of a passage, and track what leads into each list item; every block is read once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._open: list[_Lead] = []
-        """The paragraph above the list, and the items around the place, outermost first."""
+        """The paragraph above the list, and the enclosing items, outermost first."""
 
     def take(self, block: Block) -> list[str]:
-        """Go on to the next block, and return the sentences that it depends on; none for what is no list item."""
+        """Go to the next block, and return the sentences that it depends on; none if it is not a list item."""
         if block.kind in {BlockKind.HEADING, BlockKind.PARAGRAPH}:
             self._open = [_Lead(block)] if block.kind is BlockKind.PARAGRAPH else []
             return []
@@ -57,7 +57,7 @@ class Above:
         return found
 
     def _chain(self) -> list[str]:
-        """List the lead-ins of what is open."""
+        """List the lead-ins of the open blocks."""
         found: list[str] = []
         for lead in self._open:
             if lead.chain is None:
@@ -67,7 +67,7 @@ class Above:
         return found
 
     def _sentence(self, block: Block) -> str:
-        """Return an item whole, since it qualifies those below it, and of others a last sentence that leads on."""
+        """Return a whole list item, as it qualifies those below it; of other blocks a last sentence that leads on."""
         if block.kind is BlockKind.LIST_ITEM:
             return " ".join(block.span.of(self._text).split())
         sentences = sentence_spans(self._text, block.span.start, block.span.end)
@@ -80,23 +80,23 @@ _PROSE = frozenset(
 )
 _LINE = re.compile(r"[^\n]+")
 _LITTLE = 5
-"""Part of a chunk, counted in such parts, that may stand before the headline of a page."""
+"""Maximum text before the headline of a page: one such part of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Atom:
-    """What is not cut further: a block, a sentence, a row, a line or a window of tokens.
+    """What is not split further: a block, a sentence, a row, a line or a window of tokens.
 
     Attributes:
-        span: where it stands.
-        tokens: how many it has.
+        span: its location.
+        tokens: their number.
         source: position of its block in the passage.
         glued: it should not be the last of a chunk (heading, caption, lead-in, table header).
-        broken: it goes on with a sentence that was cut.
-        resume: what a chunk that begins with it needs for its context.
-        resume_tokens: how many tokens that has.
-        below: what restricts it and stands below all rows of its table: a chunk that does not hold it needs it, too.
-        below_tokens: how many tokens that has.
+        broken: it continues a sentence that was split.
+        resume: the context for a chunk that begins with it.
+        resume_tokens: tokens of `resume`.
+        below: notes that restrict it, below all rows of its table; a chunk that does not contain them needs them, too.
+        below_tokens: tokens of `below`.
     """
 
     span: Span
@@ -127,13 +127,13 @@ class _Measured:
 
 @dataclass(frozen=True, slots=True)
 class Cutter:
-    """Cut passages of one document.
+    """Split passages of one document.
 
     Attributes:
         text: the canonical text.
         measure: counts tokens.
-        overlap: tokens of whole sentences that a piece may repeat from the one before.
-        headlines: under what the figures of a page stand; None for none.
+        overlap: tokens of whole sentences that a piece may repeat from the previous one.
+        headlines: headlines above figures on a page; None for none.
     """
 
     text: str
@@ -143,7 +143,7 @@ class Cutter:
     _counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def cut(self, passage: BlockRun, capacity: int) -> list[Piece]:
-        """Cut one passage into pieces of at most `capacity` tokens, as few and as even as its joints allow."""
+        """Split one passage into pieces of at most `capacity` tokens, as few and as even as its boundaries allow."""
         if passage.tokens <= capacity:
             tokens = self.measure.count_tokens(passage.span.of(self.text))
             if tokens <= capacity:
@@ -192,7 +192,7 @@ class Cutter:
     def _parts(
         self, item: _Measured, position: int, spans: Sequence[Span], capacity: int, resume: tuple[str, int]
     ) -> Iterator[_Atom]:
-        """Yield parts of a block, those that are too long in windows of tokens."""
+        """Yield parts of a block; those that are too long as windows of tokens."""
         words, count = resume
         room = max(1, capacity - count)
         for span in spans:
@@ -204,7 +204,7 @@ class Cutter:
                 yield _Atom(window, size, position, False, number > 0, words, count)
 
     def _windows(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
-        """Yield even windows of at most `room` tokens, cut before words where a word is not too long itself."""
+        """Yield even windows of at most `room` tokens, split before words unless a word is too long itself."""
         for part in check_each(slices(self.text, span)):
             yield from self._windows_of(part, room)
 
@@ -227,7 +227,7 @@ class Cutter:
             begin, first = cut, max(last, first + 1)
 
     def _fit(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
-        """Halve a window until it fits: a part of a word can have more tokens than it had inside the word."""
+        """Halve a window until it fits: a part of a word can have more tokens than it had within the word."""
         if not span:
             return
         tokens = self.measure.count_tokens(span.of(self.text))
@@ -256,7 +256,7 @@ class Cutter:
                 yield replace(atom, glued=glued, resume=words, resume_tokens=extra, below=below, below_tokens=size)
 
     def _called(self, caption: str, header: str, limit: int) -> tuple[str, int]:
-        """Write a header below its caption; of a caption that is too long for that, its beginning."""
+        """Write a header below its caption; if the caption is too long for that, its beginning."""
         words = caption.split()
         whole = self._join_within([caption, header], limit)
         if not words or whole[0] != header:
@@ -270,7 +270,7 @@ class Cutter:
         return beginning(counts[too_many - 1]) if too_many else whole
 
     def _join_within(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
-        """Join what fits into a number of tokens, the last line first in importance."""
+        """Join as many lines as fit into a number of tokens; the last line is the most important."""
         words, count = "", 0
         for line in reversed(lines):
             candidate = f"{line}\n{words}" if words else line
@@ -280,14 +280,14 @@ class Cutter:
         return words, count
 
     def _count(self, words: str) -> int:
-        """Count the tokens of words that come again and again: headers and lead-ins."""
+        """Count the tokens of texts that recur: headers and lead-ins; cached."""
         found = self._counts.get(words)
         if found is None:
             found = self._counts[words] = self.measure.count_tokens(words)
         return found
 
     def _code_lead(self, blocks: Sequence[_Measured], position: int, capacity: int) -> tuple[str, int]:
-        """Find the sentence that announces a block of code: an example's first words, or one that ends with a colon."""
+        """Find the sentence that announces a code block: an example's first words, or one that ends with a colon."""
         above = blocks[position - 1].block if position else None
         if above is None or above.kind is BlockKind.HEADING:
             return "", 0
@@ -301,7 +301,7 @@ class Cutter:
         return self.headlines is not None and self.headlines.opens(position)
 
     def _headline(self, position: int, capacity: int) -> tuple[str, int]:
-        """Find what the page says above a place, as far as it is short, and how many tokens it has."""
+        """Return the headline of the page above a position, if short enough, and its tokens."""
         lines = self.headlines.over(position).split("\n") if self.headlines is not None else []
         return self._join_within(lines, capacity // 4)
 
@@ -341,7 +341,7 @@ class Cutter:
     def _finish(
         self, passage: BlockRun, span: Span, atoms: list[_Atom], cap: int, headline: str, cut_off: bool
     ) -> Iterator[Piece]:
-        """Make one piece, or several where the sum of parts hid that the whole has too many tokens."""
+        """Make one piece, or several if the whole has too many tokens although the sum of its parts did not show it."""
         if span.start < atoms[0].span.start and self.measure.count_tokens(span.of(self.text)) > cap:
             span = Span(atoms[0].span.start, span.end)
         for number, (part, tokens) in enumerate(self._fit(span, cap)):
@@ -377,7 +377,7 @@ class Cutter:
 
 
 def _glue(atoms: list[_Atom], capacity: int) -> list[list[_Atom]]:
-    """Gather atoms that should stay together with the next, as far as they fit."""
+    """Group atoms that should stay with the next one, as far as they fit."""
     clusters: list[list[_Atom]] = []
     size = 0
     for atom in atoms:
@@ -396,7 +396,7 @@ def _lines(text: str, span: Span) -> list[Span]:
 
 
 _BELOW = 6
-"""Part of a chunk that notes of its table may take: with a third for the header, half is left for rows at the least."""
+"""Part of a chunk for notes of its table; with a third for the header, at least half is left for rows."""
 
 _FEWEST_WORDS = 3
-"""Words of a caption that say nothing without more of it: "Table 13. Mean"."""
+"""Words of a caption that are not informative without more of it: "Table 13. Mean"."""

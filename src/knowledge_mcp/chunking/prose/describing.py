@@ -1,4 +1,4 @@
-"""Pieces to chunks: what each says of itself, whoever cut it: ids, places, statements, references, parents."""
+"""Turn pieces into chunks, with any chunker: ids, locations, statements, references, parents."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _BY_ROLE = {
 def chunk_type_of(
     piece: Piece, text: str, facts: SectionFacts, statements: Sequence[Statement], definitions: Sequence[Definition]
 ) -> ChunkType:
-    """Classify a piece; the first that holds wins.
+    """Classify a piece; the first match wins.
 
-    1. `reference`: it stands in a bibliography or among normative references.
-    2. `definition`: it stands in a terms or abbreviations clause and defines something, or definitions are half of it.
-    3. `example`: it stands in a section of examples, or its body is examples only, with the code that belongs to them.
-    4. `table`: half of its body or more is table.
-    5. `figure`: half of its body or more is captions of figures, and it states nothing.
-    6. `requirement`: it holds a mandatory statement. 7. `recommendation`: it holds an advisory one.
-    8. `annex`: it stands in an annex that is none of the above.
-    9. `overview`: it stands in scope, introduction, foreword, abstract, contents or the like; an abbreviations clause
+    1. `reference`: it is in a bibliography or among normative references.
+    2. `definition`: it is in a clause of terms or abbreviations and defines something, or half of it is definitions.
+    3. `example`: it is in a section of examples, or its body is only examples, with the code that belongs to them.
+    4. `table`: at least half of its body is a table.
+    5. `figure`: at least half of its body is captions of figures, and it contains no statement.
+    6. `requirement`: it contains a mandatory statement. 7. `recommendation`: it contains an advisory one.
+    8. `annex`: it is in an annex and none of the above.
+    9. `overview`: it is in scope, introduction, foreword, abstract, contents or similar; an abbreviations clause
        without entries is a `definition`.
-    10. `guidance`: everything else, permissions and possibilities too.
+    10. `guidance`: everything else, including permissions and possibilities.
     """
     role = facts.role(piece.passage.section)
     if role is SectionRole.REFERENCES:
@@ -70,7 +70,7 @@ def chunk_type_of(
 
 
 def _sizes(piece: Piece, text: str) -> tuple[dict[BlockKind, int], int]:
-    """Count code points by kind of block, headings left out, and those in captions of figures."""
+    """Count code points by kind of block, without headings, and those in captions of figures."""
     sizes: dict[BlockKind, int] = {}
     captions = 0
     for block in piece.blocks:
@@ -98,30 +98,31 @@ def _covered_length(span: Span, definitions: Sequence[Definition]) -> int:
 
 
 _WASTE = 0.4
-"""Share of a box that may hold nothing where boxes are joined: a short heading over its paragraph is one place with it,
-a heading over two columns is not one with the first."""
+"""Maximum empty share of a joined box: a short heading is joined with the paragraph below it, a heading over two
+columns not with the first one.
+"""
 _LITTLE = 14_000.0
-"""Square points that may hold nothing in any case: about two lines of a page."""
+"""Empty square points that are always allowed: about two lines of a page."""
 _GAP = 60.0
-"""Points between two blocks from which on they are two places, though they stand in one column."""
+"""Minimum gap in points between two blocks of one column that are separate boxes."""
 
 
 class PagePlaces:
-    """Find the pages that a part of the text stands on, without going through all of them."""
+    """Find the pages of a part of the text without a linear search."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = sorted(pages, key=lambda page: page.span)
         self._reach = list(accumulate((page.span.end for page in self._pages), max))
 
     def on(self, span: Span) -> list[int]:
-        """List the numbers of pages whose text overlaps a span."""
-        first = bisect_right(self._reach, span.start)  # no page before it reaches into the span
+        """List the numbers of the pages whose text overlaps a span."""
+        first = bisect_right(self._reach, span.start)  # no earlier page reaches into the span
         last = bisect_left(self._pages, span.end, lo=first, key=lambda page: page.span.start)
         return [page.number for page in self._pages[first:last] if page.holds(span)]
 
 
 def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:
-    """List the physical pages of a piece, in order; a block that is cut counts with that part's pages only."""
+    """List the physical pages of a piece, in order; for a block that was split, only the pages of that part."""
     found: set[int] = set()
     for block in piece.blocks:
         if len(block.pages) < 2 or piece.span.contains(block.span):
@@ -134,7 +135,7 @@ def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:
 
 
 def _has(pages: Sequence[int], number: int) -> bool:
-    """Return whether a page is one of a block's, which are in order."""
+    """Return whether a page is one of a block's sorted pages."""
     place = bisect_left(pages, number)
     return place < len(pages) and pages[place] == number
 
@@ -143,9 +144,10 @@ def _has(pages: Sequence[int], number: int) -> bool:
 
 
 def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Say of chunks where they stand on their pages: the boxes of all blocks that they hold in whole or part.
+    """Add to chunks their boxes on the pages: those of all blocks that they contain, in whole or in part.
 
-    Of a block that goes over several pages, those of the chunk's own pages count. Boxes that follow one another down a
+    For a block that spans pages, only the boxes on the chunk's own pages are used. Consecutive boxes of a column are
+    joined. Without boxes from the reader, chunks stay unchanged.
     column are joined. Chunks of a document whose reader knows no boxes stay as they are.
     """
     blocks = [block for block in document.blocks if block.boxes]
@@ -163,12 +165,12 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
 
 
 def _boxes_on(block: Block, pages: Sequence[int]) -> Sequence[Box]:
-    """Take the boxes on these pages; all where there is none, so that nothing of the block is lost."""
+    """Return the boxes on these pages; all boxes if there is none, so that nothing of the block is lost."""
     return [box for box in block.boxes if box.page in pages] or block.boxes
 
 
 def _join(boxes: Iterable[Box]) -> tuple[Box, ...]:
-    """Join each box to the one before it where it goes on below it and the two together hold little else."""
+    """Join each box with the previous one if it continues below it and the union has little empty space."""
     joined: list[Box] = []
     filled: list[float] = []
     for box in boxes:
@@ -193,13 +195,13 @@ def _area(box: Box) -> float:
 
 
 CONTEXT_JOIN = 2
-"""Tokens kept free for what a tokenizer may make of the blank line between context and content."""
+"""Tokens reserved for how a tokenizer encodes the blank line between context and content."""
 
 
 def describe_pieces(
     document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths, pieces: Sequence[Piece]
 ) -> list[Chunk]:
-    """Describe every piece of a document, in order."""
+    """Create the chunk of every piece of a document, in order."""
     writer = _Writer(document, document_type, facts, paths)
     chunks = [writer.write(index, piece) for index, piece in enumerate(check_each(pieces))]
     return _with_parents(document, pieces, chunks)
@@ -214,13 +216,13 @@ _P = TypeVar("_P", bound=_HasSpan)
 
 
 def _inside(items: Sequence[_P], span: Span) -> Sequence[_P]:
-    """List what begins in a span, of items in order of place."""
+    """List the items that begin in a span, from items sorted by position."""
     first, last = (bisect_left(items, place, key=lambda item: item.span.start) for place in (span.start, span.end))
     return items[first:last]
 
 
 class _Writer:
-    """Write the chunks of one document."""
+    """Create the chunks of one document."""
 
     def __init__(self, document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths) -> None:
         self._document = document
@@ -238,7 +240,7 @@ class _Writer:
         self._ids = ChunkIds(document.id)
 
     def write(self, index: int, piece: Piece) -> Chunk:
-        """Describe one piece; parents are filled in later."""
+        """Create the chunk of one piece; parents are added later."""
         document = self._document
         section = piece.passage.section
         content = piece.span.of(document.text)
@@ -277,7 +279,7 @@ class _Writer:
 
 
 def _with_parents(document: Document, pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Link each chunk to the one that opens the section around it."""
+    """Link each chunk to the first one of the enclosing section."""
     openers: dict[int, int] = {}
     for index, piece in enumerate(check_each(pieces)):
         for block in piece.blocks:

@@ -1,8 +1,8 @@
-"""What stands above a chunk: the path of its headings, and the titles over figures that no reader took for headings.
+"""What is above a chunk: the path of its headings, and headlines over figures that no reader recognised as headings.
 
-The path is context for its vector, hierarchy for filters, place for its id. A balance sheet is a page of rows under one
-line of print: a piece that is cut from its middle says nothing of it by itself, and a piece that mixes the end of one
-statement with the beginning of the next says two things at once.
+The path is used as context for the vector, as hierarchy for filters, and as location for the id. A balance sheet is a
+page of rows under one headline: a piece from its middle means nothing by itself, and a piece that mixes the end of one
+statement with the beginning of the next is ambiguous.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import check_each
 
 _LOOKED_AT = 4000
-"""Code points of a document in which its name has to stand."""
+"""Code points at the start of a document in which its name must occur."""
 _MOST = 6
-"""Words of a file's name that are put before a title."""
+"""Maximum words of a file name that are put before a title."""
 _LONG = 8
-"""Words of a title from which on it no longer says at once what the document is."""
+"""Titles with more words than this do not say immediately what the document is."""
 
 _WORDS = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"[^\w.\-&/]+")
@@ -31,12 +31,12 @@ _PIECES = re.compile(r"[^\W\d_]+|\d+")
 
 
 def title_with_file_name(document: Document) -> str:
-    """Return the title, with the words of the file's name before it that it lacks and that the first lines hold.
+    """Return the title, preceded by the words of the file name that it lacks and that the first lines contain.
 
-    Before a long title stand also those that it has: "ACME 2023: Report of the Commission on ... to Acme". Nothing is
-    added where the first lines confirm no word of three letters or more and no designation, such as that of a part
-    ("LM317"): such names are made by machines. Of words only those count that are written with a capital there. What
-    is one word in the file's name may be several in the text ("HARBOURMASTER", "Harbour Master").
+    A long title is also preceded by words that it already has: "ACME 2023: Report of the Commission on ... to Acme".
+    Nothing is added if the first lines confirm no word of at least three letters and no designation, such as that of a
+    part ("LM317"): such file names are generated. Only words that are capitalised there count. One word of the file
+    name may be several in the text ("HARBOURMASTER", "Harbour Master").
     """
     title = " ".join(document.title.split())
     opening = _WordFinder(document.text[:_LOOKED_AT])
@@ -48,7 +48,7 @@ def title_with_file_name(document: Document) -> str:
         whole = in_title.find(word) or opening.find(word)
         for piece in [word] if whole else _PIECES.findall(word):
             if len(piece) == 1:
-                continue  # says nothing, and stands everywhere
+                continue  # means nothing, and occurs everywhere
             known = in_title.find(piece)
             written = known or opening.find(piece)
             confirmed = confirmed or (bool(written) and _says_something(piece))
@@ -61,7 +61,7 @@ def title_with_file_name(document: Document) -> str:
 
 
 def _says_something(piece: str) -> bool:
-    """Tell a word, or letters and digits that nobody writes by chance, from a number, "v2" and "10K"."""
+    """Return whether this is a word or a deliberate code, rather than a number, "v2" or "10K"."""
     return not piece.isdecimal() and len(piece) > (2 if piece.isalpha() else 3)
 
 
@@ -71,7 +71,7 @@ def _stem(source: str) -> list[str]:
 
 
 class _WordFinder:
-    """Find words in a text whatever their case, and whatever stands between their letters."""
+    """Find words in a text in any case, and with anything between their letters."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -79,7 +79,7 @@ class _WordFinder:
         self._edges: tuple[dict[int, int], dict[int, int]] | None = None
 
     def find(self, word: str) -> str:
-        """Return whole words of the text that are this one, as they are written; empty where there are none."""
+        """Return whole words of the text that match this one, as written; empty if there are none."""
         letters = word.casefold()
         place = self._letters.find(letters)
         while place >= 0:
@@ -91,7 +91,7 @@ class _WordFinder:
         return ""
 
     def _word_edges(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Map where words begin and end among the letters to where they do in the text; worked out at the first hit."""
+        """Map word boundaries among the letters to those in the text; computed at the first hit."""
         if self._edges is None:
             begins: dict[int, int] = {}
             ends: dict[int, int] = {}
@@ -105,7 +105,7 @@ class _WordFinder:
 
 
 CONTEXT_TOKENS = 48
-"""Tokens that the heading path before a chunk may have."""
+"""Maximum tokens of the heading path before a chunk."""
 
 HIERARCHY_LEVELS = 6
 """Levels of `section_hierarchy` (clarification 4)."""
@@ -114,11 +114,11 @@ _SEPARATOR = " > "
 
 
 class HeadingPaths:
-    """Work out what stands above each section of one document; every section once.
+    """Compute what is above each section of one document; cached per section.
 
     Attributes:
-        limit: tokens that a path may have.
-        truncated: whether a hierarchy asked for so far had more than six levels.
+        limit: maximum tokens of a path.
+        truncated: whether any hierarchy requested so far had more than six levels.
     """
 
     def __init__(self, document: Document, measure: TokenMeasure) -> None:
@@ -130,16 +130,16 @@ class HeadingPaths:
         self._contexts: dict[int | None, tuple[str, int]] = {}
 
     def hierarchy(self, section: int | None) -> tuple[str, ...]:
-        """List titles with numbers from the top, at most six; notes in `truncated` that there were more."""
+        """List titles with numbers from the top, at most six; sets `truncated` if there were more."""
         labels = tuple(label for node in self._document.ancestors(section) if (label := _label(node)))
         if len(labels) > HIERARCHY_LEVELS:
             self.truncated = True
         return labels[:HIERARCHY_LEVELS]
 
     def place(self, section: int | None) -> str:
-        """Name the place of a section by its clause number and what is unnumbered below it.
+        """Identify a section by its clause number and the unnumbered headings below it.
 
-        Titles above a numbered clause are left out, so that renaming a chapter does not rename what stands in it.
+        Titles above a numbered clause are left out, so that renaming a chapter does not change the ids in it.
         """
         parts: list[str] = []
         for node in self._document.ancestors(section):
@@ -150,9 +150,9 @@ class HeadingPaths:
         return "\x1f".join(parts)
 
     def context(self, section: int | None) -> tuple[str, int]:
-        """Return the compact path from the document's title down, and how many tokens it has.
+        """Return the compact path from the document's title down, and its tokens.
 
-        Where it is too long, middle levels go first, then the title's end, then the innermost heading's end.
+        If it is too long, middle levels are dropped first, then the title's end, then the innermost heading's end.
         """
         found = self._contexts.get(section)
         if found is None:
@@ -180,7 +180,7 @@ class HeadingPaths:
         return self._measure.count_tokens(_SEPARATOR.join(parts))
 
     def _shorten(self, words: str, limit: int) -> str:
-        """Cut words off at the end until the rest fits."""
+        """Remove words at the end until the rest fits."""
         spans = self._measure.token_spans(words)
         if len(spans) <= limit:
             return words
@@ -200,9 +200,9 @@ def _label(section: Section) -> str:
 _LONGEST = 160
 _MOST_WORDS = 18
 _REACH = 6
-"""Blocks below a headline among which its rows have to begin."""
+"""Maximum blocks between a headline and the first of its rows."""
 _ROW = 3
-"""Figures in a line that is a row, though no reader took it for one; and they are a quarter of its words."""
+"""Minimum figures in a line that is an unrecognised row; they must also be a quarter of its words."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")
@@ -211,7 +211,7 @@ _ENDS = (".", ";", ",", ":", "?", "!")
 
 @dataclass(frozen=True, slots=True)
 class _Headline:
-    """One headline: its block, where its power ends, and whether it is the page's."""
+    """One headline: its block, where its scope ends, and whether it is the headline of the page."""
 
     block: Block
     end: int
@@ -221,9 +221,9 @@ class _Headline:
 class Headlines:
     """Find the headlines of one document.
 
-    A headline is a short line of print, no sentence, whose longer words begin with capitals, with rows of figures close
-    below it; it is the first of its page or stands right above a table. So is an unnumbered heading that another one
-    follows at once, which took the rows as its own. Only documents with pages have headlines.
+    A headline is a short line that is not a sentence, whose longer words are capitalised, with rows of figures close
+    below it; it is the first of its page or directly above a table. So is an unnumbered heading followed directly by
+    another one that took over its rows. Only documents with pages have headlines.
     """
 
     def __init__(self, document: Document) -> None:
@@ -232,12 +232,12 @@ class Headlines:
         self._starts = [each.block.span.start for each in self._found]
 
     def opens(self, position: int) -> bool:
-        """Return whether the headline of a page begins at a place of the text."""
+        """Return whether the headline of a page begins at a position."""
         place = bisect_right(self._starts, position) - 1
         return place >= 0 and self._starts[place] == position and self._found[place].of_page
 
     def over(self, position: int) -> str:
-        """Join the headlines under which a place of the text stands: that of its page, then the nearest; or nothing."""
+        """Join the headlines for a position: that of its page, then the nearest; or empty."""
         place = bisect_right(self._starts, position) - 1
         above = [each for each in self._found[max(place - _REACH, 0) : place + 1] if each.end > position]
         above = [each for each in above if each.block.span.end <= position]
@@ -266,7 +266,7 @@ def _headlines(document: Document) -> Iterator[_Headline]:
 
 
 def _is_left_at_once(document: Document, heading: Block, below: Sequence[Block]) -> bool:
-    """Return whether nothing stands under an unnumbered heading but another one that is no part of it."""
+    """Return whether an unnumbered heading is followed only by another one that is not part of it."""
     if heading.section is None or document.sections[heading.section].number or not below:
         return False
     if below[0].kind is not BlockKind.HEADING or below[0].section == heading.section:
@@ -275,7 +275,7 @@ def _is_left_at_once(document: Document, heading: Block, below: Sequence[Block])
 
 
 def _next_beside(document: Document, place: int, end: int) -> int:
-    """Return where the next heading but one begins that is no deeper than the one at a place."""
+    """Return where the heading after the next one begins that is no deeper than the one at a position."""
     section = document.blocks[place].section
     level = document.sections[section].level if section is not None else 0
     for block in document.blocks[place + 2 :]:

@@ -1,4 +1,4 @@
-"""Blocks to passages: runs of blocks that belong together and may become one chunk, and the ids of chunks."""
+"""Group blocks into passages: runs that belong together and may become one chunk, and the ids of chunks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import check_each
 
 _LONGEST_TOKEN = 7
-"""Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
+"""Maximum code points per token of ordinary text; only used to choose the cheaper way of counting."""
 _SLICE = 200_000
-"""Code points that are given to a tokenizer at once, at most; no block of an ordinary document has as many."""
+"""Maximum code points given to a tokenizer at once; no block of an ordinary document is as long."""
 
 
 @dataclass(slots=True)
@@ -25,11 +25,11 @@ class BlockRun:
     """A run of blocks of one section, or of small sections merged.
 
     Attributes:
-        section: index of the section that it is cited by, None before the first heading.
-        clause: index of the innermost numbered section that holds it.
-        blocks: its blocks in order; headings without text of their own stand before those of the section they open.
-        tokens: how many it has; after a merge the sum of the parts, which may be off by what the tokenizer makes of
-        blanks. starts: where the tokens of each block begin, None where that was not needed to count them.
+        section: index of the section by which it is cited, None before the first heading.
+        clause: index of the innermost numbered section that contains it.
+        blocks: its blocks in order; headings without text of their own precede those of the section that they open.
+        tokens: their number; after a merge the sum of the parts, which may differ slightly because of whitespace.
+        starts: where the tokens of each block begin, None if not needed to count them.
     """
 
     section: int | None
@@ -40,14 +40,14 @@ class BlockRun:
     _announced: list[bool] = field(default_factory=list[bool])
 
     def inside(self, span: Span) -> tuple[Block, ...]:
-        """List the blocks that a span of it holds in whole or part."""
+        """List the blocks that a span contains in whole or in part."""
         first = bisect_right(self.blocks, span.start, key=lambda block: block.span.end)
         return tuple(
             self.blocks[first : bisect_left(self.blocks, span.end, lo=first, key=lambda block: block.span.start)]
         )
 
     def is_announced(self, block: Block) -> bool:
-        """Return whether a block is an example, or code that stands below one with nothing but code between."""
+        """Return whether a block is an example, or code below one with only code between."""
         if not self._announced:
             last = False
             for one in self.blocks:
@@ -57,25 +57,25 @@ class BlockRun:
 
     @property
     def span(self) -> Span:
-        """Span all blocks."""
+        """Return the span of all blocks."""
         return Span(self.blocks[0].span.start, self.blocks[-1].span.end)
 
     @property
     def has_body(self) -> bool:
-        """Return whether there is anything but headings."""
+        """Return whether it contains anything except headings."""
         return any(block.kind is not BlockKind.HEADING for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A coming chunk: its span, the passage it is cut from, its blocks, and what it was cut off from.
+    """A planned chunk: its span, its passage, its blocks, and the context from which it was cut.
 
     Attributes:
-        span: where it stands in the canonical text.
-        tokens: how many it has.
-        passage: what it is cut from.
-        blocks: blocks that it holds in whole or part.
-        resume: table header, caption or lead-in that the text needs to be understood; empty where it is complete.
+        span: its location in the canonical text.
+        tokens: their number.
+        passage: the passage that it is part of.
+        blocks: blocks that it contains in whole or in part.
+        resume: table header, caption or lead-in needed to understand the text; empty if it is complete.
     """
 
     span: Span
@@ -111,18 +111,18 @@ def _trim(text: str, start: int, end: int) -> Span:
 def passages_of(
     document: Document, facts: SectionFacts, measure: TokenMeasure, capacity: Callable[[int | None], int]
 ) -> list[BlockRun]:
-    """Gather runs of blocks of one section; a heading without body goes with what it opens.
+    """Group runs of blocks of one section; a heading without body stays with what it opens.
 
-    A numbered heading that opens nothing (an empty clause) goes with the passage of the clause around it, which names
-    its parts; where there is none before it, it stays a passage of its own, as evidence that the clause is there. An
-    unnumbered one goes with whatever follows, and so does the document's title where it is a line of its own. Text that
-    no block holds becomes a paragraph, so that nothing is lost.
+    A numbered heading that opens nothing (an empty clause) joins the passage of the enclosing clause, which names its
+    parts; if there is none before it, it stays a passage of its own, as evidence that the clause exists. An unnumbered
+    one joins whatever follows, and so does the document's title if it is a separate line. Text in no block becomes a
+    paragraph, so that nothing is lost.
 
     Args:
         document: as read.
-        facts: what its sections are.
+        facts: the roles of its sections.
         measure: counts tokens.
-        capacity: tokens that a chunk of a section may have.
+        capacity: maximum tokens of a chunk of a section.
     """
     passages: list[BlockRun] = []
     waiting: BlockRun | None = None
@@ -146,13 +146,13 @@ def passages_of(
 
 
 def _is_title(document: Document, run: BlockRun) -> bool:
-    """Return whether a run says nothing but the document's title, above all sections."""
+    """Return whether a run is only the document's title, above all sections."""
     words = document.title.split()
     return run.section is None and run.span.of(document.text).split(maxsplit=len(words)) == words
 
 
 def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -> None:
-    """Count a passage's tokens; block by block, with their places, where it will surely have to be cut."""
+    """Count a passage's tokens; block by block, with positions, if it will certainly have to be split."""
     if len(passage.span) <= _LONGEST_TOKEN * capacity:
         passage.tokens = measure.count_tokens(passage.span.of(text))
         return
@@ -161,7 +161,7 @@ def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -
 
 
 def token_starts(text: str, span: Span, measure: TokenMeasure) -> array[int]:
-    """List where each token of a part of the text begins, slice by slice, so that a giant line takes little memory."""
+    """List where each token of a part of the text begins, slice by slice, so that a huge line takes little memory."""
     starts = array("q")
     for part in check_each(slices(text, span)):
         starts.extend(part.start + start for start, _ in measure.token_spans(part.of(text)))
@@ -169,7 +169,7 @@ def token_starts(text: str, span: Span, measure: TokenMeasure) -> array[int]:
 
 
 def slices(text: str, span: Span) -> Iterator[Span]:
-    """Part a span into slices that are measured one by one, cut before a blank where there is one; most are one."""
+    """Split a span into slices that are measured one by one, before whitespace if possible; usually one slice."""
     start = span.start
     while span.end - start > _SLICE:
         cut = max(text.rfind(sign, start + _SLICE // 2, start + _SLICE) for sign in ("\n", " "))
@@ -198,7 +198,7 @@ def _settle(
     measure: TokenMeasure,
     capacity: Callable[[int | None], int],
 ) -> None:
-    """Put a heading that opens nothing with the passage of the section around it, else on its own."""
+    """Add a heading that opens nothing to the passage of the enclosing section, otherwise keep it separate."""
     heading.tokens = measure.count_tokens(heading.span.of(document.text))
     last = passages[-1] if passages else None
     around = [section.index for section in document.ancestors(heading.section)][:-1]
@@ -224,17 +224,17 @@ def merge_small(
     minimum: int,
     capacity: Callable[[int | None], int],
 ) -> list[BlockRun]:
-    """Merge neighbours until they reach the minimum, where a heading that parts them is only guessed.
+    """Merge neighbours until they reach the minimum, if the heading between them is only guessed.
 
-    Sections that the document itself marks stay apart, however short: each passage is cited by the section in which its
-    words stand. What is merged is cited by the section around it.
+    Sections that the document itself marks stay separate, however short: each passage is cited by the section that
+    contains its words. A merged passage is cited by the enclosing section.
 
     Args:
-        document: whose passages they are.
+        document: the document of the passages.
         passages: in order.
-        facts: what the sections are.
-        minimum: tokens below which a passage looks for company.
-        capacity: tokens that a chunk of a section may have.
+        facts: the roles of the sections.
+        minimum: passages with fewer tokens are merged if possible.
+        capacity: maximum tokens of a chunk of a section.
     """
 
     def may_join(last: BlockRun, passage: BlockRun) -> bool:
@@ -253,7 +253,7 @@ def join_passages(
     may_join: Callable[[BlockRun, BlockRun], bool],
     join: Callable[[BlockRun, BlockRun], BlockRun],
 ) -> list[BlockRun]:
-    """Join each passage to the one before it where it may, which by then holds what was joined to it."""
+    """Join each passage with the previous one if allowed; the previous one includes what was joined before."""
     found: list[BlockRun] = []
     for passage in check_each(passages):
         if found and may_join(found[-1], passage):
@@ -285,17 +285,17 @@ def _may_join(
 
 
 _MARKED = 0.75
-"""Confidence of a heading from which on it is one: its file marks it, it is numbered, or a bookmark names it."""
+"""Minimum confidence of a real heading: the file marks it, it is numbered, or a bookmark names it."""
 
 _NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
 """Namespace of all chunk ids."""
 
 
 class ChunkIds:
-    """Derive ids of one document's chunks from place, content, and how often that content stood in that place before.
+    """Derive ids of one document's chunks from location, content, and how often that content occurred there before.
 
     Args:
-        document_id: whose chunks they are.
+        document_id: the document of the chunks.
     """
 
     def __init__(self, document_id: str) -> None:
@@ -303,7 +303,7 @@ class ChunkIds:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def next(self, place: str, digest: str) -> str:
-        """Give the id of the next chunk in a place of the section tree whose content has a digest."""
+        """Return the id of the next chunk at a location of the section tree whose content has a digest."""
         name = "\x1e".join((self._document_id, place, digest, str(self._seen[place, digest])))
         self._seen[place, digest] += 1
         return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))

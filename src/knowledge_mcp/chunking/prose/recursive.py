@@ -24,12 +24,12 @@ SEPARATORS = ("\n\n", "\n", ". ", "! ", "? ", "; ", ", ", " ", "")
 
 @dataclass(frozen=True, slots=True)
 class Splitting:
-    """Say how a text is split.
+    """Parameters for splitting a text.
 
     Attributes:
-        size: characters of a chunk, at most.
-        overlap: characters that neighbouring chunks share, at most.
-        separators: coarsest first; the empty one cuts between any two characters.
+        size: maximum characters of a chunk.
+        overlap: maximum characters shared by neighbouring chunks.
+        separators: coarsest first; the empty one splits between any two characters.
         keep: whether a separator belongs to the piece that it `end`s or to the one that it `start`s.
     """
 
@@ -40,7 +40,7 @@ class Splitting:
 
 
 def split(text: str, span: Span, how: Splitting) -> list[Span]:
-    """Split a part of a text; chunks are in order, not blank, and begin and end with a printed character."""
+    """Split a part of a text; chunks are in order, not blank, and begin and end with a visible character."""
     trimmed = (found.trimmed(text) for found in _split(text, span, how, how.separators))
     return [found for found in trimmed if len(found)]
 
@@ -63,7 +63,7 @@ def _split(text: str, span: Span, how: Splitting, separators: Sequence[str]) -> 
 
 
 def _even(span: Span, how: Splitting) -> Iterator[Span]:
-    """Cut between characters: chunks of the whole size, each with the whole overlap."""
+    """Split between characters: chunks of full size, each with the full overlap."""
     for start in check_each(range(span.start, span.end, how.size - how.overlap)):
         yield Span(start, min(start + how.size, span.end))
         if start + how.size >= span.end:
@@ -80,7 +80,7 @@ def _first_present(text: str, span: Span, separators: Sequence[str]) -> tuple[st
 
 
 def _pieces(text: str, span: Span, separator: str, keep: Literal["start", "end"]) -> Iterator[Span]:
-    """Cut at a separator, which stays with its piece; empty pieces are left out."""
+    """Split at a separator, which stays with its piece; empty pieces are left out."""
     start = span.start
     for found in re.compile(re.escape(separator)).finditer(text, span.start, span.end):
         cut = found.end() if keep == "end" else found.start()
@@ -92,7 +92,7 @@ def _pieces(text: str, span: Span, separator: str, keep: Literal["start", "end"]
 
 
 def _join(pieces: Iterable[Span], how: Splitting) -> Iterator[Span]:
-    """Join neighbours up to the size, each chunk beginning with what the one before it ended with."""
+    """Join neighbours up to the size; each chunk begins with the end of the previous one."""
     window: deque[Span] = deque()
     total = 0
     for piece in pieces:
@@ -121,14 +121,14 @@ _LEVELS = 6
 
 
 class RecursiveChunker:
-    """Cut documents by paragraphs, lines, sentences, clauses, phrases, words (`ports.Chunker`).
+    """Split documents by paragraphs, lines, sentences, clauses, phrases, words (`ports.Chunker`).
 
-    A separator stays with the text before it. A chunk that the embedding model would not read to its end is cut
-    further, so that no part of it is invisible to its vector. Ids are `{document id}_{page:03d}_{index:03d}`.
+    A separator stays with the text before it. A chunk longer than the embedding model can read is split further, so
+    that its vector covers all of it. Ids are `{document id}_{page:03d}_{index:03d}`.
 
     Args:
-        size: characters of a chunk, at most (200 tokens of four characters each).
-        overlap: characters that neighbouring chunks share, at most (50 tokens).
+        size: maximum characters of a chunk (200 tokens of four characters each).
+        overlap: maximum characters shared by neighbouring chunks (50 tokens).
 
     Raises:
         ConfigError: the overlap is not less than the size, or one of them is negative.
@@ -141,7 +141,7 @@ class RecursiveChunker:
         self.version = f"recursive/3 size={size} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
-        """Cut and describe every passage, in order."""
+        """Split and describe every passage, in order."""
         text = document.text
         tokens: dict[Span, int] = {}
 
@@ -161,7 +161,7 @@ class RecursiveChunker:
 
 
 class _Places:
-    """Tell where in its document a span stands."""
+    """Find the location of a span in its document."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -171,7 +171,7 @@ class _Places:
         self._labels = {page.number: page.label for page in document.pages}
 
     def describe(self, index: int, span: Span, tokens: int, document_type: str) -> Chunk:
-        """Make the chunk of a span."""
+        """Create the chunk of a span."""
         document = self._document
         content = span.of(document.text)
         pages = self._pages(span)
@@ -200,7 +200,7 @@ class _Places:
         )
 
     def _pages(self, span: Span) -> tuple[int, ...]:
-        """List the pages that a span stands on, in order."""
+        """List the pages of a span, in order."""
         found = self._pages_at.on(span)
         if not found:
             block = self._block_at(span.start)
@@ -208,13 +208,13 @@ class _Places:
         return tuple(sorted(found))
 
     def _block_at(self, place: int) -> Block | None:
-        """Return the block that begins at or before a place, the first one where none does."""
+        """Return the last block that begins at or before a position, otherwise the first one."""
         if not self._blocks:
             return None
         return self._blocks[max(bisect_right(self._starts, place) - 1, 0)]
 
     def _kind(self, span: Span, block: Block | None) -> ChunkType:
-        """Call a chunk a table where nothing else stands in it."""
+        """Return `table` for a chunk that contains nothing else."""
         if block is None or block.kind is not BlockKind.TABLE:
             return ChunkType.GUIDANCE
         last = max(bisect_left(self._starts, span.end), 1)

@@ -1,9 +1,9 @@
-"""Chunkers that follow the tree of sections: by clause for standards, as large as serves the model for mixed libraries.
+"""Chunkers that follow the section tree: by clause for standards, in sizes that suit the model for mixed libraries.
 
-A chunk of a standard never mixes clauses, so that each one is evidence for the clause it cites. In a library what
-stands together in the section tree goes together: a section that fits is one chunk, small neighbours are joined under
-the section that holds both, and only what is too long is cut, at paragraphs, sentences, rows. Chapters are never mixed,
-and neither are numbered clauses.
+A chunk of a standard never mixes clauses, so that each one is evidence for the clause it cites. In a library, what
+belongs together in the section tree stays together: a section that fits is one chunk, small neighbours are joined
+under the section that contains both, and only what is too long is split, at paragraphs, sentences, rows. Chapters are
+never mixed, nor are numbered clauses.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from knowledge_mcp.support.events import log_event
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Hold sizes in tokens: smallest preferred, largest allowed, and what parts of one clause may share."""
+    """Sizes in tokens: preferred minimum, maximum, and overlap of parts of one clause."""
 
     minimum: int
     maximum: int
     overlap: int
 
     def check(self) -> None:
-        """Refuse values outside their ranges, or contradicting; all problems in one message."""
+        """Reject values outside their ranges, or contradictory ones; all problems in one message."""
         problems = [
             f"{name} is {value}, which is outside {low}..{high}"
             for name, value, (low, high) in (
@@ -55,7 +55,7 @@ class _Sizes:
             )
 
     def cap(self, limit: int) -> _Sizes:
-        """Return sizes that a model which reads `limit` tokens can see whole; these sizes where it sees them anyhow."""
+        """Return sizes that fit a model that reads `limit` tokens; unchanged if they already do."""
         if limit >= self.maximum:
             return self
         maximum = max(1, limit)
@@ -67,19 +67,19 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class ClauseChunker:
-    """Cut standards, handbooks and the like by clause (`ports.Chunker`).
+    """Split standards, handbooks and similar documents by clause (`ports.Chunker`).
 
-    Sizes are tokens of the collection's own tokenizer. The maximum is also capped by what the model reads less the
-    heading path, so that no part of a chunk is invisible to its vector; then overlap shrinks to a quarter at most, and
-    the minimum to half where it would exceed the maximum.
+    Sizes are tokens of the collection's own tokenizer. The maximum is also capped by what the model reads minus the
+    heading path, so that a vector covers all of its chunk; then the overlap is at most a quarter, and the minimum is
+    halved if it would exceed the maximum.
 
     Args:
-        size_min: below this, neighbours are merged where the heading between them is only guessed (50..500).
-        size_max: no chunk is longer (200..2000).
+        size_min: below this, neighbours are merged if the heading between them is only guessed (50..500).
+        size_max: maximum tokens of a chunk (200..2000).
         overlap: tokens of whole sentences that parts of one clause may share (0..500, less than `size_min`).
 
     Raises:
-        ConfigError: values outside their ranges, or contradicting; all problems in one message (A-REQ-INGEST-005).
+        ConfigError: values outside their ranges, or contradictory; all problems in one message (A-REQ-INGEST-005).
     """
 
     def __init__(self, size_min: int = 200, size_max: int = 800, overlap: int = 100) -> None:
@@ -88,7 +88,7 @@ class ClauseChunker:
         self.version = f"clauses/15 min={size_min} max={size_max} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
-        """Cut, classify and describe every passage, in order."""
+        """Split, classify and describe every passage, in order."""
         facts = SectionFacts(document)
         paths = HeadingPaths(document, measure)
         sizes = self._sizes.cap(measure.max_tokens - paths.limit - CONTEXT_JOIN)
@@ -119,28 +119,28 @@ class ClauseChunker:
 
 
 _SMALL = 0.625
-"""Share of the longest chunk below which a passage looks for company."""
+"""Share of the longest chunk below which a passage is joined with neighbours if possible."""
 _SHARED = 0.125
-"""Share of the longest chunk that parts of one passage may have in common, in whole sentences."""
+"""Share of the longest chunk that parts of one passage may share, in whole sentences."""
 _LEAST = 64
 _ALIKE = {SectionRole.OVERVIEW: SectionRole.BODY, SectionRole.EXAMPLE: SectionRole.BODY}
-"""Roles of sections that may be joined to those of another."""
+"""Roles of sections that may be joined with those of another role."""
 
 
 class ContextualChunker:
-    """Cut documents of any kind by their sections (`ports.Chunker`).
+    """Split documents of any kind by their sections (`ports.Chunker`).
 
-    Sizes are tokens of the collection's own tokenizer. A chunk is as long as the model reads, less its heading path,
-    where that is little (256 or 512 tokens); else no longer than `most`, and where the sections allow it no shorter
-    than five eighths of that. Parts of a passage that was cut share up to an eighth in whole sentences.
+    Sizes are tokens of the collection's own tokenizer. If the model reads little (256 or 512 tokens), a chunk is as
+    long as the model reads, minus its heading path; otherwise at most `most`, and, if the sections allow it, at least
+    five eighths of that. Parts of a passage that was split share up to an eighth in whole sentences.
 
-    A chunk that holds several sections is cited by the one around them all; their headings stand in its text.
+    A chunk that contains several sections is cited by their common enclosing section; their headings are in its text.
 
     Args:
-        most: tokens of a chunk, at most (64..8000).
+        most: maximum tokens of a chunk (64..8000).
 
     Raises:
-        ConfigError: `most` lies outside.
+        ConfigError: `most` is outside its range.
     """
 
     def __init__(self, most: int = 800) -> None:
@@ -152,7 +152,7 @@ class ContextualChunker:
         self.version = f"contextual/14 max={most}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
-        """Cut, classify and describe every passage, in order."""
+        """Split, classify and describe every passage, in order."""
         facts = SectionFacts(document)
         paths = HeadingPaths(document, measure)
 
@@ -169,13 +169,13 @@ class ContextualChunker:
 
 @dataclass(frozen=True, slots=True)
 class _Joiner:
-    """Join small passages from the deepest sections upward.
+    """Join small passages, from the deepest sections upwards.
 
     Attributes:
-        document: whose passages they are.
-        facts: what its sections are.
-        capacity: tokens that a chunk of a section may have.
-        minimum: tokens below which a passage looks for company.
+        document: the document of the passages.
+        facts: the roles of its sections.
+        capacity: maximum tokens of a chunk of a section.
+        minimum: passages with fewer tokens are joined if possible.
     """
 
     document: Document
@@ -184,7 +184,7 @@ class _Joiner:
     minimum: int
 
     def join(self, passages: Sequence[BlockRun]) -> list[BlockRun]:
-        """Join within each section of the deepest level, then within those around them, up to the chapters."""
+        """Join within each section of the deepest level, then within the enclosing ones, up to the chapters."""
         paths = {section.index: self._path(section.index) for section in self.document.sections}
         top = self._top()
         found = list(passages)
@@ -196,7 +196,7 @@ class _Joiner:
         return tuple(above.index for above in self.document.ancestors(section))
 
     def _top(self) -> int:
-        """Tell at which depth of the tree, from 0, the chapters are: below a title that holds everything."""
+        """Return the depth of the chapters in the tree, from 0: below a title that contains everything."""
         depth = 0
         level = [section for section in self.document.sections if section.parent is None]
         while len(level) == 1:
@@ -208,7 +208,7 @@ class _Joiner:
         return depth
 
     def _level(self, passages: Sequence[BlockRun], paths: dict[int, tuple[int, ...]], depth: int) -> list[BlockRun]:
-        """Join neighbours that stand in the same section of one depth."""
+        """Join neighbours in the same section of one depth."""
         return join_passages(
             passages, lambda last, passage: self._may_join(last, passage, paths, depth), self._together
         )
@@ -222,7 +222,7 @@ class _Joiner:
             return False
         if self._role(first) is not self._role(second):
             return False
-        # block by block they may count more tokens than they will have together, and never fewer by much
+        # counted block by block they may have more tokens than together, and never far fewer
         return first.tokens + second.tokens <= self.capacity(self.document.common(first.section, second.section))
 
     def _role(self, passage: BlockRun) -> SectionRole:
@@ -236,6 +236,6 @@ class _Joiner:
 
 
 def _node(passage: BlockRun, paths: dict[int, tuple[int, ...]], depth: int) -> int | None:
-    """Return the section of a depth that holds a passage, None where it stands above or outside all of them."""
+    """Return the section of a depth that contains a passage, None if it is above or outside all of them."""
     path = paths.get(passage.section, ()) if passage.section is not None else ()
     return path[depth] if depth < len(path) else None

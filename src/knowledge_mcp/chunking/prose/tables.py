@@ -1,8 +1,8 @@
-"""What the rows of a cut table are read with: what it is called, what names its columns, its group, its notes.
+"""Context for the rows of a split table: its caption, its column names, its group, its notes.
 
-A page prints more above a table than a reader takes into it. The years of a statement stand in a line of their own,
-its units in another one, and the first row that was read is a row of figures like all others. Rows that are cut off
-from these lines are figures of nothing.
+A page prints more above a table than a reader includes in it. The years of a statement are on a separate line, its
+units on another one, and the first row that was read is a row of figures like all others. Without these lines the
+figures mean nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _NOTE_OF_TABLE = re.compile(
     r"(?:NOTE|Notes?|Anmerkung(?:en)?|ANMERKUNG|Remarques?|REMARQUE|Notas?|NOTA)\b"
     r"|(?:[a-z]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])\)?\s+(?=\S)|\[\^?\w{1,3}\]"
 )
-"""How a note of a table begins, by its label or by its mark."""
+"""How a note of a table begins: by its label or its mark."""
 _MOST_NOTES = 8
 
 
 def table_notes(text: str, rows: Sequence[Span], blocks: Sequence[Block], position: int) -> list[str]:
-    """List what restricts all rows of a table: notes in its last rows, across all columns, and right behind it."""
+    """List the notes that restrict all rows of a table: in its last rows, across all columns, and directly below it."""
     notes: list[str] = []
     for row in reversed(rows):
         first, *others = _cells(text, row)
@@ -43,13 +43,14 @@ def table_notes(text: str, rows: Sequence[Span], blocks: Sequence[Block], positi
 
 
 _LEGENDS = 2
-"""Blocks that may stand between a caption and its table: a legend of units or signs, and the top row of the header that
-a page prints across its columns."""
+"""Maximum blocks between a caption and its table: a legend of units or signs, and the top header row that a page
+prints across its columns.
+"""
 _STOP = re.compile(r"[.:;?!][)\]\"'”]?\Z")
 
 
 def caption_of(text: str, blocks: Sequence[Block], position: int) -> str:
-    """Return what a table is called: its caption, beside it or above its legend, else what announces it."""
+    """Return the name of a table: its caption, next to it or above its legend, otherwise what announces it."""
     for near in (position - 1, position + 1):
         if 0 <= near < len(blocks) and blocks[near].kind is BlockKind.CAPTION:
             return _words(text, blocks[near].span)
@@ -63,7 +64,7 @@ def caption_of(text: str, blocks: Sequence[Block], position: int) -> str:
 
 
 def announcement(text: str, block: Block) -> str:
-    """Return the last sentence of a block of text where it leads on to what follows, else nothing."""
+    """Return the last sentence of a text block if it leads on to what follows, otherwise empty."""
     prose = block.kind not in {BlockKind.HEADING, BlockKind.TABLE, BlockKind.CODE}
     sentences = sentence_spans(text, block.span.start, block.span.end) if prose else []
     last = _words(text, sentences[-1]) if sentences else ""
@@ -73,23 +74,24 @@ def announcement(text: str, block: Block) -> str:
 # ---- what names the columns -----------------------------------------------------------------------------------------
 
 _LONGEST_LINE = 30
-"""Words of a line of column names at most: four dates in words, twice."""
+"""Maximum words of a line of column names: four dates in words, twice."""
 _REACH = 40
-"""Blocks above a table among which the line that names the columns of its page is looked for: as many as a full page
-has lines, so that a document of tables alone is not read again for each."""
+"""Maximum blocks above a table that are searched for the line with the column names of its page: as many as a full
+page has lines, so that a document that has only tables is not read again for each.
+"""
 
 _YEAR = r"(?:19|20)\d\d"
 _ENDS_IN_YEAR = re.compile(rf"\b{_YEAR}[^\w.:;?!]{{0,9}}\Z")
 _AMOUNT = re.compile(r"[($€£¥\s–—-]*+(?:\d[\d.,]*+)?[\s%)]*+")
 _NO_NAME = re.compile(r"[$€£¥]|\d,\d{3}|\(\d")
-"""Amounts that name no column: of money, by thousands, negative. "100" and "5.5" may be sizes."""
+"""Amounts that are not column names: of money, with thousands, negative. "100" and "5.5" may be sizes."""
 _ROW = re.compile(r"[^\W\d_](?:[^\w.;:?!]{1,9}\d[\d.,]{0,20}){2,12}[%)]{0,2}\Z")
 _LONGEST_ROW = 200
-"""Characters of such a line at most."""
+"""Maximum characters of such a line."""
 
 
 def names_columns(text: str, block: Block) -> bool:
-    """Tell a line of print that names the columns of what stands below it by their years, or its units in brackets."""
+    """Return whether a line names the columns of what is below it: by years, or by units in brackets."""
     if block.kind is not BlockKind.PARAGRAPH:
         return False
     words = _words(text, block.span)
@@ -105,14 +107,14 @@ def column_names(text: str, lines: Sequence[Span], blocks: Sequence[Block], posi
 
     Args:
         text: the canonical text.
-        lines: of the table, its rule among them.
+        lines: of the table, including its rule.
         blocks: of its passage.
-        position: the table's among them.
+        position: index of the table in them.
 
     Returns:
-        How many of its lines do, the rule included; and what is to be written above rows that are cut off, one line
-        each. Of a page that prints years in a line above its figures these are that line and the units above it, and
-        the table's first row is a row like all others.
+        How many of its lines do so, including the rule; and what to write above rows that are cut off, one line each.
+        If a page prints years on a line above its figures, these are that line and the units above it, and the table's
+        first row is a row like all others.
     """
     ruled = 1 + (len(lines) > 2 and RULE.match(lines[1].of(text)) is not None)
     first = _cells(text, lines[0])
@@ -130,10 +132,10 @@ def column_names(text: str, lines: Sequence[Span], blocks: Sequence[Block], posi
 
 
 def printed_above(text: str, blocks: Sequence[Block], position: int) -> list[str]:
-    """List the lines that name the columns of a table on its page: the nearest ones above it, in order.
+    """List the lines that name a table's columns on its page: the nearest ones above it, in order.
 
-    Units count right above the table or beside the years. A row of figures that no reader took for one of a table has
-    such lines, too.
+    Units count only directly above the table or next to the years. A row of figures that no reader recognised as a
+    table row has such lines, too.
     """
     rows = blocks[position]
     if not rows.pages or (rows.kind is not BlockKind.TABLE and not _is_row(text, rows)):
@@ -151,20 +153,20 @@ def printed_above(text: str, blocks: Sequence[Block], position: int) -> list[str
 
 
 def _is_row(text: str, block: Block) -> bool:
-    """Tell a line of print that ends in two figures or more."""
+    """Return whether a line ends in at least two figures."""
     if block.kind is not BlockKind.PARAGRAPH or len(block.span) > _LONGEST_ROW or names_columns(text, block):
         return False
     return _ROW.search(_words(text, block.span)) is not None
 
 
 def _holds_figures(cells: Sequence[str]) -> bool:
-    """Tell a row of figures, which names something, from a header of years or words."""
+    """Return whether this is a row of figures with a label, not a header of years or words."""
     filled = [cell for cell in cells[1:] if cell]
     return bool(cells[0] and filled) and all(_AMOUNT.fullmatch(cell) and not _is_year(cell) for cell in filled)
 
 
 def _names_periods(cells: Sequence[str]) -> bool:
-    """Tell a second row of a header: years below what they have in common, and no name but the units before them."""
+    """Return whether this is a second header row: years below a common heading, no names except units before them."""
     if cells[0] and not _is_aside(cells[0]):
         return False
     filled = [cell for cell in cells[1:] if cell]
@@ -179,7 +181,7 @@ _TOTAL = re.compile(r"(?:sub-?|zwischen|sous-)?(?:totale?s?|summen?|gesamt|somme
 
 
 def groups_of(text: str, rows: Sequence[Span]) -> list[str]:
-    """Name for each row the group that it stands in: the nearest row above with a label alone that leads on.
+    """Return the group of each row: the nearest row above that has only a label and leads on.
 
     "Current assets:" is a group until its total, or the next label.
     """
