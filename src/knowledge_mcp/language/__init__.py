@@ -1,1 +1,1 @@
-"""What a passage is: normative or not, definition, requirement, reference, clause; pure text to facts."""
+"""Finds facts in text: force, definitions, requirements, references, clauses; no I/O."""

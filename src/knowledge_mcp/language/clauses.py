@@ -1,8 +1,8 @@
-"""What each section of a document is: its clause, its role, and whether it is informative.
+"""The facts about each section of a document: its clause, its role, and whether it is informative.
 
-Publishers say that in brackets behind a heading ("(informative)", "(Nonmandatory Information)"), or in a sentence
-below it: "This annex is not a part of the requirements of this document but is included for informational purposes
-only", "This appendix forms an integral part of this Recommendation".
+Publishers mark informative parts in brackets after a heading ("(informative)", "(Nonmandatory Information)"), or in a
+sentence below it: "This annex is not a part of the requirements of this document but is included for informational
+purposes only", "This appendix forms an integral part of this Recommendation".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from knowledge_mcp.model.document import Document, Section
 
 
 class SectionRole(StrEnum):
-    """What a section is for, as its title and place tell."""
+    """The purpose of a section, derived from its title and position."""
 
     BODY = "body"
     OVERVIEW = "overview"
@@ -62,12 +62,12 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
     (
         SectionRole.DEFINITIONS,
         re.compile(
-            r"(?!term\Z)"  # of a contract: how long it runs
+            r"(?!term\Z)"  # in a contract, "term" is how long it runs
             r"(?:key |general |common |basic |conventions,? and |notation,? and )?(?:terms?|definitions?"
             r"|glossary|vocabulary|terminology|nomenclature)"
             r"(?:,? (?:and|&|of|or) (?:key )?(?:terms?|definitions?|acronyms|abbreviations|abbreviated terms|symbols"
             r"|terminology|concepts))*(?:,? (?:definitions|acronyms|symbols|abbreviations|abbreviated terms|and)+)*"
-            r"(?: used in .*)?|(?:section |part )?(?:iev )?\d{3}-\d{2}\b(?!-).*"  # of a vocabulary: entries "112-01-01"
+            r"(?: used in .*)?|(?:section |part )?(?:iev )?\d{3}-\d{2}\b(?!-).*"  # entries of a vocabulary: "112-01-01"
             r"|definitions?,? acronyms,? (?:and|&) abbreviations|terms,? definitions .*"
             r"|(?:glossary|vocabulary|definitions?) of .{1,60}|(?:glossaire|glossar|glosario) .{1,60}"
             r"|.{1,60}\b(?:glossary|terminology|terms and definitions|glossaire|glossar|glosario)"
@@ -114,12 +114,12 @@ _NOISE = re.compile(r"[*_`#]+|\s+")
 
 
 class SectionFacts:
-    """Work out, for each section of one document, what follows from titles, numbers and ancestors.
+    """Derives facts about each section of one document from titles, numbers and ancestors.
 
     Attributes:
-        roles: role by section index; a section without a telling title has its parent's.
-        prefatory: whether it is a foreword, abstract, unnumbered introduction or the like, by section index.
-        clauses: index of the innermost numbered section at or above, by section index, None where there is none.
+        roles: role by section index; a section whose title does not indicate one inherits its parent's.
+        prefatory: whether it is a foreword, abstract, unnumbered introduction or similar, by section index.
+        clauses: index of the innermost numbered section at or above, by section index, None if there is none.
     """
 
     __slots__ = ("clauses", "prefatory", "roles", "sections")
@@ -154,11 +154,11 @@ class SectionFacts:
         return SectionRole.BODY if section is None else self.roles[section]
 
     def is_informative(self, section: int | None) -> bool:
-        """Tell whether a section is informative, False before the first heading."""
+        """Return whether a section is informative, False before the first heading."""
         return section is not None and self.sections[section].informative
 
     def is_prefatory(self, section: int | None) -> bool:
-        """Tell whether a section only introduces the document, False before the first heading."""
+        """Return whether a section only introduces the document, False before the first heading."""
         return section is not None and self.prefatory[section]
 
     def clause(self, section: int | None) -> int | None:
@@ -172,12 +172,12 @@ class SectionFacts:
 
 
 def role_of_title(title: str) -> SectionRole:
-    """Tell what a section is for by its title alone."""
+    """Return the role of a section from its title alone."""
     return _role(_plain(title), annex=False)
 
 
 def speaks_of_document(title: str) -> bool:
-    """Tell a section that speaks of its document alone, as references, contents and a history of changes do."""
+    """Return whether a section is only about its document: references, contents, revision history and the like."""
     roles = {SectionRole.REFERENCES, SectionRole.INDEX, SectionRole.ABBREVIATIONS}
     return role_of_title(title) in roles or _FRONT_MATTER.match(_plain(title)) is not None
 
@@ -195,7 +195,9 @@ def _role(title: str, annex: bool) -> SectionRole:
 
 
 def _names_entry(section: Section, role: SectionRole) -> bool:
-    """Tell an entry of a terms clause ("3.4 reference", "3.5 example") from a part of it ("3.2 Abbreviated terms")."""
+    """Return whether a subsection is an entry of a terms clause ("3.4 reference"), not a part ("3.2 Abbreviated
+    terms").
+    """
     if section.number is None:
         return False
     return section.title[:1].islower() or role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}
@@ -207,7 +209,7 @@ def _is_prefatory(section: Section, title: str) -> bool:
     return section.number is None and _FRONT_MATTER.match(title) is not None
 
 
-# ---- what a part says of itself
+# ---- what a part says about itself
 
 _OWN = (
     r"(?:this|the present) "
@@ -244,23 +246,23 @@ _STATED = re.compile(
 )
 _PLAINLY = re.compile(r"is (?:informative|non-normative|not normative|normative)\Z", re.IGNORECASE)
 _MOST = 700
-"""Characters of a paragraph in which it is said."""
+"""Characters of a paragraph that are searched for such a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Tell what a paragraph says: whether of its annex, or else of its section, and whether that is informative."""
+    """What a paragraph says about its annex or its section: whether that is informative."""
 
     informative: bool
     is_of_annex: bool
 
 
 def standing_of(paragraph: str, number: str | None) -> Standing | None:
-    """Read what a paragraph says of the part that it stands in; None where it says nothing.
+    """Read what a paragraph says about the annex or section that contains it; None if it says nothing.
 
     Args:
         paragraph: its text.
-        number: of the annex that it stands in: "Annex B is not part of …" speaks of it by its number.
+        number: number of the annex that contains it; "Annex B is not part of …" refers to it by this number.
     """
     words = " ".join(paragraph[:_MOST].split())
     mark = FORCE_IN_BRACKETS.fullmatch(words)
@@ -270,6 +272,6 @@ def standing_of(paragraph: str, number: str | None) -> Standing | None:
     if found is None or (found["number"] and found["number"] != number):
         return None
     if found["word"] and found["word"].lower() == "document" and not _PLAINLY.search(found[0]):
-        return None  # what a disclaimer says of a whole document
+        return None  # a disclaimer about a whole document
     word = next(filter(None, (found["word"], found["german"], found["french"], found["spanish"])), "annex")
     return Standing(found["no"] is not None, is_of_annex=_ANNEX.match(word) is not None)

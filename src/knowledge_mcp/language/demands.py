@@ -1,4 +1,4 @@
-"""What a sentence demands, in the words it is printed in: force, numbers with units, its condition, a section."""
+"""Reads what a sentence demands, as printed: force, numbers with units, its condition, a section."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _NORMAL = {
     "allowed": "may",
 }
 _SIGN = re.compile(r"(?:[<>]=?|[≤≥±~])\s?\Z")
-"""What stands in front of a number and says how it limits."""
+"""A sign before a number that makes it a limit."""
 _TIMES = re.compile(r"\b(?:half|twice|double)\b", re.IGNORECASE)
 
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
-    """List the words of force in order; where a document writes them in capitals, small ones do not count."""
+    """List the words of force in order; if a document writes them in capitals, lower-case ones do not count."""
     if language := convention.language_in(sentence):
         inside = [
             PrintedMark(f"{modality.value} not" if negated else modality.value, sentence[start:end], start, end)
@@ -68,7 +68,7 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
 
 
 def limits(sentence: str) -> list[PrintedMark]:
-    """List the numbers with their units, number words and dates; those of references and editions are left out."""
+    """List the numbers with their units, number words and dates, without those of references and editions."""
     text = mask_places(sentence)
     found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in DATE.finditer(text)]
     text = DATE.sub(lambda date: "x" * len(date[0]), text)
@@ -95,7 +95,7 @@ def limits(sentence: str) -> list[PrintedMark]:
 
 
 def _is_one(text: str, first: PrintedMark, second: PrintedMark) -> bool:
-    """Tell whether two numbers are one: a ratio or a time of day ("1:12"), or the parts of a tolerance ("+5/-10 %")."""
+    """Return whether two numbers are one: a ratio or a time ("1:12"), or the parts of a tolerance ("+5/-10 %")."""
     between = text[first.end : second.start]
     return between == ":" or (first.text[:1] in {"+", "±"} and _OR_LESS.fullmatch(between) is not None)
 
@@ -104,7 +104,10 @@ _OR_LESS = re.compile(r"\s?/\s?[-−–]?")
 
 
 def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark | None:
-    """Describe a number with its unit, whose name is no part of what is printed; None for "3rd" and "802.11b"."""
+    """Build the mark of a number with its unit; None for "3rd" and "802.11b".
+
+    The unit's name is not part of the printed text of the mark.
+    """
     unit = unit_behind(text, number.end, language, number.money)
     measures = is_physical(unit.base)
     beside = (unit.end - 2, unit.end, unit.end + 1) if unit.base in {"V", "A"} else ()  # "VDC", "V DC"
@@ -126,16 +129,16 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
 
 
 def _number_key(printed: str) -> str:
-    """Write a number with its sign in one way, without the mark of a note."""
+    """Normalise the spelling of a number with its sign, and drop a footnote mark."""
     number = "".join(printed.translate(_FRACTIONS).split())
     number = number if _POWER.search(number) else _RAISED.sub("", number)
     return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤")
 
 
 def _without_zeros(number: str, value: float, *, of_all: bool) -> str:
-    """Leave out zeros behind the decimals of a number with a unit, and decimals of zeros alone: "89,20 €", "2.00".
+    """Drop trailing decimal zeros of a number with a unit, and decimals that are all zeros: "89,20 €", "2.00".
 
-    "2.10" without a unit may be a version, and "1.000" and "1,000" a thousand.
+    "2.10" without a unit may be a version, and "1.000" and "1,000" may be a thousand.
     """
     found = _DECIMALS.search(number)
     if found is None or len(found["part"]) == _GROUP or value == float("".join(filter(str.isdigit, number))):
@@ -147,7 +150,7 @@ def _without_zeros(number: str, value: float, *, of_all: bool) -> str:
 
 
 def _list_marks(text: str) -> set[int]:
-    """Tell where numbers stand that only count what is listed, or mark a note: "1)", and "(1)" where "(2)" follows."""
+    """Return the offsets of list numbers and note marks: "1)", and "(1)" if "(2)" follows."""
     closed = {match.start() for match in _CLOSED.finditer(text) if _is_mark(text[: match.start()])}
     counted = list(_IN_PARENTHESES.finditer(text))
     there = {int(match["number"]) for match in counted}
@@ -155,7 +158,7 @@ def _list_marks(text: str) -> set[int]:
 
 
 def _is_mark(before: str) -> bool:
-    """Tell whether a number with a parenthesis behind it is a mark: none was opened, and no word leads to a number."""
+    """Return whether a number followed by ")" is a list mark: no bracket is open, and no word announces a number."""
     return before.count("(") <= before.count(")") and not _LEADS.search(before[-20:])
 
 
@@ -166,9 +169,9 @@ _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
 _CURRENT = re.compile(r"(?<=[VA\s])(?P<kind>AC|DC|[ad]\.c\.)(?!\w)", re.IGNORECASE)
 _DECIMALS = re.compile(r"(?<=\d)(?P<mark>[.,])(?P<part>\d{1,9})\Z")
 _GROUP = 3
-"""Digits of a group of thousands."""
+"""Digits in a thousands group."""
 _RAISED = re.compile(r"(?<=\d)[⁻⁰¹²³⁴-⁹]{1,3}")
-"""Digits that are raised behind a number: of a power, or the mark of a note, which is no part of it."""
+"""Raised digits after a number: a power, or a footnote mark, which is not part of the number."""
 _LEADS = re.compile(
     r"(?:\b(?:about|at|and|by|exceed(?:ing)?|for|from|in|is|be|least|most|of|only|or|than|to|with|within)|[<>≤≥=±×/–-])\s*\Z",
     re.IGNORECASE,
@@ -178,7 +181,7 @@ _IN_PARENTHESES = re.compile(r"\((?P<number>\d{1,2})\)")
 
 
 def without_limits(sentence: str) -> str:
-    """Blank the words of force, the numbers with their units and the names of places: what is left is the subject."""
+    """Blank the words of force, the numbers with units and the references to places, which leaves the subject."""
     bare = _TIMES.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", PLACE_REFERENCE.sub(" ", sentence))))
     for mark in reversed(limits(bare)):
         if any(sign.isdigit() for sign in mark.text):
@@ -187,7 +190,7 @@ def without_limits(sentence: str) -> str:
 
 
 OWN_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
-"""What a requirement is called in front of its words: "SRS 17 - "."""
+"""The label before the words of a requirement: "SRS 17 - "."""
 _STATES = (
     r"(?:applicable|appropriate|necessary|needed|possible|practicable|relevant|required|feasible|specified|used"
     r"|provided|fitted|installed|present|available)"
@@ -209,16 +212,16 @@ _MODAL = re.compile(r"\b(?:shall|must|should|will|may)\b", re.IGNORECASE)
 
 
 def without_own_label(text: str) -> str:
-    """Leave out what a requirement is called in front of its words."""
+    """Remove the label before the words of a requirement."""
     label = OWN_LABEL.match(text)
     return text if label is None else text[label.end() :].lstrip()
 
 
 def condition_of(sentence: str) -> str:
-    """Return the words on which it depends whether a sentence applies at all, empty where it always does.
+    """Return the words that decide whether a sentence applies at all; empty if it always applies.
 
-    "If X, ...", "where fitted", "unless ...": not "when X happens", which tells the moment. "as appropriate" leaves
-    the way open, not whether.
+    "If X, ...", "where fitted", "unless ..." are conditions. "when X happens" is not, because it gives the moment. "as
+    appropriate" is not either, because it leaves open how, not whether.
     """
     words = without_own_label(sentence)
     modal = _MODAL.search(words)
@@ -252,7 +255,7 @@ _ANY_KIND = frozenset({"new", "separate", "own", "dedicated", "further", "single
 
 
 def section_demanded(sentence: str) -> str:
-    """Return what a section that a sentence asks for is to be called, or to be about; empty where it asks for none."""
+    """Return the title or subject of the section that a sentence demands; empty if it demands none."""
     for pattern in (_TITLED, _ABOUT, _OF_KIND):
         found = pattern.search(sentence)
         if found is not None:

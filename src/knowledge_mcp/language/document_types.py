@@ -1,4 +1,4 @@
-"""What kind of document this is, where it does not say: by metadata, title, file name and opening text."""
+"""Classifies documents that do not state their type, by metadata, title, file name and opening text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from knowledge_mcp.model.document import Classification, Document, DocumentType
 
 _OPENING = 6000
-"""Code points of the opening text that are looked at."""
+"""Code points of the opening text that are read."""
 
 _METADATA_KEYS = ("document_type", "doc_type", "type", "category", "subject", "keywords")
 _TITLE_WEIGHT = 4.0
@@ -18,7 +18,7 @@ _METADATA_WEIGHT = 3.0
 _TEXT_WEIGHT = 1.0
 _ENOUGH = 2.0
 _DENSE = 1.0
-"""Mandatory words per thousand code points from which on they alone make a specification."""
+"""Mandatory words per thousand code points that are enough to classify a specification."""
 
 _T = DocumentType
 _WORDS: tuple[tuple[DocumentType, float, tuple[str, ...], re.Pattern[str]], ...] = tuple(
@@ -74,9 +74,10 @@ _WORDS: tuple[tuple[DocumentType, float, tuple[str, ...], re.Pattern[str]], ...]
         ),
     )
 )
-"""Kind, weight, words of which a text holds one where the pattern may match (none: not told), and the pattern.
+"""Type, weight, words of which a matching text contains at least one (none: unknown), and the pattern.
 
-Searched in texts in lower case, which takes half the time of ignoring it; looking for the words first, a fifth of that.
+Texts are lower-cased before the search, which takes half the time of ignoring case. Looking for the words first takes a
+fifth of that.
 """
 _CLAUSES = re.compile(
     r"^[^\w\n]*+(?:\d++\s+)?+(?:scope|normative references|terms and definitions|referenced documents)[^\w\n]*+$",
@@ -86,15 +87,15 @@ _SHALL = re.compile(r"\b(?:shall|SHALL|MUST)\b")
 
 
 class DocumentClassifier:
-    """Classify documents by words that name their kind (`ports.Classifier`).
+    """Classifies documents by words that name their type (`ports.Classifier`).
 
-    A kind named in the title counts most, then file name and metadata, then the opening text. A layout of scope,
-    normative references and terms speaks for a standard, "shall" throughout for a standard or specification. Where
-    nothing speaks clearly, the document is `custom`.
+    A type named in the title has the largest weight, then file name and metadata, then the opening text. A layout of
+    scope, normative references and terms indicates a standard, and frequent "shall" a standard or specification.
+    Without clear evidence the document is `custom`.
     """
 
     def __call__(self, document: Document) -> Classification:
-        """Classify by name, title and opening text; what the document itself says wins."""
+        """Classify by name, title and opening text; a type stated by the document wins."""
         said = document.document_type or _said(document)
         if said is not None:
             return Classification(said.value)
@@ -137,7 +138,7 @@ def _scores(document: Document) -> dict[DocumentType, float]:
 
 
 class PlanningType(StrEnum):
-    """Kinds of planning document."""
+    """Types of planning document."""
 
     TRANSPORT_ASSESSMENT = "transport_assessment"
     DESIGN_ACCESS_STATEMENT = "design_access_statement"
@@ -155,14 +156,14 @@ class PlanningType(StrEnum):
 
 
 _PLANNING_OPENING = 20_000
-"""Characters of the text that are looked at."""
+"""Characters of the text that are read."""
 
 _P = PlanningType
 _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(rf"\b(?:{pattern})\b"))
     for kind, pattern in (
-        # What a report is about stands before what a drawing shows: "flood risk assessment site plan appendix" is read
-        # as the report, and the type named last in a tie is never a report.
+        # Subjects of reports come before contents of drawings: "flood risk assessment site plan appendix" is read as
+        # the report, and in a tie a report never loses.
         (
             _P.DESIGN_ACCESS_STATEMENT,
             r"design (?:and |& )?access(?: statement)?|design statement|d ?and ?a(?: statement)?|d a statement|das",
@@ -233,9 +234,10 @@ _OF_OTHERS = re.compile(
     r"(?:consultation|council|agency|llfa|highways?|historic england|natural england|water) "
     r"(?:reply|replies|response)s?)\b"
 )
-"""Names of forms, notices and papers of those who judge or answer: a consultee's letter on noise is no assessment."""
+"""Names of forms, notices and papers of authorities and consultees: a consultee's letter on noise is not an assessment.
+"""
 _ANSWERING = re.compile(r"\b(?:response|reply|rebuttal|answer)s? to\b")
-"""The applicant's own answer to such a paper, whose name stands behind it."""
+"""The applicant's own answer to such a paper, followed by its name."""
 
 _ANSWERS = re.compile(
     r"\b(?:i|we)(?: \w+){0,3} (?:object|oppose)\b|\bno objections?\b|"
@@ -244,9 +246,9 @@ _ANSWERS = re.compile(
     r"\bhereby (?:grants?|refuses?|permits?)\b",
     re.IGNORECASE,
 )
-"""Words by which those who judge or answer begin; the applicant's reports have the same subjects."""
+"""Words that authorities and consultees begin with; the applicant's reports have the same subjects."""
 _BEGINNING = 2500
-"""Characters in which they stand: a letter's first page. Further on, reports sum up what others answered."""
+"""Characters that are searched for them: a letter's first page. Reports summarise the answers of others later."""
 _DRAWING_TITLE = re.compile(r"\b(?:drawing|sheet|dwg\.?) title[^\S\n]*:?\s{0,20}([^\n]{3,80})", re.IGNORECASE)
 
 _BY_WORDS: dict[PlanningType, tuple[str, ...]] = {
@@ -394,17 +396,17 @@ _FEWEST_KEYWORDS = 2
 _PLANNING_ENOUGH = 4.0
 _MOST_MENTIONS = 6
 _BY_TITLE = 0.75
-"""The most that content is believed: a title says what a document is, but may be that of its first part."""
+"""Highest confidence from content: a title says what a document is, but may be that of its first part."""
 
 
 class PlanningClassifier:
-    """Classify planning documents (`ports.Classifier`).
+    """Classifies planning documents (`ports.Classifier`).
 
-    A pattern in the file name decides with a confidence of 0.95 (0.85 where names of two kinds stand in it: the one
-    named first wins; a form, a notice and what others say of the application is `other`), then one in the title, on
-    the page or in a drawing's title block, with 0.75. So do words of those who judge or answer, for `other`, and the
-    words of the opening 20,000 characters with 0.5 to 0.75, by how clearly they speak. Where nothing does it is
-    `other`, with 0.2.
+    A pattern in the file name decides with a confidence of 0.95, or 0.85 if it contains names of two types; then the
+    first wins. A form, a notice and comments of others on the application are `other`. Next comes a pattern in the
+    title, on the page or in a drawing's title block, with 0.75. Words of authorities and consultees also count 0.75,
+    for `other`. Words of the opening 20,000 characters count 0.5 to 0.75, depending on how clear they are. Otherwise
+    the document is `other`, with 0.2.
     """
 
     def __call__(self, document: Document) -> Classification:
@@ -426,7 +428,7 @@ class PlanningClassifier:
 
 
 def _named(name: str) -> Classification | None:
-    """Tell the kind that a name or a title says, with the words that say it as the reason."""
+    """Return the type that a name or title states, with the matched words as the reason."""
     name = _plain(name)
     of_others = None if _ANSWERING.search(name) else _OF_OTHERS.search(name)
     if of_others is not None:
@@ -443,13 +445,13 @@ def _named(name: str) -> Classification | None:
 
 
 def _plain(stem: str) -> str:
-    """Write a file name's stem as words: `TransportAssessment_v2` becomes `transport assessment v2`."""
+    """Convert a file name's stem to words: `TransportAssessment_v2` becomes `transport assessment v2`."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", stem.replace("%20", " "))
     return " ".join(re.sub(r"[\W_]+", " ", spaced.replace("&", " and ")).lower().split())
 
 
 def _by_words(text: str) -> Classification | None:
-    """Score each kind by its keywords: how many different ones stand in the text, and a little by how often."""
+    """Score each type by how many different keywords the text contains, and a little by how often."""
     scores: list[tuple[float, int, PlanningType]] = []
     for kind, patterns in _COMPILED.items():
         mentions = [min(_MOST_MENTIONS, sum(1 for _ in pattern.finditer(text))) for pattern in patterns]

@@ -1,4 +1,4 @@
-"""What editions say of themselves: "2nd edition", "Rev. 5", "2018-11", "obsoletes RFC 7540", "withdrawn"."""
+"""Reads what editions say about themselves: "2nd edition", "Rev. 5", "2018-11", "obsoletes RFC 7540", "withdrawn"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class EditionStatus(StrEnum):
-    """Where an edition stands in its life."""
+    """The status of an edition."""
 
     DRAFT = "draft"
     CURRENT = "current"
@@ -19,12 +19,12 @@ class EditionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EditionMark:
-    """Hold what a name says of its edition.
+    """What a name says about its edition.
 
     Attributes:
         label: as printed: "2nd edition", "v1.2", "2018-11".
-        date: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`, empty where none is said.
-        version: number in pieces, a letter as its place in the alphabet; empty where none is said.
+        date: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`, empty if there is none.
+        version: parts of the number, a letter as its position in the alphabet; empty if there is none.
         is_explicit: a word says that it is an edition; a bare year does not.
     """
 
@@ -36,13 +36,13 @@ class EditionMark:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Hold what the beginning of a text says of its edition; empty where it says nothing.
+    """What the beginning of a text says about its edition; fields are empty if it says nothing.
 
     Attributes:
         edition: as printed.
         published: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
         replaces: what it says that it replaces, as printed.
-        status: that it is a draft, superseded or withdrawn.
+        status: draft, superseded or withdrawn.
     """
 
     edition: str = ""
@@ -84,13 +84,13 @@ _EMPTY = re.compile(r"\(\s*\)|\[\s*\]")
 
 
 def marks_in(name: str) -> Iterator[tuple[EditionMark, int, int]]:
-    """Yield what a name says of its edition, each with where it begins and ends; "_" counts as a blank."""
+    """Yield the edition marks of a name, each with its start and end; "_" counts as a blank."""
     for match in _MARK.finditer(name.replace("_", " ")):
         yield _read(match), match.start(), match.end()
 
 
 def mark_of(name: str) -> EditionMark | None:
-    """Join all marks of a name into one, None where there is none: "2nd edition, 2018" has a number and a date."""
+    """Combine all edition marks of a name, None if there are none: "2nd edition, 2018" has a number and a date."""
     found = [mark for mark, _, _ in marks_in(name)]
     if not found:
         return None
@@ -103,7 +103,7 @@ def mark_of(name: str) -> EditionMark | None:
 
 
 def edition_said(value: str) -> EditionMark:
-    """Read the value of an `edition` or `version` field, which may be no more than "2" or "B"."""
+    """Read the value of an `edition` or `version` field, which may be just "2" or "B"."""
     text = value.strip()
     found = mark_of(text)
     if found is not None:
@@ -117,7 +117,7 @@ def edition_said(value: str) -> EditionMark:
 
 
 def without_marks(name: str) -> str:
-    """Reduce a name to its words in small letters, without any mark of an edition: what editions have in common."""
+    """Reduce a name to its lower-case words without edition marks, which is what editions have in common."""
     text = name.replace("_", " ")
     for _, start, end in reversed(list(marks_in(text))):
         text = f"{text[:start]} {text[end:]}"
@@ -125,12 +125,12 @@ def without_marks(name: str) -> str:
 
 
 def is_periodic(name: str) -> bool:
-    """Tell whether a name is of something that appears again and again, and replaces nothing: minutes, reports."""
+    """Return whether a name is of a periodical document, which replaces nothing: minutes, reports."""
     return _PERIODIC.search(name.replace("_", " ")) is not None
 
 
 def parse_status(value: str) -> str:
-    """Read a status field; empty for one that says nothing of an edition's life."""
+    """Read a status field; empty if it does not state the status of an edition."""
     word = value.strip().casefold()
     if _DRAFTS.search(word) or word in {"wip", "proposed", "proposal", "working draft"}:
         return EditionStatus.DRAFT
@@ -165,7 +165,7 @@ def _pieces(number: str) -> tuple[int, ...]:
 # ---- the beginning of a text
 
 _BEGINNING = 6_000
-"""Characters of cover, front matter and foreword, about three pages: later sentences tell of other documents."""
+"""Characters of cover, front matter and foreword, about three pages; later sentences are about other documents."""
 _SUBJECT = (
     r"(?:this|the present)[ ](?:\w{1,12}[ ]){0,2}"
     r"(?:document|standard|specification|edition|version|memo|publication|revision|guide|handbook|regulation|policy)"
@@ -197,11 +197,11 @@ _DATE_LINE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _COVER = 1_500
-"""Characters of a cover, where an edition stands on a line of its own."""
+"""Characters of a cover, which states the edition on its own line."""
 
 
 def said_in(text: str) -> Told:
-    """Read what the beginning of a document says of its own edition, and of those before it."""
+    """Read what the beginning of a document says about its own edition and the earlier ones."""
     beginning, cover = text[:_BEGINNING], text[:_COVER]
     line = _EDITION_LINE.search(cover)
     date = _DATE_LINE.search(cover)
@@ -220,7 +220,7 @@ def said_in(text: str) -> Told:
 
 
 def replaced_in(statement: str) -> list[str]:
-    """List the bare numbers of "Obsoletes: 7540, 8740", which RFCs print without their issuer."""
+    """List the bare numbers of "Obsoletes: 7540, 8740", which RFCs print without their publisher."""
     head = re.match(r"(?:[ ,]{0,3}\d{1,5}){1,20}", statement)
     return re.findall(r"\d{3,5}", head.group()) if head else []
 
@@ -252,6 +252,6 @@ DATE = re.compile(
 
 
 def day_of(date: re.Match[str]) -> int:
-    """Return a number for the day of a match of `DATE`: the same for one day, greater for a later one."""
+    """Return a number for a match of `DATE`: equal for the same day, greater for a later one."""
     year, day = date["year"] or date["third"], date["day"] or date["second"]
     return (int(year) * 12 + _MONTH_OF[(date["month"] or date["first"]).lower()]) * 100 + int(day)

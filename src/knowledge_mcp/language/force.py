@@ -1,4 +1,4 @@
-"""What force one sentence has: obligation, advice, permission, possibility, and whether it is negated."""
+"""Determines the force of one sentence: requirement, recommendation, permission, possibility, and negation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from knowledge_mcp.support.checkpoints import check_each
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """Say how a document marks force.
+    """How a document marks force.
 
     Attributes:
         capitals: only words in capitals carry force (BCP 14).
-        can: CAN in capitals expresses possibility, as in publications that declare it beside SHALL and SHOULD.
-        will: "will" obliges, as in lists of requirements that say "shall" and "will" by turns.
-        language: whose words carry force, as ISO 639-1 code, one of `FORCEFUL`; empty for English.
-        others: further languages of a document that says everything in several; their sentences have their own force.
+        can: CAN in capitals expresses possibility, as in publications that declare it next to SHALL and SHOULD.
+        will: "will" is a requirement, as in lists of requirements that use both "shall" and "will".
+        language: language of the words of force, as an ISO 639-1 code, one of `FORCEFUL`; empty for English.
+        others: further languages of a multilingual document; their sentences have their own force.
     """
 
     capitals: bool = False
@@ -32,18 +32,19 @@ class Convention:
     others: tuple[str, ...] = ()
 
     def language_in(self, sentence: str) -> str:
-        """Tell whose words carry force in a sentence, as `language`: its own where the document is in several."""
+        """Return the language of the words of force in a sentence, as `language`; its own in a multilingual document.
+        """
         own = language_of(sentence) if self.others else ""
         return own if own in self.others else self.language
 
 
 PLAIN = Convention()
-"""Words carry force however they are written (ISO, MIL-STD)."""
+"""Words carry force in any case (ISO, MIL-STD)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Force:
-    """Say what a sentence does, and where the word stands that does it (`[start, end)` in the sentence)."""
+    """The force of a sentence, and the offsets of the word that carries it (`[start, end)` in the sentence)."""
 
     modality: Modality
     negated: bool
@@ -52,7 +53,7 @@ class Force:
 
 
 RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
-"""Which force is the stronger."""
+"""Order of the forces; the strongest has the highest number."""
 _L = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9]_)"
 _R = r"(?![A-Za-z0-9-])(?!_[A-Za-z0-9])"
 _CAPITALS = re.compile(
@@ -122,30 +123,32 @@ _WILL_WORD = re.compile(rf"{_L}will{_R}")
 _OBLIGES = re.compile(rf"{_L}(?:[Ss]hall|[Mm]ust|[Ww]ill|[Ss]hould){_R}")
 _SENTENCE_LENGTH = 8
 _NEAR = 4000
-"""Characters before and behind a keyword that are looked at; no sentence of an ordinary document is as long."""
+"""Characters before and after a keyword that are read; ordinary sentences are shorter."""
 _REQUIREMENTS_SHARE = 0.5
-"""Share of a text's sentences that oblige or advise, from which on it is a list of requirements."""
+"""Share of sentences with a requirement or recommendation that makes a text a list of requirements."""
 _KEY_WORDS_USED = 3
-"""Words of force in capitals that a declaration of RFC 2119 in another language needs, so that they count alone."""
+"""Capitalised words of force that must occur, with a declaration of RFC 2119 in another language, for only capitals to
+count.
+"""
 _CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
 _LOWER = re.compile(r"[a-z]")
 
 
 def detect_convention(text: str) -> Convention:
-    """Tell how a whole document marks force, in each of its languages; see `_first_convention`."""
+    """Detect how a whole document marks force, in each of its languages; see `_first_convention`."""
     first = _first_convention(text)
     others = tuple(code for code in _languages(text) if code in FORCEFUL and code != first.language)
     return replace(first, others=others) if others else first
 
 
 _PARTS, _PART_LENGTH = 16, 2000
-"""Parts of a text whose languages are told, and characters read of each: some dozen sentences."""
+"""Number of samples of a text whose language is detected, and characters of each: about a dozen sentences."""
 _LEAST_SHARE = 0.5
-"""Times the parts of the first language that another has at least: translations are of about one length."""
+"""Smallest ratio of the samples of another language to those of the first; translations have similar lengths."""
 
 
 def _languages(text: str) -> list[str]:
-    """List the languages of a document that says everything in each of them; one for most documents."""
+    """List the languages of a document that says everything in each of them; most documents have one."""
     step = max(len(text) // _PARTS, _PART_LENGTH)
     told = Counter(language_of(text[start : start + _PART_LENGTH]) for start in range(0, len(text), step))
     del told[""]
@@ -153,12 +156,12 @@ def _languages(text: str) -> list[str]:
 
 
 def _first_convention(text: str) -> Convention:
-    """Tell how a whole document marks force.
+    """Detect how a whole document marks force in its main language.
 
-    Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
-    at least five times among ordinary sentences, with "shall" rarely in lower case and lower case not in the majority.
-    Elsewhere "will" counts too where the text is a list of requirements. A document in one of
-    the languages `FORCEFUL` marks force by the words of its language.
+    Only capitals count if the document declares BCP 14 or RFC 2119 and uses them, or if it uses them throughout: at
+    least five times among ordinary sentences, with "shall" rarely in lower case and lower case not in the majority.
+    Otherwise "will" also counts if the text is a list of requirements. A document in one of the languages `FORCEFUL`
+    marks force with the words of its language.
     """
     language = language_of(text)
     if language in FORCEFUL:
@@ -179,7 +182,7 @@ def _first_convention(text: str) -> Convention:
 
 
 def _plain_convention(text: str) -> Convention:
-    """Tell whether "will" obliges: only where at least every other sentence of the text obliges or advises."""
+    """Detect whether "will" is a requirement: at least half of the sentences must require or recommend."""
     if _WILL_WORD.search(text) is None:
         return PLAIN
     sentences = [part for part in _SEGMENT.split(text) if len(part) >= _SENTENCE_LENGTH]
@@ -188,16 +191,16 @@ def _plain_convention(text: str) -> Convention:
 
 
 def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
-    """Tell the strongest force in one sentence, the first of several, None where it has none; see `forces_of`."""
+    """Return the strongest force in one sentence, the first of several, None if it has none; see `forces_of`."""
     return max(forces_of(sentence, convention), key=lambda force: RANK[force.modality], default=None)
 
 
 def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
-    """List what has force in one sentence, in order.
+    """List the forces in one sentence, in order.
 
-    Words inside quotation marks or code, and sentences that explain the keywords themselves, have no force. In
-    plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
-    "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
+    Words inside quotation marks or code, and sentences that explain the keywords themselves, have no force. In plain
+    mode the words inside an opening condition ("If it must be moved, ...") have none either. "need not" and "is not
+    required" are negated permissions, "is not permitted" is a negated requirement.
     """
     if language := convention.language_in(sentence):
         return _forces_in(sentence, language, capitals=convention.capitals)
@@ -214,7 +217,7 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
 
 
 def _forces_in(sentence: str, language: str, *, capitals: bool) -> list[Force]:
-    """List the forces of a sentence in another language; a sentence in English among them has its own."""
+    """List the forces of a sentence in another language; an English sentence is read by the English rules."""
     plain = masked(_MASK.sub(lambda m: " " * len(m.group()), sentence))
     found = [Force(*each) for each in check_each(forces(plain, language, capitals=capitals))]
     if not found and language_of(sentence) == "en":
@@ -223,7 +226,7 @@ def _forces_in(sentence: str, language: str, *, capitals: bool) -> list[Force]:
 
 
 def _names_key_words(sentence: str) -> bool:
-    """Tell whether a sentence names the keywords and how they are interpreted."""
+    """Return whether a sentence names the keywords and how they are interpreted."""
     named = _KEY_WORDS.search(sentence)
     return named is not None and _INTERPRETED.search(sentence, named.end()) is not None
 
@@ -252,7 +255,7 @@ def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force
 
 
 def _weak_force(match: re.Match[str], before: str) -> Force | None:
-    """Judge "is required", "is to be closed", "is not permitted" and their like; none where they only qualify."""
+    """Return the force of "is required", "is to be closed", "is not permitted"; None if they only qualify."""
     if _WEAK_CONTEXT.search(before):
         return None
     words = " ".join(match.group().lower().split())
@@ -269,7 +272,7 @@ def _weak_force(match: re.Match[str], before: str) -> Force | None:
 
 
 def _clause(before: str) -> str:
-    """Cut what stands before a keyword down to its own clause."""
+    """Cut the text before a keyword down to the keyword's own clause."""
     cut = max(before.rfind(mark) for mark in (";", ":", ", and ", ", but ", ", or "))
     comma = before.rfind(", ")
     if _CONDITION.match(before):

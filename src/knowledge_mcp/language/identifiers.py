@@ -36,21 +36,21 @@ PUBLIC_NAMES = (
     *("reqif.foreignid", "object identifier", "foreignid", "id", "identifier", "global id", "item id", "req id"),
     *("requirement id", "uid", "key"),
 )
-"""What tools call the attribute with the name that people use of an item, lower case; identifiers are for programs."""
+"""Attribute names, lower case, that tools use for the name people give an item; other identifiers are for programs."""
 
 
 def is_foreign(text: str) -> bool:
-    """Tell whether a name is that of a table, a step, a standard or the like and not of a requirement."""
+    """Return whether a name is that of a table, step, standard or similar, and not of a requirement."""
     return _FOREIGN.match(text) is not None
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether the whole text looks like a requirement's identifier and not like another document's number."""
+    """Return whether the whole text looks like a requirement's identifier, not like another document's number."""
     return _WHOLE.match(text) is not None and _SHAPED.match(text) is not None and _FOREIGN.match(text) is None
 
 
 def requirement_identifier(sentence: str) -> str | None:
-    """Find the identifier that a sentence opens with, or carries in brackets; None where there is none."""
+    """Find the identifier that a sentence starts with or contains in brackets; None if there is none."""
     marker = _MARKER.match(sentence)
     match = _FIRST.match(sentence, marker.end() if marker else len(sentence) - len(sentence.lstrip()))
     if match is not None:
@@ -74,7 +74,7 @@ def requirement_identifier(sentence: str) -> str | None:
 
 
 def heading_identifier(label: str) -> str | None:
-    """Find the identifier that a heading's label opens with ("AC-2 ACCOUNT MANAGEMENT"); None where there is none."""
+    """Find the identifier that a heading's label starts with ("AC-2 ACCOUNT MANAGEMENT"); None if there is none."""
     words = label.strip().strip("*_`").split(None, 1)
     if not words:
         return None
@@ -85,13 +85,13 @@ def heading_identifier(label: str) -> str | None:
 
 
 def file_identifier(stem: str) -> str | None:
-    """Find the identifier that the name of a file opens with, and that ends in a number of its own ("REQ-12 Login")."""
+    """Find the identifier that a file name starts with; it must end in its own number ("REQ-12 Login")."""
     found = heading_identifier(stem)
     return found if found is not None and re.search(r"[-_.]\d+[a-z]?\Z", found) else None
 
 
 def table_identifier(table: str) -> str | None:
-    """Find the identifier in a small table of properties (a row `| ID | REQ-12 |`); None where there is none."""
+    """Find the identifier in a small table of properties (a row `| ID | REQ-12 |`); None if there is none."""
     match = _ID_ROW.search(table) if table.count("\n") <= 15 else None
     if match is None:
         return None
@@ -116,17 +116,17 @@ _CLAUSE = re.compile(
 
 
 def identifier_key(text: str) -> tuple[str, ...]:
-    """Reduce an identifier to its words and numbers: `SRS-4.2.1` and `srs 4.2.1` are one, `FR01` and `FR 1` too."""
+    """Reduce an identifier to its words and numbers: `SRS-4.2.1` and `srs 4.2.1` are equal, `FR01` and `FR 1` too."""
     return tuple(part.lower() if part.isalpha() else str(int(part)) for part in _PARTS.findall(text))
 
 
 def is_below(key: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
-    """Tell whether an identifier begins with another, word by word: SRS-4.2.1 with SRS-4.2, never REQ-12 with REQ-1."""
+    """Return whether an identifier starts with another, part by part: SRS-4.2.1 with SRS-4.2, not REQ-12 with REQ-1."""
     return len(key) > len(prefix) and key[: len(prefix)] == prefix
 
 
 def identifiers_in_topic(topic: str) -> list[str]:
-    """List what looks like a requirement's identifier: the whole topic, else whatever stands within it, in order."""
+    """List the likely requirement identifiers: the whole topic, or otherwise all inside it, in order."""
     words = topic.strip().rstrip(".,;:?!")
     if clause_in_topic(words) is not None:
         return []
@@ -136,13 +136,13 @@ def identifiers_in_topic(topic: str) -> list[str]:
 
 
 def clause_in_topic(topic: str) -> str | None:
-    """Return the number of the clause that the whole topic names ("5.3.1", "clause A.2"), None where it names none."""
+    """Return the clause number that is the whole topic ("5.3.1", "clause A.2"), None if it is not one."""
     match = _CLAUSE.fullmatch(topic.strip())
     return None if match is None else match.group("number").upper()
 
 
 def spellings(identifier: str) -> str:
-    """Build a search text of the ways to print an identifier: as asked, with dashes, with blanks, without either."""
+    """Build a search text of an identifier's spellings: as asked, with dashes, with blanks, without either."""
     match = re.fullmatch(r"([A-Za-z]+)[-_. ]?(\d[\w.()/-]*)", identifier)
     if match is None:
         return identifier
@@ -179,7 +179,7 @@ _PROPERTY = re.compile(
 _TAG = re.compile(r"[\[{<](?P<id>[A-Za-z]{2,12}(?:[-_.][A-Za-z0-9]{1,16}){0,5}[-_. ]?\d[\w.-]{0,12})[\]}>]\.?")
 _HEADED_ID = re.compile(r"#?(?:[^\W\d_]{0,12}[-_. /:]?\d[\w.()/:-]{0,30}|[^\W\d_]{1,12}(?:[-_./:][^\W_]{1,16}){1,6})")
 _LEAST = 3
-"""Labels of one family that make it one."""
+"""Minimum number of labels in a family."""
 
 
 @dataclass(slots=True)
@@ -191,34 +191,34 @@ class _Family:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Hold the families of labels that a document uses for requirements, in capitals ("SRS", "A-REQ").
+    """The families of labels that a document uses for requirements, in capitals ("SRS", "A-REQ").
 
     Attributes:
-        families: those that open paragraphs, items and rows.
-        headings: those that open headings ("FR1: Login").
+        families: those at the start of paragraphs, items and rows.
+        headings: those at the start of headings ("FR1: Login").
     """
 
     families: frozenset[str]
     headings: frozenset[str] = frozenset()
 
     def opening(self, words: str) -> str | None:
-        """Return the label of a known family that a sentence opens with, None where there is none."""
+        """Return the label of a known family that a sentence starts with, None if there is none."""
         match = _match(words)
         return match.group("id") if match is not None and _family(match) in self.families else None
 
     def heading(self, title: str) -> str | None:
-        """Return the label of a known family that a heading opens with, None where there is none."""
+        """Return the label of a known family that a heading starts with, None if there is none."""
         match = _LABEL.match(title.strip())
         return match.group("id") if match is not None and _family(match) in self.headings else None
 
     def knows(self, identifier: str) -> bool:
-        """Tell whether an identifier is of a known family."""
+        """Return whether an identifier belongs to a known family."""
         match = _LABEL.match(identifier)
         return match is not None and _family(match) in self.families
 
 
 def detect_labels(document: Document, convention: Convention) -> Labels:
-    """Find the families of labels: at least three numbers each, and force behind at least half of them."""
+    """Find the families of labels: each has at least three numbers, and force after at least half of its labels."""
     found: dict[str, _Family] = {}
     for words in check_each(_openings(document)):
         match = _match(words)
@@ -248,7 +248,7 @@ def _heading_families(document: Document) -> frozenset[str]:
 
 
 def _openings(document: Document) -> Iterator[str]:
-    """List what paragraphs, items and rows of tables open with; of a row that opens with a label alone, the row."""
+    """Yield the text of paragraphs and items, and each row of tables without its first bar."""
     for block in document.blocks:
         words = block.span.of(document.text)
         if block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
@@ -258,7 +258,7 @@ def _openings(document: Document) -> Iterator[str]:
 
 
 def _match(words: str) -> re.Match[str] | None:
-    """Match a label at the head of words that go on as a sentence does: with a capital, a quotation or a dash."""
+    """Match a label at the start of a text that continues like a sentence: with a capital, a quotation or a dash."""
     begin = _OPENING.match(words)
     match = _LABEL.match(words, begin.end() if begin else 0)
     if match is None:
@@ -268,7 +268,7 @@ def _match(words: str) -> re.Match[str] | None:
     if not following or (not separated and not following.isupper()):
         return None
     if match.group("gap") == " " and not separated:
-        return None  # "SRS 4 Libwarc" may be anything
+        return None  # "SRS 4 Libwarc" is ambiguous
     if match.group("sep").strip() and following.isdigit():
         return None  # "SRS 4-6" is a range
     return match
@@ -283,7 +283,7 @@ def _is_distinctive(family: str) -> bool:
 
 
 def cell_label(header: str, cell: str, first: bool, labels: Labels) -> str | None:
-    """Read a table's cell as an identifier: below a header that says so, or of a known family in the first column."""
+    """Read a table cell as an identifier: below a header for identifiers, or of a known family in the first column."""
     words = cell.strip().strip("*_`[]").strip()
     if not words or len(words) > 40:
         return None
@@ -294,29 +294,29 @@ def cell_label(header: str, cell: str, first: bool, labels: Labels) -> str | Non
 
 
 def stated_identifier(words: str) -> str | None:
-    """Read a line of properties that names an identifier ("ID: REQ-5"); None where it is none."""
+    """Read a property line that contains an identifier ("ID: REQ-5"); None if it does not."""
     match = _PROPERTY.fullmatch(words.strip())
     return match.group("id") if match is not None else None
 
 
 def trailing_tag(words: str) -> str | None:
-    """Read a sentence that is nothing but a tag in brackets ("[REQ-5]"); None where it is none."""
+    """Read a sentence that is only a tag in brackets ("[REQ-5]"); None if it is not."""
     match = _TAG.fullmatch(words.strip())
     return match.group("id") if match is not None and not is_foreign(match.group("id")) else None
 
 
 def own_end(text: str, start: int, end: int) -> int:
-    """Tell where a paragraph's own words end and its rationale, source or method of verification begins."""
+    """Return where a paragraph's own text ends and its rationale, source or method of verification begins."""
     match = _ASIDE.search(text, start, end)
     return end if match is None else match.start()
 
 
 def is_aside_header(header: str) -> bool:
-    """Tell whether a column has what is said of requirements: rationale, source, method of verification."""
+    """Return whether a column is about requirements: rationale, source, method of verification."""
     return _ASIDE_HEADER.fullmatch(header.strip()) is not None
 
 
 def is_void(words: str, label: str) -> bool:
-    """Tell whether what stands behind a label says that nothing is required."""
+    """Return whether the text after a label says that nothing is required."""
     rest = words.partition(label)[2] if label else words
     return _VOID.match(rest) is not None or not re.search(r"[A-Za-z]{2}", rest)

@@ -1,4 +1,4 @@
-"""Questions that name their passage: clause numbers, requirement ids, symbols, terms; how exactly a chunk bears one."""
+"""Finds names in questions (clause numbers, requirement ids, symbols, terms), and how exactly a chunk matches one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from knowledge_mcp.language.openings import ANNEX_WORDS, FIGURE_WORDS, TABLE_WOR
 from knowledge_mcp.model.chunk import Chunk
 
 _MOST = 3
-"""Names of one question that are looked up."""
+"""Maximum names of one question that are looked up."""
 
 _TOKEN = re.compile(r"[^\s,;!?\"'`´‘’“”<>{}|]+")
 _MOST_EDGES = 20
-"""Times that a word's edges are looked at: what is wrapped deeper is no name."""
+"""Maximum passes that strip a word's edges; a more deeply wrapped word is not a name."""
 _EDGES = ".:/-–—_*#§"
 _CLAUSE = re.compile(r"(?:[A-Za-z]|\d{1,3})(?:\.\d{1,4})+[a-z]?")
 _CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w++(?:[-.:/‐‑]\w++|\(\w{1,4}\)(?:_\w++)?+)*+")
@@ -42,44 +42,46 @@ _CUES = frozenset(
     "on open paragraph para please point read req requirement require requires rule say says section show sec state "
     "states sub subclause subsection symbol table tell text that the what where which".split()
 )
-"""Words that may stand beside a name without asking for anything else."""
+"""Words that may accompany a name without asking for anything else."""
 
 _PLACES = frozenset(
     "annex appendix article chapter clause para paragraph rule sec section subclause subsection §".split()
 )
-"""Words after which a number is a clause's."""
+"""Words after which a number is a clause number."""
 
 _ITEMS = frozenset("condition finding informative principle question recommendation step".split())
-"""Words after which a number is that of an item in a list, printed with the word before it or, below a head, alone."""
+"""Words before the number of a list item, which is printed with the word or, below a heading, alone."""
 
 
 class Exactness(IntEnum):
-    """Tell how a chunk bears a name, from not at all to as its own."""
+    """How a chunk matches a name, from not at all to being what it names."""
 
     ABSENT = 0
     BESIDE = 1
-    """In what stands above the chunk only."""
+    """Only the text above the chunk contains it."""
     MENTIONED = 2
     OPENING = 3
-    """Its text begins with it, or one of its lines."""
+    """Its text or one of its lines starts with it."""
     TITLE = 4
-    """Its heading or its document bears it."""
+    """Its heading or its document has the name."""
     HEADING = 5
-    """Its own section is headed by it, and the document is not about it; told only where this is the least wanted."""
+    """Its own heading starts with the name, and the document is not about it; returned only if this is the least
+    wanted.
+    """
     OWN = 6
-    """It is the chunk's clause number, or that of a statement or a definition in it."""
+    """It is the chunk's clause number, or the name of a statement or definition in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Hold what a question asks for by its own name.
+    """A name that a question asks for.
 
     Attributes:
-        text: as asked, without what stands around it.
+        text: as asked, without the text around it.
         key: folded for comparison.
         is_clause: it has the form of a clause number.
-        is_cited: a word such as "clause" stands before it.
-        item: of the item of a list, what it is one of, such as "condition"; else empty.
+        is_cited: a word such as "clause" precedes it.
+        item: for a list item, its kind, such as "condition"; otherwise empty.
     """
 
     text: str
@@ -90,31 +92,31 @@ class Name:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Find it whole in a text, however its parts are joined; never inside a longer name."""
+        """A pattern that matches the whole name, with any separators between its parts; never inside a longer name."""
         return _pattern(self.key)
 
     @property
     def is_identifier(self) -> bool:
-        """Tell whether it names something among other words too: "24-hour", "FY2023" and "Q2" do not."""
+        """Whether it is a name even among other words: "24-hour", "FY2023" and "Q2" are not."""
         return self.is_clause or not (self.key[0].isdecimal() or _PERIOD.fullmatch(self.key))
 
     @property
     def beginning(self) -> re.Pattern[str]:
-        """Find it whole in a text, or as the beginning of a longer name: ISO 9001 in ISO 9001:2015."""
+        """A pattern that matches the whole name or the beginning of a longer one: ISO 9001 in ISO 9001:2015."""
         return _pattern(self.key, may_go_on=True)
 
     @property
     def number(self) -> str:
-        """Number of the clause that bears it: of "annex a" it is "a", of all others the name itself."""
+        """The number of the clause with this name: "a" for "annex a", otherwise the name itself."""
         return self.key[-1] if _ANNEX.fullmatch(self.key) else self.key
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionNames:
-    """Hold the names in one question.
+    """The names in one question.
 
     Attributes:
-        names: in order, each once.
+        names: in order, without duplicates.
         alone: nothing else is asked.
     """
 
@@ -164,13 +166,13 @@ _ASKS_WHAT = re.compile(
     r"\s(?:(?:the|der|le|el)\s(?:term|word|abbreviation|begriff|terme|término)\s)?",
     re.IGNORECASE,
 )
-"""How a question begins that asks what a thing is; an article points to a thing that is known, so "the" is not here."""
+"""Openings of questions that ask what something is; "the" is excluded, because it points to something known."""
 _QUESTION_ENDINGS = (" mean", " stand for")
 _AROUND_TERMS = " \"'`´‘’“”„«»‹›?!.,:;"
 
 
 def term_in_question(question: str) -> str:
-    """Return the words whose meaning alone is asked for, such as "gust" in "What is a gust?"; else empty."""
+    """Return the term of a question that asks only for its meaning, such as "gust" in "What is a gust?"; else empty."""
     opening = _ASKS_WHAT.match(" ".join(question.split()))
     if opening is None:
         return ""
@@ -184,7 +186,7 @@ _BRACKETED = re.compile(r"(?P<words>.*\S)\s*\((?P<inner>[^()]{1,60})\)\s*\Z", re
 
 
 def term_keys(term: str, key_of: Callable[[str], str]) -> list[str]:
-    """List the keys that a printed term may stand under: whole, without what is in brackets, that alone, synonyms."""
+    """List the possible keys of a printed term: whole, without brackets, the text in brackets, synonyms."""
     forms = [term]
     bracketed = _BRACKETED.match(term)
     if bracketed is not None:
@@ -196,7 +198,7 @@ def term_keys(term: str, key_of: Callable[[str], str]) -> list[str]:
 
 
 def _shortens(inner: str, words: str) -> bool:
-    """Tell whether all letters of an abbreviation stand in its words in order: (MTTR) in "mean time to repair"."""
+    """Return whether all letters of an abbreviation occur in its words in order: (MTTR) in "mean time to repair"."""
     rest = iter(words.casefold())
     return inner[:1].casefold() == words[:1].casefold() and all(
         letter in rest for letter in inner.casefold() if letter.isalpha()
@@ -204,7 +206,7 @@ def _shortens(inner: str, words: str) -> bool:
 
 
 def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:
-    """Tell how exactly a chunk bears a name; what is less than `least` may be told as ABSENT, for texts are long."""
+    """Return how exactly a chunk matches a name; matches below `least` may be ABSENT, because texts are long."""
     if name.item:
         return _as_item(chunk, name)
     if chunk.clause_number is not None and chunk.clause_number.casefold().rstrip(".") == name.number:
@@ -217,7 +219,7 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
     if least is Exactness.OWN:
         return Exactness.ABSENT
     if least is Exactness.HEADING:
-        headed = _opens(name, chunk.section_title)  # where the document is called by it, any section may begin so
+        headed = _opens(name, chunk.section_title)  # if the document has the name, any section may start with it
         return Exactness.HEADING if headed and not _is_called(chunk, name) else Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
@@ -226,13 +228,13 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
 
 
 def _is_called(chunk: Chunk, name: Name) -> bool:
-    """Tell whether a chunk's document bears a name in its title, or in the words of its file's name before that."""
+    """Return whether a chunk's document has a name: in its title, at the start of its path, or in its file name."""
     called = chunk.context.partition("\n")[0].partition(" > ")[0]
     return any(map(name.pattern.search, (chunk.document_title, called)))
 
 
 def _as_item(chunk: Chunk, name: Name) -> Exactness:
-    """Tell how a chunk bears the item of a list: by name, or by its number, where such items are spoken of or not."""
+    """Return how a chunk matches a list item: by name, or by number with or without the item's kind in the text."""
     if any(_opens(name, line) for line in (chunk.section_title, *chunk.content.splitlines())):
         return Exactness.OWN
     number = name.key.removeprefix(name.item).strip()
@@ -249,7 +251,7 @@ def _is_in_annex(chunk: Chunk, name: Name) -> bool:
 
 
 def _said(chunk: Chunk, name: Name) -> Exactness:
-    """Tell how a chunk's text bears a name."""
+    """Return how a chunk's text matches a name."""
     if any(_opens(name, line) for line in chunk.content.splitlines()):
         return Exactness.OPENING
     if name.pattern.search(chunk.content):
@@ -258,10 +260,10 @@ def _said(chunk: Chunk, name: Name) -> Exactness:
 
 
 def names_it(chunk: Chunk, name: Name) -> bool:
-    """Tell whether a name, or a longer one that begins with it, stands anywhere in a chunk or in what is above it.
+    """Return whether a chunk or the text above it contains a name, or a longer one that starts with it.
 
-    A clause whose number could be a figure, such as 12 or 99.9, stands where a heading has the number, or a word such
-    as "clause" is before it.
+    A clause whose number could be a quantity, such as 12 or 99.9, must be the number of a heading, or follow a word
+    such as "clause".
     """
     if name.is_cited and name.key.replace(".", "", 1).isdecimal():
         headed = exactness(chunk, name, Exactness.TITLE) is not Exactness.ABSENT
@@ -277,7 +279,7 @@ def names_it(chunk: Chunk, name: Name) -> bool:
 
 
 def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exactness.ABSENT) -> Exactness:
-    """Tell how exactly a chunk bears the one of several names that it bears best, as `exactness` does."""
+    """Return the best of the matches of a chunk with several names, as `exactness` does."""
     return max((exactness(chunk, each, least) for each in names), default=Exactness.ABSENT)
 
 
@@ -288,7 +290,7 @@ def _add(found: dict[str, Name], token: str, *, is_cited: bool = False) -> None:
 
 
 def _bare(token: str) -> str:
-    """Take off what is not the name's own: dots at the end, brackets without their partners."""
+    """Strip what is not part of a name: trailing dots, unbalanced brackets."""
     for _ in range(_MOST_EDGES):
         edges = _EDGES.replace("_", "") if "__" in token else _EDGES  # __init__
         stripped = token.rstrip(edges) if token.startswith("_") else token.strip(edges)
@@ -320,13 +322,13 @@ def _numbered(number: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _item_line(number: str) -> re.Pattern[str]:
-    """Match the beginning of a line that counts as an item: "7. Hours", "(7) Hours", "7 Hours"."""
+    """Match the start of a line that is a numbered item: "7. Hours", "(7) Hours", "7 Hours"."""
     return re.compile(rf"^[^\w\n]{{0,4}}{re.escape(number)}(?:[.):\]]|[ \t])(?![\d.])", re.MULTILINE)
 
 
 @lru_cache(maxsize=256)
 def _pattern(key: str, *, may_go_on: bool = False) -> re.Pattern[str]:
-    """Match the parts of a name whatever joins them, but dots where dots join numbers; `FR01` is `FR 1` too."""
+    """Match the parts of a name with any separators, but dots between numbers stay dots; `FR01` matches `FR 1`."""
     parts = list(_PARTS.finditer(key))
     if len(parts) < 2 or key.startswith(("_", "$")) or not any(part.group()[0].isdecimal() for part in parts):
         return re.compile(rf"(?<!\w){_SEPARATORS.sub(_ANY_SEPARATOR, re.escape(key))}(?!\w)", re.IGNORECASE)
@@ -339,12 +341,12 @@ def _pattern(key: str, *, may_go_on: bool = False) -> re.Pattern[str]:
 
 
 def _or_as_written(usual: str, written: str) -> str:
-    """Match what usually stands at a place of a name, or what stands there in it, such as the `)(` of `AC-2(3)(a)`."""
+    """Match the usual separator, or the one that the name itself has there, such as the `)(` of `AC-2(3)(a)`."""
     return usual if re.fullmatch(usual, written) else f"(?:{re.escape(written)}|{usual})"
 
 
 def _part(part: str, *, first: bool) -> str:
-    """Match a part; zeros before a number count for nothing, and none of them is tried twice."""
+    """Match a part; leading zeros of a number are ignored, without backtracking."""
     if first or not (part.isdecimal() and part.isascii()):
         return re.escape(part)
     return f"0*+{part.lstrip('0')}" if part.strip("0") else "0++"
@@ -368,7 +370,7 @@ _LOOKS_LIKE_SYMBOL = re.compile(
 _SYMBOL_SEPARATORS = re.compile(r"::|->|#")
 _GENERICS = re.compile(r"(?<!operator)(?<=[\w$>])<[^<>]*>")
 _MOST_NESTED = 4
-"""Generics inside each other that are taken off a name."""
+"""Maximum nesting of generics that are removed from a name."""
 _PATH = re.compile(
     r"(?<![\w.-])[\w.-]++/[\w./-]"
     r"|(?<![\w-])-*+\w[\w-]*+\.(?:py|js|ts|tsx|go|rs|java|c|h|cpp|cs|rb|md|json|ya?ml|toml)\b"
@@ -381,7 +383,7 @@ _CUED = re.compile(
     r"[`'\"]?(?P<kind_name>[A-Za-z_$][\w$.:]*)[`'\"]?(?:\(\))?",
     re.IGNORECASE,
 )
-"""A question that asks for nothing but a symbol."""
+"""A question that asks only for a symbol."""
 
 _CALLED = re.compile(r"([A-Za-z_$][\w$]{0,99}+(?:\.[A-Za-z_$][\w$]{0,99}+){0,9}+)\(")
 _TICKED = re.compile(r"`{1,2}([A-Za-z_$][\w$.]*)(?:\(\))?`{1,2}")
@@ -392,33 +394,33 @@ _MOST_NAMES = 5
 _MOST_NAMES_OF_A_REPORT = 12
 
 MOST_PLACES = 3
-"""A name that a report only mentions says where to look if it is defined in so many places at most."""
+"""A name that a report only mentions is a hint if it is defined in at most this many places."""
 
 WEIGHT_OF_NAMES = 4.5
 WEIGHT_OF_MIXED = 3.0
 WEIGHT_OF_PROSE = 1.0
-"""What all words of a question are worth beside a cosine, by what it looks like (`benchmarks/ablation.py`)."""
+"""Weight of all words of a question relative to a cosine, by the kind of question (`benchmarks/ablation.py`)."""
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a whole question is one symbol's name."""
+    """Return whether a whole question is a symbol's name."""
     return _NAME.fullmatch(text.strip()) is not None
 
 
 def asks_for_symbol(text: str) -> bool:
-    """Tell whether nothing but a symbol is asked for: by its name, or by "where is … defined" and the like."""
+    """Return whether a question asks only for a symbol: by its name, or by "where is … defined" and similar."""
     return is_name(text) or _CUED.fullmatch(text.strip()) is not None
 
 
 def is_report(text: str) -> bool:
-    """Tell whether a question has several lines, as reports of faults have, with code, output and tracebacks."""
+    """Return whether a question has several lines, as bug reports with code, output and tracebacks do."""
     return "\n" in text.strip()
 
 
 def names_in(text: str) -> list[str]:
-    """List what looks like a symbol's name: the whole question where it is one name, else the parts that show it.
+    """List the likely symbol names: the whole question if it is a name, otherwise the parts that look like one.
 
-    Of a report also what is called, what stands between backticks, and the functions of its traceback.
+    In a report, also calls, text in backticks, and the functions of its traceback.
     """
     stripped = text.strip()
     if is_name(stripped):
@@ -438,7 +440,7 @@ def _looking_like_code(text: str) -> list[str]:
 
 
 def weight_of_words(text: str) -> float:
-    """Say how much the words of a question count: much for names, paths and quotations, little for plain prose."""
+    """Return the weight of a question's words: high for names, paths and quotations, low for plain prose."""
     if asks_for_symbol(text):
         return WEIGHT_OF_NAMES
     if _looking_like_code(text) or _PATH.search(text) or _QUOTED.search(text):
@@ -447,7 +449,7 @@ def weight_of_words(text: str) -> float:
 
 
 def defines(chunk: Chunk, name: str) -> bool:
-    """Tell whether a symbol of exactly this name, plain or qualified, begins in a chunk."""
+    """Return whether the definition of a symbol with exactly this name, plain or qualified, starts in a chunk."""
     plain = _plain(name)
     for each in chunk.definitions:
         for known in (each.term, *each.aliases):
@@ -458,7 +460,7 @@ def defines(chunk: Chunk, name: str) -> bool:
 
 
 def stands_in(chunk: Chunk, name: str) -> bool:
-    """Tell whether a chunk defines the symbol, or lies inside it."""
+    """Return whether a chunk defines the symbol, or is inside it."""
     if defines(chunk, name):
         return True
     plain = _plain(name)
@@ -467,7 +469,7 @@ def stands_in(chunk: Chunk, name: str) -> bool:
 
 
 def without_generics(name: str) -> str:
-    """Take what a name is generic over, or specialised to, off it: `Stack<T>::push` is `Stack::push`."""
+    """Remove generic parameters and specialisations from a name: `Stack<T>::push` becomes `Stack::push`."""
     for _ in range(_MOST_NESTED):
         name = _GENERICS.sub("", name)
     return name

@@ -1,4 +1,4 @@
-"""Openings by which a line says what it is, in any format: numbered headings, captions, notes, examples."""
+"""Line openings that show what a line is, in any format: numbered headings, captions, notes, examples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTE_CAPITALS, EXAMPLE_CAPITALS = (
 )
 NOTE_TITLES, EXAMPLE_TITLES = r"Note|Anmerkung|Remarque|Nota", r"Example|Beispiel|Exemple|Ejemplo"
 TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
-"""How notes and examples open in English, German, French and Spanish; patterns without groups."""
+"""Openings of notes and examples in English, German, French and Spanish; patterns without groups."""
 ADMONITIONS: Mapping[str, str] = {
     "attention": "Warning",
     "caution": "Caution",
@@ -41,7 +41,7 @@ ADMONITIONS: Mapping[str, str] = {
     "tip": "Note",
     "warning": "Warning",
 }
-"""How the text of a box begins, by the name that markup has for it: what only helps is a note."""
+"""Label at the start of a box, by its markup name; boxes that only help are notes."""
 _NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: \d+(?: {TO_ENTRY})?)?){_AFTER_LABEL}")
 _NOTE_IN_PROSE = re.compile(rf"(?:{NOTE_TITLES}) (?!\d)(?!to )[^:—–-]{{0,3}}[^\W\d_]")
 _EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")
@@ -49,10 +49,10 @@ _EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)
 
 
 def caption_label(text: str, *, is_sure: bool = False) -> str | None:
-    """Return the label ("Table 3") of a text that is a caption, None where it is none.
+    """Return the label ("Table 3") of a text that is a caption, None if it is not.
 
-    "Table 3 shows ..." is a sentence and no caption, unless the layout says otherwise (`is_sure`).
-    A label alone is a caption.
+    "Table 3 shows ..." is a sentence and not a caption, unless the layout indicates one (`is_sure`). A label alone is a
+    caption.
     """
     match = _CAPTION.match(text.strip())
     if match is None:
@@ -65,7 +65,7 @@ def caption_label(text: str, *, is_sure: bool = False) -> str | None:
 
 
 def caption_target(label: str) -> tuple[ReferenceKind, str] | None:
-    """Return kind and normal form of what a caption's label names, None for listings and the like."""
+    """Return the kind and normal form of what a caption's label names, None for listings and similar."""
     word, _, number = label.partition(" ")
     if re.fullmatch(TABLE_WORDS, word, re.IGNORECASE):
         return ReferenceKind.TABLE, f"Table {number}"
@@ -73,12 +73,12 @@ def caption_target(label: str) -> tuple[ReferenceKind, str] | None:
 
 
 def is_annex(keyword: str) -> bool:
-    """Tell whether a word before a number or letter is that of an annex, in any of the languages."""
+    """Return whether a word before a number or letter is that of an annex, in any of the languages."""
     return _ANNEX.fullmatch(keyword) is not None
 
 
 def section_target(parts: NumberedTitle) -> tuple[ReferenceKind, str]:
-    """Return kind and normal form of what a numbered heading names: "5.3", "Annex B"."""
+    """Return the kind and normal form of what a numbered heading names: "5.3", "Annex B"."""
     if is_annex(parts.keyword):
         return ReferenceKind.ANNEX, f"Annex {parts.number}"
     return ReferenceKind.CLAUSE, parts.number or ""
@@ -103,11 +103,11 @@ def example_label(text: str) -> str | None:
 
 
 def is_of_example(label: str) -> bool:
-    """Tell whether the label of a note or example is an example's."""
+    """Return whether the label of a note or example is an example's."""
     return _EXAMPLE_WORD.match(label) is not None
 
 
-# Symbol fonts put their bullets into the private use area.
+# Symbol fonts have their bullets in the private use area.
 _BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
 _ORDERED = re.compile(
     r"(?P<marker>\([a-z]{1,2}\)|\([ivx]{1,5}\)|\(\d{1,2}\)|[a-z]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)|\d{1,2}[.)]|[a-z]\.)\s+"
@@ -128,7 +128,7 @@ _PRINTED_CAPTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Tell what a line opens, with its marker; `sure` is False where running text could begin so as well."""
+    """What a line opens, and its marker; `sure` is False if running text could start the same way."""
 
     kind: BlockKind
     marker: str
@@ -136,7 +136,7 @@ class Opening:
 
 
 def opening_of(text: str) -> Opening | None:
-    """Read how a line begins; None where it opens nothing special."""
+    """Read what a line opens; None if nothing special."""
     if match := _BULLET.match(text):
         marker = match["marker"]
         dash = marker in "–—-*o·"
@@ -149,7 +149,7 @@ def opening_of(text: str) -> Opening | None:
 
 
 def mark_alone(words: str) -> Opening | None:
-    """Read a mark, of an item or a note, where it is all that some words say; None for others."""
+    """Read the marker of an item or note if the text consists of nothing else; otherwise None."""
     opening = opening_of(f"{words} x")
     return opening if opening is not None and opening.marker == words else None
 
@@ -165,7 +165,7 @@ def _note(text: str) -> Opening | None:
 
 
 def _caption(text: str) -> Opening | None:
-    """Tell "Table 3 - Limits" and "Figure 2 Overview" from "Table 3 shows"."""
+    """Match "Table 3 - Limits" and "Figure 2 Overview", but not "Table 3 shows"."""
     match = _PRINTED_CAPTION.match(text)
     if match is None:
         return None
@@ -177,13 +177,13 @@ def _caption(text: str) -> Opening | None:
 
 @dataclass(frozen=True, slots=True)
 class NumberedTitle:
-    """Hold what a heading line says.
+    """The parts of a heading line.
 
     Attributes:
         number: clause number without trailing dot or parenthesis ("5.3.1", "A.1", "B", "IV"), None if there is none.
-        title: the words after it; the whole line where nothing is left ("Chapter 3").
-        informative: what "(informative)" or "(normative)" in the line says, None where it says nothing.
-        keyword: "annex", "chapter" … in lower case where such a word stands before the number, else empty.
+        title: the text after it; the whole line if nothing is left ("Chapter 3").
+        informative: what "(informative)" or "(normative)" in the line states, None if there is neither.
+        keyword: "annex", "chapter" … in lower case if such a word precedes the number, otherwise empty.
     """
 
     number: str | None
@@ -192,7 +192,7 @@ class NumberedTitle:
     keyword: str = ""
 
     def printed(self, line: str) -> str | None:
-        """Return a heading's line where it says more than number and title: "[F] 903.2.1 Title"; None where not."""
+        """Return a heading's line if it contains more than number and title: "[F] 903.2.1 Title"; otherwise None."""
         plain = line.startswith(self.number or "") and "*" not in line[: len(line) - len(self.title)]
         return None if plain and not self.keyword and self.informative is None else line
 
@@ -200,26 +200,26 @@ class NumberedTitle:
 ANNEX_WORDS = r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato|bijlage|bilaga|załącznik"
 _ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
 PART_WORDS = r"chapter|chapitre|kapitel|cap[íi]tulo|capitolo|hoofdstuk|rozdział|subpart|part"
-"""Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
+"""Words before the letter or number of an annex, and of a chapter or part, in the languages of standards."""
 NUMBERED_WORDS = (
     rf"{ANNEX_WORDS}|{PART_WORDS}|section|sección|seção|sezione|clause|schedule"
     r"|article|artikel|art[íi]culo|artigo|articolo|artykuł"
 )
-"""These, and those before the numbers of clauses."""
+"""These, and those before clause numbers."""
 STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
-"""What some publishers print before the word of an annex."""
+"""What some publishers print before the word for an annex."""
 _PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
 _TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
 DEEP_NUMBER = (
     r"(?:(?:\d{1,4}|[A-Z]{1,2}\d{1,4}|[A-Z]|(?!NO\.)[A-Z]{2})(?:\.\d{1,4}){1,8}(?:-\d{1,3})?"
     rf"|(?:[A-Z]{{1,2}}|\d{{1,3}})-\d{{1,4}}(?:\.\d{{1,4}}){{0,8}}){_TAIL}"
 )
-"""A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
+"""A number that is recognisably a clause number: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
 UNTITLED = re.compile(
     rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:(?:,| and| to) {DEEP_NUMBER}){{0,4}}"
     r"(?:[.*]{0,2}\s+(?![a-zß-ÿ\d])|\*?\Z)"
 )
-"""How a clause without a title begins, or its number alone on a line; a note may name several that it explains."""
+"""The start of a clause without a title, or a number alone on a line; a note may list several that it explains."""
 _KEYWORD = re.compile(
     rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
     rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
@@ -236,29 +236,29 @@ _BARE = re.compile(
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;*\s]*(?:[–—-]\s+)?")
 _ROW = re.compile(r"\d{1,3}(?:\s+[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}){2,}(?=\s)")
-"""A row of figures with its name behind them: "782 628 25 19 Growth"."""
+"""A row of figures followed by its name: "782 628 25 19 Growth"."""
 _LONGEST_DATE = 24
-"""Letters of a day with its month and year at most: "30 de septiembre de 2018"."""
+"""Maximum length of a date with day, month and year: "30 de septiembre de 2018"."""
 _INITIALS = re.compile(r"[A-HJ-UWYZ]\.[A-Z](?:\.[A-Z])*")
-"""An abbreviation ("U.S."); a first letter that is a Roman numeral may number a part ("I.A")."""
+"""An abbreviation ("U.S."); if the first letter is a Roman numeral, it may be the number of a part ("I.A")."""
 _TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
-"""Annexes of a nation or of Europe, and of the parts of a standard that adds to another: NA, ZA, AA."""
+"""National and European annexes, and annexes of parts of a standard that supplement another: NA, ZA, AA."""
 FORCE_IN_BRACKETS = re.compile(
     r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[aeo]?|informational|non-?normative|not normative|normativ[aeo]?"
     r"|(?:non-?)?mandatory(?: information)?|for (?:information|guidance)(?: only)?|(?:à titre )?d['’]information"
     r"|à titre informatif|zur information)\s*+[)\]]\s*+",
     re.IGNORECASE,
 )
-"""What stands behind a heading, or by itself below it, and says whether its part obliges."""
+"""A note after or below a heading that says whether the part is normative."""
 
 
 def obliges(force: str) -> bool:
-    """Read what stands in such brackets: "normative" and "mandatory information" oblige."""
+    """Return whether such a note makes the part normative: "normative" and "mandatory information" do."""
     return force.lower().startswith(("normativ", "mandatory"))
 
 
 def is_deep(number: str) -> bool:
-    """Tell a number of several parts, as only clauses have: "5.3", "UG-27", "A.1", not "5" or "II"."""
+    """Return whether a number has several parts, as only clause numbers do: "5.3", "UG-27", "A.1", not "5" or "II"."""
     return not number.isalnum()
 
 
@@ -266,13 +266,13 @@ _DOUBLED = re.compile(r"(?P<number>\S{1,20}) (?=(?:[^\W\d_]{1,20}|§) (?P=number
 
 
 def number_once(label: str) -> str:
-    """Write a section's label with its number once, where its title is no more than that: "Annex A", "Article 4"."""
+    """Remove the repeated number from a section's label whose title is only that number: "Annex A", "Article 4"."""
     doubled = _DOUBLED.match(label)
     return label[doubled.end() :] if doubled else label
 
 
 def split_clause_number(text: str) -> NumberedTitle:
-    """Read a heading line: its number, its title, and whether it calls itself informative.
+    """Parse a heading line: its number, its title, and whether it says that it is informative.
 
     "5.3.1.2 Title", "5. Title", "A.1 Title", "Annex B (informative) Title", "Chapter 3", "§ 4.2 Title" are numbered; "A
     new approach", "2024 budget" and "3 %" are not.
@@ -303,7 +303,7 @@ def split_clause_number(text: str) -> NumberedTitle:
 
 
 def _is_day(number: str, line: str, end: int) -> bool:
-    """Tell days from a clause's number: "10-17 October 2022", "26 30 November 2018"."""
+    """Return whether a number is part of a date: "10-17 October 2022", "26 30 November 2018"."""
     date = DATE.search(line, 0, end + _LONGEST_DATE)
     return date is not None and (date.start() < end or (date.start() == end + 1 and number.isdigit() and end < 3))
 
@@ -314,16 +314,16 @@ def _end_of_separator(title: str) -> int:
 
 
 def level_of_numbered(number: str | None, marks: int, above: Iterable[tuple[str | None, int]]) -> int:
-    """Tell the level of a heading in Markdown, whose marks end at six.
+    """Return the level of a Markdown heading; Markdown has at most six levels.
 
     Args:
-        number: of its clause.
-        marks: as many as stand before it.
-        above: number and level of the sections that it may be a part of, the nearest first.
+        number: its clause number.
+        marks: the number of "#" marks before it.
+        above: number and level of the sections that may contain it, nearest first.
 
     Returns:
-        One below the section whose number it goes on, as deep as it goes on; else as its marks say, or where these are
-        six and more parts are in its number, as these.
+        If its number extends that of a section above, the level of that section plus the additional parts. Otherwise
+        the number of marks, or, if there are six marks and the number has more parts, the number of parts.
     """
     if number is None:
         return marks
@@ -335,11 +335,11 @@ def level_of_numbered(number: str | None, marks: int, above: Iterable[tuple[str 
 
 
 MOST_MARKS = 6
-"""Marks that a heading of Markdown has at most."""
+"""Maximum marks of a Markdown heading."""
 
 
 def _take_force(line: str) -> tuple[str, bool | None]:
-    # most lines have no bracket, and the search begins again at every blank
+    # most lines have no bracket, and the search restarts at every blank
     match = FORCE_IN_BRACKETS.search(line) if "(" in line or "[" in line else None
     if match is None:
         return line, None
@@ -348,7 +348,7 @@ def _take_force(line: str) -> tuple[str, bool | None]:
 
 
 def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
-    """Tell "Part II Rules" and "Annex" from "Partial results" and "Section breaks"."""
+    """Match "Part II Rules" and "Annex", but not "Partial results" and "Section breaks"."""
     number = match.group("number")
     if number is None:
         keyword = match.group("keyword").lower()

@@ -1,4 +1,4 @@
-"""Words that stand together: what a question puts in quotation marks, and what a text says in the same order."""
+"""Phrases: quoted words in a question, and words that a text contains in the same order."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from functools import cached_property, lru_cache
 
 _WORD = re.compile(r"\w+")
 _TO_BLANKS = {code: " " for code in range(128) if not _WORD.match(chr(code))}
-"""What is no letter, digit or `_`: replacing it and cutting at blanks takes half as long as the expression."""
+"""Characters other than letters, digits and `_`: replacing them and splitting takes half as long as the regular
+expression.
+"""
 _QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
 """A mark after a letter or digit opens nothing: `5" pipe` is five inches wide."""
 
 RUN = 4
-"""Words of a run by which texts are compared: three are too often the same by chance."""
+"""Length in words of the n-grams that texts are compared by; three words are too often equal by chance."""
 _SAID = 3
-"""Words of a run by which a passage says what a question says."""
+"""Length in words of the n-grams that a passage and a question are compared by."""
 _LEAST_WORDS = 4
-"""Words of a question from which its order tells anything: two runs of three."""
+"""Minimum words of a question whose order is compared: two n-grams of three."""
 
 
 def plain_words(text: str) -> list[str]:
@@ -32,21 +34,21 @@ def _normal(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """List the words of a text as they are written; punctuation is left out."""
+    """List the words of a text as written, without punctuation."""
     return text.translate(_TO_BLANKS).split() if text.isascii() else _WORD.findall(text)
 
 
 def word_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the runs of four words by which two texts are compared."""
+    """Return the four-word n-grams by which two texts are compared."""
     return set(zip(*(words[at:] for at in range(RUN)), strict=False)) or {tuple(words)}
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Hold words that must stand together.
+    """A phrase whose words must be adjacent.
 
     Attributes:
-        text: as asked, without its marks.
+        text: as asked, without its quotation marks.
         key: its words, each between blanks.
     """
 
@@ -55,10 +57,10 @@ class Phrase:
 
 
 class Saying:
-    """Tell what a text says word for word; case, blanks and punctuation between words do not matter.
+    """Matches phrases and questions word for word in texts; case, blanks and punctuation are ignored.
 
     Args:
-        texts: what is searched, each by itself.
+        texts: the texts to search, each separately.
     """
 
     def __init__(self, *texts: str) -> None:
@@ -73,14 +75,14 @@ class Saying:
         return "\n".join(f" {' '.join(words_of(text))} " for text in self._folded)
 
     def holds(self, phrase: Phrase) -> bool:
-        """Tell whether the words of a phrase stand together."""
+        """Return whether the words of a phrase occur next to each other."""
         first = phrase.key.split(maxsplit=1)[0]
         return any(first in text and _together(phrase.key).search(text) for text in self._folded)
 
     def share(self, question: str, above: float = 0.0) -> float:
-        """Return the share of a question's runs of three words that the text says.
+        """Return the share of a question's three-word n-grams that the text contains.
 
-        It is 0 for a question of less than four words, and where it is clear at once that it is not `above` a bound.
+        It is 0 for a question of less than four words, and if an early check shows that it is not `above` a limit.
         """
         words = plain_words(question)
         if len(words) < _LEAST_WORDS:
@@ -100,7 +102,7 @@ def _together(key: str) -> re.Pattern[str]:
 
 
 def phrases_in(question: str) -> tuple[Phrase, ...]:
-    """List what stands in double quotation marks in a question, each once; single ones are apostrophes too often."""
+    """List the phrases in double quotation marks, without duplicates; single ones are too often apostrophes."""
     found = (next(filter(None, match.groups())) for match in _QUOTED.finditer(question))
     phrases = {f" {' '.join(words)} ": text.strip() for text in found if (words := plain_words(text))}
     return tuple(Phrase(text, key) for key, text in phrases.items())

@@ -1,4 +1,4 @@
-"""Marks of a sentence as they are printed, and what of it only names places: references, editions, addresses."""
+"""Marks of a sentence as printed, and the parts that only name places: references, editions, addresses."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from knowledge_mcp.language.multilingual.places import NUMBERED
 
 RAISED = "⁰¹²³⁴-⁹"
-"""Raised digits, as a class of a pattern has them."""
+"""Raised digits, for use in a character class."""
 _NOTE_MARK = rf"\[\^[^\]\s]{{1,40}}\]|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
 _NOTE_MARKS = re.compile(_NOTE_MARK)
 _ELSEWHERE = rf"(?<![\w.-])(?:(?!po?[iu]?nt)(?:{NUMBERED}|pp?\.|(?-i:S)\.)|§{{1,2}})"
-"""Words before the numbers of places in all languages, without their "point": "dew point 5 °C" is a limit."""
+"""Words before the numbers of places in all languages, except "point": "dew point 5 °C" is a limit."""
 _COUNTS = (
     rf"\s?(?:%|°|(?:(?-i:[kcmµ]?[mgslAVW]|h|t|[kM]?Pa|Hz)|bar|min|mois|jours?|ans|heures?|minutes?|días?|mes(?:es)?|años"
     rf"|horas?|minutos?)\b)|\s(?!(?:{NUMBERED})\b)(?-i:[A-ZÄÖÜ])"
 )
-"""What follows a number that counts something: a unit, or a noun as German prints them."""
+"""What follows a number that counts something: a unit, or a capitalised German noun."""
 _LISTED = (
     r"(?:,\s\d{1,3}[a-z]?){0,9}(?:\s(?:und|oder|bis|sowie|et|ou|y|e|o)\s\d{1,3}[a-z]?"
     rf"(?!\w|[.,]\d|{_COUNTS})){{1,2}}"
@@ -44,14 +44,14 @@ PLACE_REFERENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PrintedMark:
-    """Describe a word of force, a number or a reference.
+    """A word of force, a number or a reference in a sentence.
 
     Attributes:
-        key: what it is compared by.
+        key: the normalised form for comparison.
         text: as printed.
-        start, end: where it stands in the sentence, with its unit.
-        unit: the name of the unit behind a number, which `text` leaves out.
-        counts: whether a word has force; where capitals carry it, small ones have none.
+        start, end: offsets in the sentence, including the unit.
+        unit: the name of the unit after a number, which `text` does not include.
+        counts: whether a word has force; if capitals carry it, lower-case words have none.
     """
 
     key: str
@@ -63,39 +63,39 @@ class PrintedMark:
 
 
 def mask_places(sentence: str) -> str:
-    """Put letters in place of references, editions, addresses, dates and UUIDs, which limit nothing; lengths stay."""
+    """Replace references, editions, addresses, dates and UUIDs, which are not limits, by letters of equal length."""
     return PLACE_REFERENCE.sub(_masked, sentence)
 
 
 def _masked(match: re.Match[str]) -> str:
-    """Put letters in place of what was found; a sign in front stays, or it would join the word before it."""
+    """Replace a match by letters; a sign at the start stays, because a letter would join the word before it."""
     first = match.group()[0]
     return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
 
 
 def note_mark_places(text: str) -> list[tuple[int, int]]:
-    """List where the marks that lead to footnotes begin and end."""
+    """List the start and end of each footnote mark."""
     return [found.span() for found in _NOTE_MARKS.finditer(text)]
 
 
 def note_marks(text: str) -> list[str]:
-    """List the marks that lead to footnotes: "[^2]", and a raised number behind a word or before the note."""
+    """List the footnote marks: "[^2]", and a raised number after a word or before the note."""
     return _NOTE_MARKS.findall(text)
 
 
 def begins_note(text: str) -> str:
-    """Return the mark that a note begins with, alone before its words; empty for what is no note."""
+    """Return the mark at the start of a footnote; empty if the text is not one."""
     found = _NOTE_MARKS.match(text)
     return found[0] if found is not None and text[found.end() : found.end() + 1].isspace() else ""
 
 
 def without_note_marks(sentence: str) -> str:
-    """Leave out the marks that lead to footnotes: "[^2]", and a raised number behind a word."""
+    """Remove the footnote marks: "[^2]", and a raised number after a word."""
     return _NOTE_MARKS.sub("", sentence)
 
 
 def places_in(sentence: str) -> list[PrintedMark]:
-    """List the references, editions, addresses and dates; their keys are in lower case and have single blanks."""
+    """List the references, editions, addresses and dates; their keys are in lower case with single blanks."""
     return [
         PrintedMark(" ".join(match.group().lower().split()), match.group(), *match.span())
         for match in PLACE_REFERENCE.finditer(sentence)

@@ -1,17 +1,17 @@
-"""Words and marks of a text as quotes are compared: what two spellings share, and what may be left out.
+"""Tokens of a text as quotes are compared: which differences are ignored, and what may be left out.
 
-| difference | is the same |
+| difference | ignored |
 |---|---|
-| blanks, line ends, tabs | yes; not inside a word or a number, for `not able` is not `notable`, `1. 5` not `1.5` |
-| `require-` at a line's end, then `ment` | as `requirement` and as `require-ment` |
+| blanks, line ends, tabs | yes; not inside a word or a number: `not able` is not `notable`, `1. 5` not `1.5` |
+| `require-` at a line's end, then `ment` | equals `requirement` and `require-ment` |
 | soft hyphens, zero-width characters | yes |
-| kinds of dashes, minus signs, hyphens | yes; no dash is not the same as a dash |
-| kinds of quotation marks, apostrophes | yes; single and double not after a digit (5' is not 5") |
-| ligatures, full-width and mathematical letters, `µ` and `μ` | yes; `²` and `2` not, other Greek letters not |
+| kinds of dashes, minus signs, hyphens | yes; no dash differs from a dash |
+| kinds of quotation marks, apostrophes | yes; single and double differ after a digit (5' is not 5") |
+| ligatures, full-width and mathematical letters, `µ` and `μ` | yes; not `²` and `2`, nor other Greek letters |
 | case | yes; not of a unit after a number (mW, MW) |
-| marks of notes: a raised number behind a word or a stop | a quote may leave them out; not that of `m²` |
-| bullets at line starts, bars and rules of a table's rows | whatever their form; a quote may leave them out |
-| all else: words, digits, signs, relations, punctuation | no |
+| footnote marks: a raised number after a word or full stop | a quote may leave them out; not that of `m²` |
+| bullets at line starts, bars and rules of table rows | in any form; a quote may leave them out |
+| everything else: words, digits, signs, relations, punctuation | no |
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from knowledge_mcp.language.printed import RAISED
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Letters of scripts that put no blanks between words: each is a word of its own."""
+"""Letters of scripts without blanks between words; each is a token."""
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0962\u0963\u0981-\u0983"
     "\u09bc-\u09cd\u0a01-\u0a51\u0abc-\u0acd\u0b3c-\u0b4d\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3b-\u0d4d"
@@ -48,7 +48,7 @@ _ONE_TO_ONE = {
 _LETTER = rf"[^\W\d_{_UNSPACED}]"
 _CHARACTER = rf"[^\W{_UNSPACED}]"
 LINE_END_HYPHEN = rf"[-\u2010\u2011\u00ad](?<=[^\W\d_].)[ \t]*\n\s*(?={_LETTER})"
-"""A hyphen between letters at a line's end, with the blanks up to the letter that goes on."""
+"""A hyphen between letters at a line's end, with the blanks before the letter that continues the word."""
 
 _JOINT = r"(?:(?<=\d)[.,:/']|(?<=\b[A-Za-z])\.)(?=\d)"
 _TOKEN = re.compile(
@@ -61,32 +61,32 @@ _INVISIBLE = re.compile(f"[{_IGNORED}]")
 _ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:-]+")
 _NOTE_MARK = re.compile(rf'(?:(?<=[a-zß-ÿ]{{4}})|(?<=[.,;:"]))[{RAISED}]{{1,3}}(?![\w(])')
-"""What leads to a note; behind fewer letters a raised number may be a power: "bar²", "sin² x"."""
+"""A footnote mark; after fewer letters a raised number may be a power: "bar²", "sin² x"."""
 _BULLET = re.compile(r"^[ \t]*([\u2022\u2023\u25e6\u25aa\u25cf\uf0b7]|[-*](?=[ \t]+[^\s\d]))(?=[ \t])", re.MULTILINE)
 _COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<initial>", "<medial>", "<final>", "<isolated>")
 _GREEK_VARIANTS = range(0x03D0, 0x0400)
 
 BULLET = "\u2022 "
-"""Key of any mark that stands where a list's item begins; nothing that is printed has it."""
+"""Key of every list bullet; no printed text has this key."""
 
 _CASED_UNITS = frozenset(
     "m g k t s b f h a v w n j c l mm mg ms mw mv ma mb mj mn mc mf mh ml mol mpa mhz mbit mbps mwh mva pa pb pf ph "
     "kb kbit kbps gb gbit gbps tb eb db gw gv ga gs".split()
 )
-"""Units that are others when their case changes."""
+"""Units with another meaning in another case."""
 _NUMBER_WITH_UNIT = re.compile(r"[\d.,]+([^\W\d_]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Hold the words and marks of a piece of text, in order; the lists have one entry for each.
+    """The tokens of a piece of text, in order; each list has one entry per token.
 
     Attributes:
-        keys: what is compared.
-        starts, ends: where each stands in the whole text.
-        breaks: indexes of hyphens at line ends, which may belong to the word or not.
+        keys: the normalised tokens, which are compared.
+        starts, ends: offsets of each token in the whole text.
+        breaks: indexes of hyphens at line ends, which may or may not belong to the word.
         optional: indexes of marks that may be missing on the other side.
-        units: by index, the words after a number that are another unit when their case changes, as printed.
+        units: by index, as printed, the words after a number that are another unit in another case.
     """
 
     keys: list[str]
@@ -97,22 +97,22 @@ class Words:
     units: dict[int, str]
 
     def __len__(self) -> int:
-        """Count words and marks."""
+        """Return the number of tokens."""
         return len(self.keys)
 
     def is_word(self, index: int) -> bool:
-        """Tell words and numbers from marks."""
+        """Return whether a token is a word or number, not a mark."""
         return any(character.isalnum() for character in self.keys[index])
 
     def holding(self, offset: int) -> int:
-        """Return the index of the word or mark that holds the offset, else of the next one."""
+        """Return the index of the token that contains the offset, or of the next one."""
         return bisect.bisect_right(self.ends, offset)
 
 
 def read_words(text: str, start: int = 0, end: int | None = None, *, is_quote: bool = False) -> Words:
-    """Read the words and marks of `text[start:end]`; the ends should stand neither inside a word nor inside a line.
+    """Read the tokens of `text[start:end]`; neither end should be inside a word or a line.
 
-    A dash at a line's start may be a sign: in a quote, it may not be more than is printed.
+    A dash at the start of a line in a quote may be a sign, and must not be ignored as a bullet.
     """
     raw = text[start : len(text) if end is None else end]
     piece = _SOFT_LINE_END.sub("-", raw).translate(_ONE_TO_ONE)
@@ -138,7 +138,7 @@ def read_words(text: str, start: int = 0, end: int | None = None, *, is_quote: b
 
 
 def _tokens(piece: str, loose: Container[int]) -> Iterator[tuple[int, str]]:
-    """Yield words and marks with their places; the mark of a note is no part of the word before it."""
+    """Yield tokens with their offsets; a footnote mark is separate from the word before it."""
     for match in _TOKEN.finditer(piece):
         place, word = match.start(), match.group()
         inside = range(1, 1 if word.isascii() else len(word))
@@ -149,7 +149,7 @@ def _tokens(piece: str, loose: Container[int]) -> Iterator[tuple[int, str]]:
 
 
 def plain_letters(text: str) -> str:
-    """Spell ligatures and letters of special print with ordinary ones, as keys do; may change the length."""
+    """Replace ligatures and special letter forms by ordinary letters, as in keys; the length may change."""
     if text.isascii():
         return text
     return "".join(map(_plain, unicodedata.normalize("NFC", _INVISIBLE.sub("", text))))
@@ -165,7 +165,7 @@ def _plain(character: str) -> str:
 
 
 def _key(token: str, before: str) -> str:
-    """Spell a word or mark in the form that is compared; `before` is the character that stands directly before it."""
+    """Normalise a token for comparison; `before` is the character directly before it."""
     if token in {"'", '"', "''"}:
         if before.isdigit():
             return "\u2032" if token == "'" else "\u2033"
@@ -179,7 +179,7 @@ def _key(token: str, before: str) -> str:
 
 
 def _loose_places(piece: str) -> dict[int, str]:
-    """Find the marks that may be left out, with their keys: of notes, bullets at line starts, bars, rules of tables."""
+    """Find the marks that may be left out, with their keys: footnote marks, bullets, bars and rules of tables."""
     loose = {match.start(): match.group() for match in _NOTE_MARK.finditer(piece)}
     for match in _BULLET.finditer(piece):
         if match.group(1) not in "-*" or _may_begin_an_item(piece, match.start()):
@@ -194,7 +194,7 @@ def _loose_places(piece: str) -> dict[int, str]:
 
 
 def _may_begin_an_item(piece: str, line: int) -> bool:
-    """Tell whether a dash or asterisk at this line's start may be a bullet, not a sign in the midst of a formula."""
+    """Return whether a dash or asterisk at the start of this line may be a bullet, not a sign within a formula."""
     above = piece[:line].rstrip("\n")
     if not above or len(above) + 1 < line or above[-1] in ".:;,!?":
         return True

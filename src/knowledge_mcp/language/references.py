@@ -16,10 +16,10 @@ from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 _ONE = r"\d{1,4}(?:\.\d{1,4})*[a-z]?"
 _NUMBER = rf"(?:\d{{1,3}}\.\d{{3}}-\d{{1,3}}|\d{{1,3}}-\d{{1,4}}(?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}[.-]?)?{_ONE})"
-"""Numbers of clauses as publishers print them: "5.3.1", "A.2", "R302.5", "UG-27", "52.212-4", "12a"."""
+"""Clause numbers as publishers print them: "5.3.1", "A.2", "R302.5", "UG-27", "52.212-4", "12a"."""
 _DEEP = r"(?:[A-Z](?:\.\d{1,4})+|(?:[A-Z]{1,2}-?)?\d{1,4}(?:\.\d{1,4})+)"
 _TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,3}|[A-Z])\)){0,6}"
-"""What counts the parts of a clause behind its number: "(1)(b)", in Canada ".(1)(b)"."""
+"""The number of a part of a clause, after the clause number: "(1)(b)", in Canada ".(1)(b)"."""
 _ITEM = r"(?:\([a-z\d]{1,4}\)|\d{1,3}[a-z]?|[a-z])(?!\w)"
 _ANNEX = r"(?:[A-Z](?:\.\d{1,3})*|[IVXL]{2,6}|[NZ][A-Z]|\d{1,2})"
 _TABLE = r"(?:(?:[A-Z]{1,2}[.-]?)?\d{1,4}(?:[-.]\d{1,4})*(?:\.?-[A-Z]|[a-z])?|[IVX]{1,5}(?!\s+[a-z]))"
@@ -28,11 +28,11 @@ _BODIES = (
     r"|DVGW|GOST|JIS|GB/T|AS/NZS|NZS|SANS|NBR|ANSI|ASTM|ASME|SAE|AIAA|EIA|TIA|JEDEC|IPC|UL|ULC|CSA|CAN(?=/)|CGSB|NFPA|NEMA"
     r"|API(?=\s(?:RP|STD|Std|Spec|SPEC|Standard|\d{3}))|ACI|AISC|AISI|ASCE|ASHRAE|AWWA|AAMA|AASHTO|AREMA|ISA|NACE|NASA|ARINC)"
 )
-"""Who issues standards; API where it is no programming interface."""
+"""Publishers of standards; API only if it is not a programming interface."""
 _DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:19|20)\d{2}(?!\w)"
-"""What any other body's designation looks like with its year ("FSC 4110:2025"); without one, it may be anything."""
+"""The form of any other publisher's designation with a year ("FSC 4110:2025"); without one it is ambiguous."""
 _MATERIAL = r"(?:EN[- ](?:G?J[A-Z]|A[BCMW]|C[BCFMRSWX])(?![A-Z])|ISO\sM\d)"
-"""What is no document but a material or a thread: "EN-GJL-250", "EN AW-6082", "ISO M12"."""
+"""Materials and threads, which are not documents: "EN-GJL-250", "EN AW-6082", "ISO M12"."""
 _DOCUMENTS = (
     rf"(?P<norm>(?!{_MATERIAL}){_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}"
     rf"(?:[- ]|(?<=ISO|IEC|DIN)(?=\d{{3}})|(?<=EN)(?=\d{{4}}))"
@@ -63,7 +63,7 @@ def _part(words: PlaceWords) -> str:
 
 
 def _places(words: PlaceWords, first: str) -> str:
-    """Say how places are written in a language; `first` are the letters that a reference may begin with."""
+    """Build the pattern of places in a language; `first` are the letters that a reference may start with."""
     number = rf"(?:{_NUMBER}|{_DEEP}){_TAIL}"
     joint = rf"(?:\s*(?:{words.joints}|,\s*and)\s+|[–—])"
     return (
@@ -89,7 +89,7 @@ def _places(words: PlaceWords, first: str) -> str:
 
 @cache
 def places_in(language: str) -> re.Pattern[str]:
-    """Build the pattern of places as a language writes them, once: it takes longer than the rest of this module.
+    """Compile the pattern of places in a language; cached, because this takes longer than the rest of the module.
 
     Args:
         language: its code; empty for English.
@@ -104,11 +104,12 @@ _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
 _PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge|elle|gure|gati)\s+\Z")
-"""The end of "Tables", "Figs.", "Tableaux", "Anhänge" and "Allegati": behind "Annex" and its like stands one letter."""
+"""Endings of "Tables", "Figs.", "Tableaux", "Anhänge" and "Allegati"; a single letter follows "Annex" and its singular.
+"""
 _RANGE = re.compile(r"\s*(?:to|through|bis|à|a|–|—|-)\s*")
 _LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
 _LONGEST_RANGE = 50
-"""Clauses that a range passes over at most: in longer ones the words join two numbers otherwise."""
+"""Maximum clauses in a range; in longer ones the words join two numbers in another way."""
 _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)\Z")
@@ -116,7 +117,8 @@ _ANY = re.compile(
     r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]p[éê]ndice|[Aa]llegat|ANHANG|ANLAGE|ANEXO|APÉNDICE"
     r"|ALLEGATO|(?<!\w)[IVX]{1,5}(?!\w)"
 )
-"""What every reference holds: a number, but for annexes, which have letters, and tables, which may have Roman ones."""
+"""What every reference contains: a number, except annexes, which have letters, and tables, which may have Roman ones.
+"""
 
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
 _WHITE = re.compile(r"\s+")
@@ -135,12 +137,12 @@ _UNSURE = {
         r"\b(?:required|defined|specified|permitted|given|allowed|covered|described|prescribed|demanded|stated) \Z"
     ),
 }
-"""Words before a number with one dot, each with what stands before it where the number is a clause's."""
+"""Words before a number with one dot, each with the text before it if the number is a clause number."""
 _SURE = re.compile(
     r"[Ss]ee\b|\w+ in\Z|in accordance|according|[Ss]iehe|[Vv]oir|[Vv]éa|[Vv]er\Z|[Vv]ed[ei]|[Vv]ej|[Cc]onform"
     r"|[Gg]emäß|de\s+acuerdo|de\s+acordo"
 )
-"""Words before a number with one dot that is a clause's, whatever stands before them."""
+"""Words before a number with one dot that is a clause number, whatever text precedes them."""
 _ANYTHING = re.compile(r"\Z")
 _BEFORE = 24
 
@@ -179,21 +181,21 @@ _NAME_BEFORE = re.compile(
     r"(?<![\w-])(?:(?P<code>(?:[A-Z][\w.]{0,20}\s){1,4}Code)"
     r"|(?P<name>[A-Z]{1,6}-\d{1,4}[A-Z]?(?:\s[Pp]art\s\d{1,2}[a-z]?)?)),?\s\Z"
 )
-"""What stands before a place of another document: a code of laws; a designation, if the place is none of its own."""
+"""Text before a place of another document: a code of laws; or a designation, if the document has no such place."""
 _ARTICLE = re.compile(r"(?:\w{2,3}\s+)?(?:[Aa]rt|§)")
 _OWN = ("annex", "table", "figure", "clause", "see")
-"""What may be a place of the document itself, or of another that is named around it."""
+"""Groups that may match a place of the document itself, or of another that is named next to it."""
 _TO = {"to", "zu", "zum", "zur"}
-"""Words that lead to what has an annex, and from any other place to anything."""
+"""Words that introduce the owner of an annex; after any other place they may introduce anything."""
 _PARTS = re.compile(r"[Pp]art|Teil")
-"""Parts of another document are documents themselves."""
+"""Parts of another document, which are documents themselves."""
 _BEHIND = re.compile(r"\s(?P<name>[A-ZÄÖÜ][a-zäöüß]*[A-ZÄÖÜ][A-Za-zÄÖÜäöüß]*(?:\s[IVX]{1,4})?)(?![\w-])")
-"""A law by its abbreviation right behind the number of an article: "Article 6 GDPR", "§ 5 ArbSchG", "§ 28 SGB IV"."""
+"""The abbreviation of a law directly after an article number: "Article 6 GDPR", "§ 5 ArbSchG", "§ 28 SGB IV"."""
 _OWN_PLACE = re.compile(
     rf"(?:the\s+)?(?:{_ANNEXES}|[Aa]rticles?|Artikels?|§|Division|PART|Part|TABLE|CHAPTER|VOLUME|{_DEEP})\b"
 )
 _BRACED = re.compile(r"\{\{(?P<braced>[\w.:-]{1,100})\}\}|\(#(?P<hashed>[\w.:-]{1,100})\)")
-"""Links within a document as kramdown's and mmark's authors of RFCs write them."""
+"""Links within a document in the syntax of kramdown and mmark, which authors of RFCs use."""
 
 
 def find_references(
@@ -205,24 +207,25 @@ def find_references(
     articles: bool = False,
     language: str = "",
 ) -> list[Reference]:
-    """List the cross-references in `text[start:end]`, in order, disjoint.
+    """List the cross-references in `text[start:end]`, in order and without overlap.
 
-    Normal forms of targets: "5.3.1", "Annex B", "Table 4", "Figure 2", "IEEE 29148:2018 6.2", "RFC 9000",
-    "NIST SP 800-53", "FIPS 140-3", "MIL-STD-498". "and 5.4", ", 5.5" after a clause give one reference each. What
-    counts the parts of a clause belongs to its reference, and to the target where there is such a clause: "Article
-    6(1), point (a)" leads to 6, or to 6(1).
+    Normal forms of targets: "5.3.1", "Annex B", "Table 4", "Figure 2", "IEEE 29148:2018 6.2", "RFC 9000", "NIST SP
+    800-53", "FIPS 140-3", "MIL-STD-498". "and 5.4", ", 5.5" after a clause give one reference each. The number of a
+    part of a clause belongs to the reference, and to the target if such a clause exists: "Article 6(1), point (a)"
+    refers to 6, or to 6(1).
 
-    A place of another document is told with its owner: "Section 6 of QUIC-TLS" is "QUIC-TLS 6", "Table 2 of ISO 9001"
-    is "ISO 9001 Table 2", "section 3 of the Act" is "the Act 3".
+    A place of another document includes its owner: "Section 6 of QUIC-TLS" is "QUIC-TLS 6", "Table 2 of ISO 9001" is
+    "ISO 9001 Table 2", "section 3 of the Act" is "the Act 3".
 
     Args:
         text: the text.
-        start: where to begin.
-        end: where to end; None for the text's end.
+        start: start offset.
+        end: end offset; None for the text's end.
         clauses: numbers of the document's clauses; "in 4.2" and "Part 3" are references only to one of these.
-        articles: whether its clauses are articles, in which "paragraph 1" is one of the same article and no reference.
-        language: ISO 639-1 code of the document; "siehe Abschnitt 4.2", "voir 4.2" and "véase 4.2" are references where
-            it is German, French, Spanish, Italian or Portuguese.
+        articles: whether its clauses are articles, in which "paragraph 1" is a part of the same article and not a
+            reference.
+        language: ISO 639-1 code of the document; "siehe Abschnitt 4.2", "voir 4.2" and "véase 4.2" are references if it
+            is German, French, Spanish, Italian or Portuguese.
     """
     language = language if language in PLACE_WORDS else ""
     end = len(text) if end is None else end
@@ -232,7 +235,7 @@ def find_references(
     taken = start
     for match in check_each(places_in(language).finditer(text, start, end)):
         if match.start() < taken:
-            continue  # the owner of the reference before
+            continue  # inside the owner of the previous reference
         owner = _owner(match, end, language) if any(match[kind] for kind in _OWN) else None
         read = _read(match, clauses, counted=not articles, owned=owner is not None)
         if read and owner is None and (named := _named_before(match, clauses)):
@@ -250,7 +253,7 @@ def find_references(
 
 
 def _named_before(match: re.Match[str], clauses: Collection[str]) -> str:
-    """Name the document that stands right before a number: "29 U.S.C. § 1001", "S-100 Part 17, clause 17-4.1"."""
+    """Return the document named directly before a number: "29 U.S.C. § 1001", "S-100 Part 17, clause 17-4.1"."""
     if not match["clause"]:
         return ""
     named = _NAME_BEFORE.search(match.string, max(match.start() - 2 * _BEFORE, 0), match.start())
@@ -260,9 +263,9 @@ def _named_before(match: re.Match[str], clauses: Collection[str]) -> str:
 
 
 def _owner(match: re.Match[str], end: int, language: str) -> tuple[str, int] | None:
-    """Read whose place it is, from what follows: its owner and where that ends; no name for another place of its own.
+    """Read the owner of a place from the text that follows: its name and end; the name is empty for another own place.
 
-    None where nothing is said of it.
+    None if no owner follows.
     """
     text = match.string
     led = _OF[language].match(text, match.end(), end)
@@ -288,14 +291,15 @@ def _owner(match: re.Match[str], end: int, language: str) -> tuple[str, int] | N
 
 
 def _cited(name: str) -> str:
-    """Name what a citation stands for; a number alone keeps its brackets."""
+    """Return the name that a citation stands for; a bare number keeps its brackets."""
     return f"[{name}]" if name.isdigit() else name
 
 
 def _owned(read: list[Reference], owner: str, text: str, end: int) -> list[Reference]:
-    """Put the owner before each place; the only one spans the owner's name too.
+    """Put the owner before each place; a single place also spans the owner's name.
 
-    Without a name it is another place of the same document: tables and figures are found there, clauses are not.
+    Without a name the owner is another place of the same document, in which tables and figures can be found, but not
+    clauses.
     """
     if not owner:
         return [each for each in read if each.kind is not ReferenceKind.CLAUSE]
@@ -338,7 +342,7 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
 
 
 def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counted: bool) -> bool:
-    """Tell whether a number is that of a clause, by the words before it and the document's own clauses."""
+    """Return whether a number is a clause number, by the words before it and the document's own clauses."""
     first = _target(match[f"{name}_number"], clauses)
     if name == "see":
         lead = match["lead"] if first.count(".") < 2 else ""
@@ -355,7 +359,7 @@ def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counte
 
 
 def _clauses(match: re.Match[str], name: str, clauses: Collection[str], *, owned: bool) -> list[Reference]:
-    """List the clauses that a match names, the first with the words before it, and those that "4 to 6" passes over."""
+    """List the clauses of a match, the first with the words before it, and those within a range "4 to 6"."""
     meant = partial(_target, clauses=clauses)
     return [
         Reference(_WHITE.sub(" ", span.of(match.string)), ReferenceKind.CLAUSE, target, span)
@@ -371,14 +375,14 @@ def _listed(
     meant: Callable[[str], str] = str,
     there: Collection[str] | None = None,
 ) -> list[tuple[Span, str]]:
-    """List the places that a match names, the first with the words before it, then those that a range passes over.
+    """List the places of a match, the first with the words before it, then those within ranges.
 
     Args:
-        match: of a reference.
-        name: of the group; its number and what follows it have groups of their own.
-        numbers: what a number behind the first looks like.
-        meant: gives the number that is meant.
-        there: where given, only these are passed over.
+        match: a match of a reference.
+        name: of the group; its number and the text after it have their own groups.
+        numbers: pattern of the numbers after the first.
+        meant: returns the target of a number.
+        there: if given, only these are listed within a range.
     """
     text, more = match.string, match.span(f"{name}_more")
     others = [Span(*each.span()) for each in numbers.finditer(text, *more)] if more[1] > more[0] else []
@@ -406,14 +410,14 @@ def numbers_between(one: str, other: str) -> Iterator[str]:
 
 
 def _target(number: str, clauses: Collection[str]) -> str:
-    """Give the number of the clause that a place lies in: with its brackets only where there is such a clause."""
+    """Return the number of the clause that contains a place: with brackets only if such a clause exists."""
     while number not in clauses and (bracket := _BRACKET.search(number)):
         number = number[: bracket.start()]
     return number
 
 
 def _code_title(match: re.Match[str]) -> re.Match[str] | None:
-    """Find the number of the title that stands in front of a code of laws: "29 CFR 1910"."""
+    """Find the title number before a code of laws: "29 CFR 1910"."""
     return _TITLE.search(match.string, max(match.start() - _BEFORE, 0), match.start()) if match["code"] else None
 
 
@@ -433,13 +437,11 @@ def _document(match: re.Match[str]) -> str:
 
 
 def document_references(document: Document) -> list[Reference]:
-    """List a document's cross-references by place: those that its format knows, and those found in its text.
+    """List a document's cross-references in order: those known from its format, and those found in its text.
 
-    Links to files of the machine that a document was written on lead nowhere and are left out.
-
-    Headings hold none, code those with a "§" to a clause of the document, and a caption's own label is none. Known
-    ones have the same normal form ("Appendix B" is "Annex B"); a found one that says the same as a known one at its
-    place is left out.
+    Links to files of the author's machine are dead and left out. Headings are not searched, code only for "§"
+    references to a clause of the document, and a caption's own label is not a reference. Known references have the same
+    normal form ("Appendix B" is "Annex B"); a found one that overlaps a known one with the same target is left out.
     """
     found = [_normal(reference) for reference in document.references if not reference.target.startswith("file:")]
     known: dict[str, list[Span]] = {}
@@ -471,7 +473,7 @@ def document_references(document: Document) -> list[Reference]:
 
 
 def _links(text: str, within: Span, names: Collection[str]) -> Iterator[Reference]:
-    """Yield the links in braces that lead to named places of the document."""
+    """Yield the links in braces to named places of the document."""
     for match in check_each(_BRACED.finditer(text, within.start, within.end)) if names else ():
         name = match["braced"] or match["hashed"]
         if name in names:
@@ -479,13 +481,13 @@ def _links(text: str, within: Span, names: Collection[str]) -> Iterator[Referenc
 
 
 def _overlaps(span: Span, spans: Sequence[Span]) -> bool:
-    """Tell whether a span overlaps one of several, which are in order and disjoint."""
+    """Return whether a span overlaps one of several, which are sorted and disjoint."""
     place = bisect_left(spans, span.end, key=lambda known: known.start) - 1
     return place >= 0 and spans[place].end > span.start
 
 
 def names_document(reference: Reference) -> bool:
-    """Tell whether a reference names its target in a form that means something outside its file: no anchor."""
+    """Return whether a reference names its target in a form that is valid outside its file: not an anchor."""
     return reference.kind is not ReferenceKind.LINK or ":" in reference.target
 
 

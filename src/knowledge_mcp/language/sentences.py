@@ -1,4 +1,4 @@
-"""Where sentences and cells begin and end, in text as standards print it."""
+"""Splits text into sentences and table rows into cells, in the typography of standards."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ABBREVIATIONS = frozenset(
     " mind gem einschl zzgl exkl entspr ziff kap lfd str tel bspw insb env réf"
     " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-"""Words that keep their full stop without ending a sentence, lower case, last stop left off."""
+"""Abbreviations that do not end a sentence, in lower case, without the last full stop."""
 
 _UNITS = frozenset("in ft lb lbs oz yd mi gal qt pt hr hrs sec sq cu dia".split())
-"""Units that are printed with a full stop behind a number."""
+"""Units that are printed with a full stop after a number."""
 
 LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
-"""The end of a sentence that leads into a list."""
+"""The end of a sentence that introduces a list."""
 
 _CANDIDATE = re.compile(
     r"(?=[.!?…\n:。！？])(?:(?P<full>[。！？]++[”’」』）)]*+)|"
@@ -34,45 +34,46 @@ _CANDIDATE = re.compile(
     r"|(?P<item>\n[ \t]*)(?=(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t])"
     r"|(?P<colon>:[*_]*[ \t]*\n\s*))"
 )
-"""Every alternative begins with one of a few characters: looking for these first is five times as fast."""
+"""Every alternative starts with one of a few characters; the look-ahead for these is five times as fast."""
 
 _OPENERS = "\"“”'‘’([{*_`<«"
 _ENUMERATOR = re.compile(r"\(?(?:\d+(?:\.\d+)*|[A-Za-z]|[ivxIVX]{1,5}|[A-Z](?:\.\d+)+)\Z")
 _NAME = re.compile(r"[a-z]{1,3}[A-Z]")
-"""A name that opens a sentence with a small letter: "cFE", "iOS"."""
+"""A name that starts a sentence with a lower-case letter: "cFE", "iOS"."""
 _LETTERED = re.compile(
     rf"(?:{ANNEX_WORDS}|{TABLE_WORDS}|{FIGURE_WORDS}|class|type|category|grade|group|level|zone|phase|part|section|method"
     r"|procedure|option|form|schedule|exhibit|plan|point|block|building|klasse|typ|kategorie|gruppe|teil|verfahren|classe"
     r"|catégorie|groupe|clase|tipo|categoría|grupo|categoria)s?",
     re.IGNORECASE,
 )
-"""Words that a letter may follow as a number does."""
+"""Words that a letter may follow like a number."""
 _JOINS_NAME = frozenset(
     "by and of with from to for or in the a und von et de du des par y e por da di do dem der".split()
 )
-"""Small words that an initial may stand behind: "designed by J. Smith"."""
+"""Small words that may precede an initial: "designed by J. Smith"."""
 _NEAR = 60
-"""Characters before an initial that are looked at: no word is as long."""
+"""Characters before an initial that are read; every word is shorter."""
 _FIGURE = re.compile(r"[\d¼-¾⅐-⅞]['’\"″”]?[ \u00a0-]?\Z")
 _DOTTED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]\Z")
 _SPACED = re.compile(r"(?:z\. ?[BT]|u\. ?U|i\. ?A)\.")
-"""German abbreviations with a capital behind their first stop."""
+"""German abbreviations with a capital after their first full stop."""
 _ORDINAL = re.compile(
     r"\d{1,2}\.\s(?:Jan(?:uar)?|Jänner|Feb(?:ruar)?|März|April|Mai|Jun[io]|Jul[io]|August|Sept(?:ember)?|Okt(?:ober)?"
     r"|November|Dez(?:ember)?)\b"
     r"|(?:(?<=\b[AaIi]m\s)|(?<=\b[Dd](?:as|e[mnrs]|ie)\s)|(?<=\b(?:[Vv]om|[Zz]u[mr])\s))\d{1,2}\."
 )
-"""A number that German prints with a full stop: "31. Dezember", "im 2. Obergeschoss"."""
+"""A German ordinal number with a full stop: "31. Dezember", "im 2. Obergeschoss"."""
 _QUOTED = re.compile(r"(?=[“\"])(?:“[^”\n]{1,400}”|(?<![\w\"])\"[^\"\n]{1,400}\"(?!\w))")
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Span]:
-    """List the sentences of `text[start:end]` in order: disjoint, no blanks at either end, nothing but blanks left out.
+    """Split `text[start:end]` into sentences, in order: disjoint, trimmed, with only blanks between them.
 
-    A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, between a unit and a number
-    ("34 in. (865 mm)"), in a German ordinal ("31. Dezember"), after an enumerator that opens the sentence ("1.",
-    "5.3.1."), before a small letter, or inside a quotation. A blank line, a new list item's line and a line that ends
-    with a colon do, and full stops of Chinese and Japanese. Marks of footnotes behind a stop ("[^3]") belong to it.
+    A full stop does not end a sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, between a unit
+    and a number ("34 in. (865 mm)"), in a German ordinal ("31. Dezember"), after an enumerator at the start of the
+    sentence ("1.", "5.3.1."), before a lower-case letter, or inside a quotation. A blank line, the line of a new list
+    item, a line that ends with a colon, and a Chinese or Japanese full stop do. Footnote marks after a full stop
+    ("[^3]") belong to the sentence.
     """
     end = len(text) if end is None else end
     quotes = [(m.start(), m.end()) for m in _QUOTED.finditer(text, start, end)]
@@ -116,7 +117,7 @@ def _inside(cut: int, stop: int, quotes: list[tuple[int, int]], starts: list[int
 
 
 def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> bool:
-    """Judge one stop with blanks behind it."""
+    """Return whether a full stop followed by blanks ends the sentence."""
     stop = match.group("stop")
     if "\n" in match.group("gap") and match.group("gap").count("\n") > 1:
         return True
@@ -144,7 +145,10 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
 
 
 def _is_initial(before: str) -> bool:
-    """Tell the first letter of a name or of a title ("Annex A. Title") from one that ends: "of type B.", "16 A."."""
+    """Return whether a letter is the initial of a name or title ("Annex A. Title"), not the end of a sentence.
+
+    Ends of sentences are "of type B.", "16 A.".
+    """
     words = before[-_NEAR:].split()
     if len(words) < 2:
         return True
@@ -155,22 +159,22 @@ def _is_initial(before: str) -> bool:
 
 
 def _is_unit(before: str) -> bool:
-    """Tell whether a stop belongs to a unit behind a number: "34 in. (865 mm)", "20 ft. 6 in."."""
+    """Return whether a full stop belongs to a unit after a number: "34 in. (865 mm)", "20 ft. 6 in."."""
     number = before.rstrip("abcdefghijklmnopqrstuvwxyz")
     return before[len(number) :] in _UNITS and _FIGURE.search(number) is not None
 
 
 BAR = re.compile(r"(?<!\\)\|")
-"""What parts the cells of a row."""
+"""Separator of the cells of a row."""
 
 
 def is_row(line: str) -> bool:
-    """Tell whether a line is a row of a table, by the bar that it begins with."""
+    """Return whether a line is a table row, by the bar at its start."""
     return line.lstrip(" \t").startswith("|")
 
 
 def row_cells(start: int, line: str) -> list[Span]:
-    """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
+    """List the cells of one row that starts at `start`, without the text outside the outer bars."""
     cuts = [match.start() for match in BAR.finditer(line)]
     if not cuts:
         return [Span(start, start + len(line))]
@@ -182,7 +186,7 @@ def row_cells(start: int, line: str) -> list[Span]:
 
 
 def cell_texts(line: str) -> list[str]:
-    """List what the cells of one row say, without the blanks around."""
+    """List the texts of the cells of one row, trimmed."""
     return [cell.of(line).strip() for cell in row_cells(0, line)]
 
 
@@ -192,15 +196,15 @@ _BLOCK = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"”’')\]»]*\s+(?=[\"“‘'(\[«]*[^\W\d_a-z])|(?<=[;:])\s*\n")
 _LINE = re.compile(r"\n")
 _CLOSING = "\"”’')]»"
-"""What may close a sentence after its full stop, and belongs to it."""
+"""Characters that may follow the full stop of a sentence and belong to it."""
 _BLANK = re.compile(r"\s+")
 
 
 def cut_within(text: str, span: Span, limit: int, measure: TokenMeasure) -> int:
-    """Tell where a piece from the span's start may end so that it has at most `limit` tokens, `limit` >= 1.
+    """Return where a piece from the span's start may end so that it has at most `limit` tokens, `limit` >= 1.
 
-    It ends with a block where that leaves it at least half as long as it could be, else with a sentence, a line, a
-    word. Only a word that has more tokens than the limit is cut inside; the piece is never empty unless the span is.
+    It ends with a block if it is then at least half of the possible length, otherwise with a sentence, a line or a
+    word. Only a word with more tokens than the limit is cut; the piece is never empty unless the span is.
     """
     far = _reach(text, span, limit, measure)
     if far >= span.end:
@@ -215,7 +219,7 @@ def cut_within(text: str, span: Span, limit: int, measure: TokenMeasure) -> int:
 
 
 def _reach(text: str, span: Span, limit: int, measure: TokenMeasure) -> int:
-    """Tell where the first token after the limit begins, the span's end where there is none; looks no further."""
+    """Return where the first token after the limit starts, or the span's end if there is none; reads no further."""
     size = limit * _CHARACTERS_PER_TOKEN
     while True:
         stop = min(span.end, span.start + size)
@@ -231,7 +235,7 @@ def _border(text: str, start: int, far: int) -> int | None:
     half = start + (far - start) // 2
     for pattern, least in ((_BLOCK, half), (_SENTENCE, half), (_LINE, half), (_SENTENCE, start), (_BLANK, start)):
         last = None
-        # one character more, so that a border that begins exactly at `far` is seen
+        # one character more, to find a boundary that starts exactly at `far`
         for match in pattern.finditer(text, max(least, start + 1), min(far + 2, len(text))):
             end = match.end() - len(match[0].lstrip(_CLOSING))
             if end > far:
@@ -243,7 +247,7 @@ def _border(text: str, start: int, far: int) -> int | None:
 
 
 def sentence_around(text: str, span: Span, within: Span, most: int = 300) -> Span:
-    """Return the sentence that holds a span, at most this many characters of it unless the span is longer."""
+    """Return the sentence that contains a span, shortened to `most` characters unless the span is longer."""
     begin, end = within.start, within.end
     for cut in _sentence_ends(text, within):
         if cut <= span.start:
@@ -262,7 +266,7 @@ def sentence_around(text: str, span: Span, within: Span, most: int = 300) -> Spa
 
 
 def _to_word(text: str, left: int, begin: int, start: int) -> int:
-    """Step to the next word's beginning, where the place is inside a word."""
+    """Move to the start of the next word if the offset is inside a word."""
     if left == begin or text[left - 1].isspace():
         return left
     blank = _BLANK.search(text, left, start)

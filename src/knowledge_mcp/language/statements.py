@@ -1,6 +1,7 @@
-"""Statements of a document: each sentence that obliges, advises, permits or enables, with what it inherits.
+"""Statements of a document: each sentence with normative force, with what it inherits.
 
-Where a file declares its requirements, sentences of an item bear its id, and an item without force is a weak one.
+If a file declares its requirements, the sentences of an item have its id, and an item without force is a weak
+requirement.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-
 _WHITE = re.compile(r"\s+")
 _LONGEST_PROPERTY = 80
 _LONGEST_LEAD = 4000
-"""Characters of a lead-in that are repeated in what inherits from it: its end, which leads in."""
+"""Maximum length of a lead-in's text that items inherit; its end is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class _LeadIn:
     identifier: str | None
 
     def above(self, item: Span, text: str, depth: int, identifier: str | None) -> _LeadIn:
-        """Lead on into the items below an item, which qualifies them whatever it ends with."""
+        """Return the lead-in for the items below an item, which it qualifies whatever it ends with."""
         words = f"{self.words} {item.of(text)}"[-_LONGEST_LEAD:]
         return _LeadIn(depth, item, self.modality, self.negated, words, identifier)
 
@@ -74,21 +75,27 @@ def find_statements(
 ) -> list[Statement]:
     """List all statements of a document in order.
 
-    Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
-    unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
-    without force of its own has its lead-in's, with the words of the items above it; one that goes on with the
-    lead-in's sentence (small first letter) has the stronger; items behind "such as:" inherit none. A statement without
-    identifier of its own has its block's or lead-in's, that which stands alone above its block, else that of the
-    heading or property table above it. Where the document labels its requirements ("SRS 7 - ..."), a label makes its
-    first sentence one even without force, and "will" obliges behind it. What follows "Rationale:" in a paragraph is
-    left out. Unless words in capitals alone carry the force, numbered items, steps and stories below a heading that
-    announces requirements are weak requirements (`with_weak`). Where a file lists its items, each has its statements,
-    and one that states something without force is weak (`with_declared`).
+    Not searched are notes, examples, quotations, code, captions, footnotes, headings and informative parts. Forewords,
+    unnumbered introductions and definitions are searched only if capitals carry force, because those are written on
+    purpose.
+
+    - A list item without its own force inherits that of its lead-in, with the words of the items above it. One that
+      continues the lead-in's sentence (lower-case first letter) has the stronger of both. Items after "such as:"
+      inherit nothing.
+    - A statement without its own identifier inherits that of its block or lead-in, then the one that is alone above its
+      block, then that of the heading or property table above it.
+    - If the document labels its requirements ("SRS 7 - ..."), a label makes the first sentence a requirement even
+      without force, and "will" is a requirement after it.
+    - Text after "Rationale:" in a paragraph is left out.
+    - Unless only capitals carry force, numbered items, steps and stories below a heading that announces requirements
+      are weak requirements (`with_weak`).
+    - If a file declares items, each has its statements, and one that states something without force is weak
+      (`with_declared`).
 
     Args:
         document: the document as read.
-        facts: what its sections are; worked out when None.
-        exempt: spans (sorted) in which no statement may begin, e.g. definitions.
+        facts: the facts about its sections; derived if None.
+        exempt: spans (sorted) in which no statement may start, e.g. definitions.
     """
     facts = facts or SectionFacts(document)
     finder = _Finder(document, facts, detect_convention(document.text), exempt)
@@ -111,7 +118,7 @@ class _Finder:
         self._exempt = [] if convention.capitals else sorted(exempt)
         self._leads: list[_LeadIn] = []
         self._heading_ids: dict[int | None, str | None] = {None: None}
-        self._announced: str | None = None  # an identifier that stands alone above its requirement
+        self._announced: str | None = None  # an identifier that is alone above its requirement
 
     def take(self, block: Block) -> None:
         if block.kind is BlockKind.HEADING:
@@ -158,7 +165,7 @@ class _Finder:
         return self._heading_ids[section]
 
     def _lead_of(self, block: Block) -> _LeadIn | None:
-        """End what leads no further, and return what leads into a block."""
+        """Close the lead-ins that end before a block, and return its lead-in."""
         depth = block.depth if block.kind is BlockKind.LIST_ITEM else -1
         while self._leads and self._leads[-1].depth >= depth:
             self._leads.pop()
@@ -212,7 +219,7 @@ class _Finder:
     def _by_label(
         self, words: str, sentences: Sequence[Span], label: str | None, convention: Convention
     ) -> tuple[Modality, bool, bool] | None:
-        """Take a first sentence for a requirement because of its label, where no other of its paragraph has force."""
+        """Make a first sentence a requirement because of its label, if no other sentence of its paragraph has force."""
         if label is None or label in self._seen or is_void(words, label):
             return None
         if any(force_of(span.of(self.text), convention) is not None for span in sentences[1:]):
@@ -269,7 +276,7 @@ class _Finder:
             self._seen.add(label)
 
     def _take_labelled(self, block: Block, cells: Sequence[Span], label: str) -> None:
-        """Take the longest cell of a labelled row for the requirement, where none has force."""
+        """Make the longest cell of a labelled row a requirement, if no cell has force."""
         longest = max(cells, key=len)
         spans = sentence_spans(self.text, longest.start, own_end(self.text, longest.start, longest.end))
         words = spans[0].of(self.text) if spans else ""
@@ -302,28 +309,28 @@ class _Finder:
 
 
 def _own_cells(cells: Sequence[Span], header: Sequence[str]) -> Sequence[Span]:
-    """Leave out cells below "Rationale", "Verification" and the like, unless nothing else is there."""
+    """Leave out cells below "Rationale", "Verification" and similar, unless there are no others."""
     own = [cell for name, cell in zip(header, cells, strict=False) if not is_aside_header(name)]
     return [*own, *cells[len(header) :]] or cells
 
 
 def _bare_lead(words: str, force: Force) -> bool:
-    """Tell whether nothing but punctuation follows the keyword: "The supplier shall:" says nothing by itself."""
+    """Return whether only punctuation follows the keyword: "The supplier shall:" states nothing by itself."""
     rest = words[force.end :].strip(" *_:—–-.,")
     return words.rstrip().endswith(":") and rest.lower() in {"", "not", "be", "also"}
 
 
 _BESIDE = frozenset({BlockKind.HEADING, BlockKind.NOTE})
-"""Blocks of an item that are not what it states: its title, and what else its file says of it."""
+"""Blocks of an item that are not part of its statement: its title, and its other attributes."""
 
 
 def with_declared(document: Document, facts: SectionFacts, statements: Sequence[Statement]) -> list[Statement]:
-    """Name the items that statements stand in, and add those that state something without a word of force.
+    """Give statements the ids of the items that contain them, and add items that state something without force.
 
     Args:
         document: the document as read.
-        facts: what its sections are.
-        statements: those that words of force mark, in order.
+        facts: the facts about its sections.
+        statements: those with words of force, in order.
     """
     items = sorted((each for each in document.items if len(each.span)), key=lambda each: each.span)
     if not items:

@@ -1,8 +1,8 @@
-"""What a document is called: candidates from its file, its cover and its running lines, judged, and put to the vote.
+"""Chooses a document's title: candidates from its file, its cover and its running lines are judged and vote.
 
-A candidate is judged as words first: scans and programs leave scraps that are none. What is convincing is weighed by
-where it stands, by whether the text has its words, and by who agrees. Where nothing convinces, the file's name is what
-everybody knows the document by.
+First the words of a candidate are judged, because scans and programs leave fragments that are not titles. Convincing
+candidates are weighted by their position, by whether the text contains their words, and by the candidates that agree.
+If none convinces, the title is the file's name, because it is what everybody knows the document by.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from knowledge_mcp.language.references import find_references
 
 
 class TitleSource(IntEnum):
-    """Where a candidate stands; the value is its weight: what was written as a title counts before what looks so."""
+    """Where a candidate was found; the value is its weight: declared titles rank before what looks like one."""
 
     RUNNING = 2
     SMALLER = 3
-    """Print of the cover that is not its largest."""
+    """Text of the cover that is not in the largest font."""
     HEADING = 4
     LARGEST = 5
-    """The largest print of the first page with text."""
+    """The text in the largest font of the first page with text."""
     STATED = 6
     """The file's own property."""
     SUBJECT = 8
-    """What a letter, memo or fax says that it is about."""
+    """The subject of a letter, memo or fax."""
 
 
 @dataclass(frozen=True, slots=True)
 class TitleCandidate:
-    """Hold what may be a title, and where it stands; `recognised` where its letters were read by OCR."""
+    """A possible title, and where it was found; `recognised` if its letters were read by OCR."""
 
     text: str
     source: TitleSource
@@ -54,21 +54,21 @@ _KIND = re.compile(
     r"|(?:tele)?fax(?: (?:cover )?sheet| message)?|memo(?:randum)?|layout ?\d*|presentation ?\d*|new document",
     re.IGNORECASE,
 )
-"""What a cover says of the kind of document, and programs of one without a name."""
+"""Kinds of documents as printed on covers, and default names of programs for untitled documents."""
 _FOOTNOTE = re.compile(r"(?:(?<=[^\W\d_])\d{1,2}\)|[¹²³⁴-⁹†‡§]|\*){1,3}$")
 _LABEL = re.compile(
     r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
     re.IGNORECASE,
 )
 _PROJECT = re.compile(r"(?:client|contract|customer|program(?:me)?|project)\b[ .:#-]{1,3}\w[\w-]{0,60}", re.IGNORECASE)
-"""The name of what a document was made for: its title only where nothing else is."""
+"""The name of the project or customer of a document: its title only if there is no other."""
 _LETTER = re.compile(
     r"\b(?:(?P<subject>subject|re|betreff|betrifft|objet|asunto|oggetto)"
     r"|to|from|date|attn|fax|phone|tel|pages|cc|an|von|datum|à|de|para)\s?:\s",
     re.IGNORECASE,
 )
 _HEAD_OF_LETTER = 1500
-"""Characters in which a letter's head stands."""
+"""Characters that may contain a letter's head."""
 _EDGES = " \t-–—•*:;,|_"
 _OPEN_ENDS = frozenset("a an and as at by for from in is of on or said says that the to was were with".split())
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -76,26 +76,26 @@ _VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøœùúû�
 _SENTENCE = re.compile(r"[.!?]\s+[A-Z][a-z]+\s+[a-z]+\s+[a-z]+")
 _LONGEST, _SHORTEST = 250, 3
 _WORDY = 0.7
-"""Share of words with a vowel that print has in every language written in Latin letters, abbreviations apart."""
+"""Minimum share of words with a vowel, abbreviations aside; text in every Latin-script language has more."""
 _LETTERS = 0.5
-"""Share of signs that are letters: designations with a date lie above, scraps of drawings and barcodes below."""
+"""Minimum share of letters: designations with a date are above, fragments of drawings and barcodes below."""
 _KNOWN = 0.5
-"""Share of a property's words that the text must have; templates and programs leave titles of other documents."""
+"""Minimum share of a property's words in the text; templates and programs leave titles of other documents."""
 _ENOUGH_TEXT = 100
-"""Different words of a text from which on it can speak against a property; a drawing has fewer."""
+"""Minimum different words of a text that can disprove a property; a drawing has fewer."""
 _VOTE = 1.5
-"""What one that agrees is worth: more than one step between the places where candidates stand, less than two."""
+"""Weight of an agreeing candidate: more than one step between sources, less than two."""
 _LAST = 1.0
-"""Weight of what is a title where nothing else is: below every place."""
+"""Weight of a title of last resort: below every source."""
 _LABELS = 3
-"""Labelled lines from which on a text begins as a letter does: one is said of many things."""
+"""Minimum labelled lines at the start of a letter; a single one occurs in many texts."""
 _PARTS = re.compile(r" (?:[|–—·•»-]|::) ")
 _AGREES = 0.6
-"""Share of the shorter candidate's words that two candidates have in common where they name the same thing."""
+"""Minimum share of the shorter candidate's words that two agreeing candidates have in common."""
 
 
 def plain_name(file_name: str) -> str:
-    """Write a file's name as a title: without its extension, blanks for underscores."""
+    """Convert a file name to a title: without its extension, with blanks for underscores."""
     stem = PurePath(file_name).stem
     return " ".join(stem.replace("_", " ").split()) or stem or file_name
 
@@ -104,9 +104,9 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
     """Choose a document's title.
 
     Args:
-        candidates: in order of preference where they weigh the same.
-        file_name: what it falls back to, in plain form.
-        text: the document's text, or its beginning, whose words speak for and against.
+        candidates: in order of preference for equal weights.
+        file_name: the fallback, in plain form.
+        text: the document's text, or its beginning, whose words support or disprove candidates.
     """
     known = {word.casefold() for word in _WORD.findall(text)}
     designations = [found for each in candidates if (found := _designation_alone(each.text)) and _is_sure(each, found)]
@@ -129,12 +129,12 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
 
 
 def _votes(one: TitleCandidate, other: TitleCandidate) -> bool:
-    """Tell whether a candidate speaks for another: a heading among the smaller print of a cover is the same print."""
+    """Return whether a candidate may support another; a heading in the smaller text of a cover is the same text."""
     return one is not other and {one.source, other.source} != {TitleSource.SMALLER, TitleSource.HEADING}
 
 
 def _as_printed(title: str, text: str) -> str:
-    """Write abbreviations of a title as the text does: "(SARIF)" where a property has "(Sarif)"."""
+    """Write abbreviations in a title as the text does: "(SARIF)" if a property has "(Sarif)"."""
     found = re.search(r"\s+".join(map(re.escape, title.split())), text, re.IGNORECASE)
     if found is None or found[0].isupper():
         return title
@@ -143,7 +143,7 @@ def _as_printed(title: str, text: str) -> str:
 
 
 def subject_of(text: str) -> str:
-    """Return what a letter, memo or fax says that it is about; empty where the text does not begin as one does."""
+    """Return the subject of a letter, memo or fax; empty if the text does not start like one."""
     found = [*_LETTER.finditer(text[:_HEAD_OF_LETTER]), None]
     for label, following in itertools.pairwise(found):
         if label is not None and label["subject"] and len(found) > _LABELS:
@@ -160,10 +160,10 @@ _FILE = re.compile(r"\S+\.(?:docx?|fmx\.xml|html?|md|odt|pdf|xml)", re.IGNORECAS
 
 
 def without_site(title: str, headings: Sequence[str]) -> str:
-    """Leave the site's name out of the title of a web page: what is left is the one part that is a heading of the page.
+    """Remove the site's name from the title of a web page, keeping the one part that is a heading of the page.
 
-    A title whose other parts have digits stays whole: they may be a designation or an edition. The name of a file is
-    no title.
+    A title whose other parts contain digits stays whole, because they may be a designation or an edition. A file name
+    is not a title.
     """
     title = " ".join(title.split())
     if _FILE.fullmatch(title):
@@ -178,7 +178,7 @@ def without_site(title: str, headings: Sequence[str]) -> str:
 
 
 def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:
-    """Return a candidate's words without what hangs on them; empty where they are no title."""
+    """Return a candidate's words without trailing marks; empty if they are not a title."""
     words = _FOOTNOTE.sub("", " ".join(candidate.text.split()).strip(_EDGES)).strip(_EDGES)
     if not _SHORTEST <= len(words) <= _LONGEST or _LABEL.match(words):
         return ""
@@ -199,9 +199,9 @@ def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:
 
 
 def _reads(words: str, *, recognised: bool) -> bool:
-    """Tell words from scraps."""
+    """Return whether text consists of words, not fragments."""
     found = _WORD.findall(words)
-    if words.islower() and len(found) < 3:  # a name in small letters, or the end of a line
+    if words.islower() and len(found) < 3:  # a lower-case name, or the end of a line
         return False
     if not any(len(word) > 3 for word in found) and len(set(found)) < 2:  # labels of a drawing: "USR0 USR1"
         return False
@@ -211,17 +211,17 @@ def _reads(words: str, *, recognised: bool) -> bool:
         return False
     if not recognised:
         return True
-    # what OCR makes of dirt are short pieces; two whole words are none of it
+    # OCR turns dirt into short pieces; two whole words are not that
     return sum(len(word) > 3 for word in found) >= 2 and 2 * sum(map(len, found)) > len(words)
 
 
 def _is_sure(candidate: TitleCandidate, designation: str) -> bool:
-    """Tell a designation from a label of a drawing that was recognised: that has no issuer anybody refers to."""
+    """Return whether a designation is not a recognised label of a drawing, which has no known publisher."""
     return not candidate.recognised or bool(find_references(designation))
 
 
 def _fits(words: str, file_name: str, known: set[str]) -> bool:
-    """Tell a property that was written for this document: no name of a file, and its words are in the text."""
+    """Return whether a property was written for this document: not a file name, and the text contains its words."""
     if "_" in words or words.casefold() == PurePath(file_name).stem.casefold():
         return False
     own = {word.casefold() for word in _WORD.findall(words) if len(word) > 3}
@@ -229,7 +229,7 @@ def _fits(words: str, file_name: str, known: set[str]) -> bool:
 
 
 def _is_printed(candidate: TitleCandidate, words: str, known: set[str]) -> bool:
-    """Tell a property whose every word the text has: the text speaks for it as another candidate does."""
+    """Return whether the text contains every word of a property; this counts like an agreeing candidate."""
     own = {word.casefold() for word in _WORD.findall(words) if len(word) > 3}
     return candidate.source is TitleSource.STATED and bool(own) and own <= known
 
@@ -250,11 +250,11 @@ _NO_BODIES = frozenset(
     "annex appendix april august box chapter december february figure january july june march may november october"
     " page part room section september sheet table volume".split()
 )
-"""Words in capitals before a number that name no issuer."""
+"""Capitalised words before a number that are not publishers."""
 
 
 def _designation_alone(text: str) -> str:
-    """Return the designation that a candidate is, but for a date or a remark behind it; empty where it is more."""
+    """Return the designation that a candidate consists of, apart from a date or remark after it; otherwise empty."""
     words = " ".join(text.split()).strip(_EDGES)
     found = _DESIGNATION.match(words)
     if found is None or found["body"].casefold() in _NO_BODIES:

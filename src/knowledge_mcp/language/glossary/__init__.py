@@ -1,1 +1,1 @@
-"""Terms and what they mean: entries of glossaries and of terms clauses, and sentences that define."""
+"""Terms and their meanings: entries of glossaries and of terms clauses, and defining sentences."""

@@ -1,4 +1,4 @@
-"""Definitions of terms: terms clauses, glossaries, abbreviation lists, defining sentences; precision before recall."""
+"""Finds definitions in terms clauses, glossaries, abbreviation lists and sentences; precision before recall."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ _ELSEWHERE = re.compile(
     r"\s*(?:See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)|(?:[a-z1-9][.)]\s+)?For\s+the\s+purposes?\s+of\s)",
     re.IGNORECASE,
 )
-"""Openings of what is no meaning: a reference, or the sentence that introduces terms."""
+"""Openings of text that is not a meaning: a reference, or the sentence that introduces terms."""
 _PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
 _PAGES = re.compile(r",\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
-"""The end of an index's entry."""
+"""The end of an index entry."""
 _TERM_GROUPS = ("bold", "under", "quoted", "plain", "symbol")
 _LEAST_PAIRS = 3
 _LONGEST_TERM = 12
 _SYNONYM = 5
-"""Words of each of several terms that stand side by side, at most; more are the parts of a sentence."""
+"""Maximum words of each of several terms in a row; longer ones are parts of a sentence."""
 _HEAD_WORDS = 5
-"""Words with which a table's head names its second column at most."""
+"""Maximum words in the header of a table's second column."""
 _GLOSSARY = 15
-"""Sections below one of terms from which on they are entries, whatever their first words."""
+"""With this many sections below a terms section, they are entries, whatever their first words are."""
 _GENERIC = frozenset(
     "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
     " example examples"
@@ -97,11 +97,11 @@ _GENERIC = frozenset(
 
 
 def find_definitions(document: Document, *, facts: SectionFacts | None = None) -> list[Definition]:
-    """List the definitions of a document, in order of place.
+    """List the definitions of a document, in order of their offsets.
 
-    In terms clauses: entries under their own heading ("3.1.4 term", or the term on the next line), "term: definition",
-    "**Term** …", "Term — …"; notes, examples and the source behind an entry belong to it. In abbreviation clauses: "API
-    application programming interface", per line. In glossary tables: rows under a header that names term and meaning.
+    In terms clauses: entries with their own heading ("3.1.4 term", or the term on the next line), "term: definition",
+    "**Term** …", "Term — …", with the notes, examples and source that follow. In abbreviation clauses: "API application
+    programming interface", one per line. In glossary tables: rows below a header that names term and meaning.
     Everywhere: sentences of the form “X” means … and X is defined as ….
     """
     facts = facts or SectionFacts(document)
@@ -147,7 +147,7 @@ class _Finder:
                     yield from found
 
     def _behind(self, blocks: Sequence[Block], start: int) -> list[str]:
-        """List the notes and examples that follow an entry, and its source, up to the first other block."""
+        """List the notes, examples and source that follow an entry, up to the first other block."""
         behind: list[str] = []
         for place in range(start, len(blocks)):
             words = blocks[place].span.of(self.text)
@@ -157,7 +157,7 @@ class _Finder:
         return behind
 
     def _headed_entry(self, section: int | None, blocks: list[Block]) -> Definition | None:
-        """Read "3.1.4 term" as heading with the definition below it; None where the section is no entry."""
+        """Read "3.1.4 term" as a heading with the definition below it; None if the section is not an entry."""
         if section is None or section in self._below:
             return None
         node = self.document.sections[section]
@@ -195,7 +195,7 @@ class _Finder:
         return with_notes(make_definition(title, words, Span(begin, end), number), notes)
 
     def _hold_entries(self, body: Sequence[Block]) -> bool:
-        """Tell whether several paragraphs are an entry each, so that the heading above them names their subject."""
+        """Return whether each of several paragraphs is an entry, so that the heading above names their subject."""
         paragraphs = [block for block in body if block.kind is BlockKind.PARAGRAPH]
         return len(paragraphs) > 1 and all(self._entry(block) is not None for block in paragraphs)
 
@@ -209,7 +209,7 @@ class _Finder:
         return with_notes(with_names(made, entry.names[1:]), entry.behind)
 
     def _numbered_paragraphs(self, blocks: Sequence[Block]) -> list[Definition]:
-        """Read entries whose numbers are paragraphs of their own, in a format that knows no headings of that kind."""
+        """Read entries whose numbers are separate paragraphs, in formats without headings of that kind."""
         starts = [
             place
             for place, block in enumerate(blocks)
@@ -223,24 +223,24 @@ class _Finder:
         return found
 
     def _numbers_entries(self, parent: int) -> bool:
-        """Tell whether entries below a section are numbered; else "X.509 certificate" is a term that begins so."""
+        """Return whether the entries below a section are numbered; if not, "X.509 certificate" is a whole term."""
         return self._numbered[parent] * 2 >= self._below[parent]
 
     def _is_glossary(self, parent: int) -> bool:
-        """Tell whether what stands below a section is surely entries: they are many."""
+        """Return whether the sections below a section are certainly entries, because there are many."""
         return self._below[parent] >= _GLOSSARY
 
     def _alternates(self, blocks: list[Block]) -> bool:
-        """Tell whether a section sets each term on a paragraph of its own above its definition, throughout."""
+        """Return whether a section always puts each term in its own paragraph above its definition."""
         prose = [block.span.of(self.text) for block in blocks if block.kind is not BlockKind.HEADING]
         heads = [i for i, words in enumerate(prose) if _stands_alone(words)]
         pairs = [i for i in heads if i + 1 < len(prose) and not _stands_alone(prose[i + 1])]
         return len(pairs) >= _LEAST_PAIRS and len(pairs) * 4 >= len(heads) * 3 and len(pairs) * 3 >= len(prose)
 
     def _pair(self, block: Block, after: Block | None, alternates: bool) -> Definition | None:
-        """Read a term on a paragraph of its own with the definition in the next.
+        """Read a term in its own paragraph with the definition in the next.
 
-        The definition opens with a small letter, unless the section sets all its terms so.
+        The definition must start in lower case, unless the section prints all its terms this way.
         """
         if after is None or block.kind is not BlockKind.PARAGRAPH or after.kind is not BlockKind.PARAGRAPH:
             return None
@@ -294,7 +294,7 @@ class _Finder:
         return make_definition(term, words, block.span, number)
 
     def _opens_entry(self, match: re.Match[str], term: str) -> bool:
-        """Tell whether an unmarked term is one: after its separator comes a definition, not the rest of a sentence."""
+        """Return whether an unmarked term is one: a definition follows its separator, not the rest of a sentence."""
         separator = match.group("sep")
         if ";" in term and (":" not in separator or any(len(part.split()) > _SYNONYM for part in term.split(";"))):
             return False
@@ -306,7 +306,7 @@ class _Finder:
         return separator.strip() == "" and self.text.startswith("means", match.start("text"))
 
     def _abbreviations(self, block: Block, *, sure: bool = False) -> Iterator[Definition]:
-        """Read lines of abbreviation and expansion; with a single blank between, or `sure`, the initials must agree."""
+        """Read lines of abbreviation and expansion; after a single blank, or with `sure`, the initials must agree."""
         position = block.span.start
         number = self.facts.clause_number(block.section)
         for line in block.span.of(self.text).split("\n"):
@@ -363,14 +363,14 @@ class _Finder:
 
 
 def _stands_alone(words: str) -> bool:
-    """Tell whether a paragraph may be a term and nothing else: short, on one line, no sentence."""
+    """Return whether a paragraph may be just a term: short, on one line, not a sentence."""
     words = words.strip()
     short = 0 < len(words) <= 80 and "\n" not in words and len(words.split()) <= 8
     return short and words[-1] not in ".:;,!?" and _PAGES.search(words) is None
 
 
 def _says_what(words: str) -> bool:
-    """Tell a short definition from a term: in small letters with a clause or many words, or it points at a term."""
+    """Return whether a short text is a definition, not a term: lower case with a clause or many words, or a pointer."""
     return pointed_at(words) is not None or (words[:1].islower() and (len(words.split()) > _SYNONYM or says(words)))
 
 
@@ -381,7 +381,7 @@ def _glossary_columns(header: list[str]) -> tuple[int, int] | None:
 
 
 def _is_row(term: str, words: str) -> bool:
-    """Tell the first entry of a glossary without a head from a head that names its columns in words of its own."""
+    """Return whether a table's first row is an entry, not a header with unusual column names."""
     return words[:1].islower() or len(words.split()) > _HEAD_WORDS or _is_abbreviation(term.strip("*_`"))
 
 

@@ -1,4 +1,4 @@
-"""One entry of a glossary: term, synonyms, subject field, words, notes and source, cleaned of marks."""
+"""Reads one glossary entry: term, synonyms, subject field, definition, notes and source, without markup."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SMALL = frozenset("a an and for in of on or the to with by at from".split())
 
 
 def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
-    """Split what is printed as term into the term and its synonyms: "mean time to repair (MTTR); repair time"."""
+    """Split a printed term into the term and its synonyms: "mean time to repair (MTTR); repair time"."""
     bare = _WHITE.sub(" ", printed).strip()
     words = (_MARKS.sub("", bare) or bare).strip(" :,–—«»").removesuffix(".")
     aliases: list[str] = []
@@ -62,7 +62,7 @@ def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_other_name(inner: str, words: str) -> bool:
-    """Tell whether what stands in brackets names the same thing: its abbreviation, or one word grown out of it."""
+    """Return whether the text in brackets is another name of the same thing: an abbreviation, or a derived word."""
     if expansion_fits(inner.removesuffix("s"), words) or expansion_fits(words, inner):
         return True
     if inner.isupper() and inner.isalpha() and 2 <= len(inner) <= 5:
@@ -73,15 +73,15 @@ def _is_other_name(inner: str, words: str) -> bool:
 def make_definition(
     printed: str, words: str, span: Span, clause_number: str | None, *, expansion: bool = False
 ) -> Definition:
-    """Build a definition from what is printed as term and as words.
+    """Build a definition from its printed term and words.
 
     Args:
-        printed: term with whatever synonyms stand beside it.
-        words: the definition; a subject field `<...>` is set apart, and so are notes, examples and the source at its
+        printed: the term, possibly with synonyms.
+        words: the definition; a subject field `<...>` is split off, and so are notes, examples and the source at its
             end.
         span: the whole entry.
         clause_number: the entry's clause.
-        expansion: the words spell out an abbreviation, and are therefore a synonym too.
+        expansion: the words spell out an abbreviation, and are therefore also a synonym.
     """
     term, aliases = split_term(printed)
     domain: str | None = None
@@ -107,7 +107,7 @@ def make_definition(
 
 
 def with_names(definition: Definition, names: Iterable[str]) -> Definition:
-    """Add further terms that stand above a definition, each as printed, subject field and synonyms beside it."""
+    """Add further terms printed above a definition, each possibly with a subject field and synonyms."""
     aliases = list(definition.aliases)
     for printed in names:
         name, others = split_term(_DOMAIN.sub(" ", printed))
@@ -116,7 +116,7 @@ def with_names(definition: Definition, names: Iterable[str]) -> Definition:
 
 
 def with_notes(definition: Definition, texts: Iterable[str]) -> Definition:
-    """Add the notes, the examples and the source that stand in texts behind an entry, each text one or several."""
+    """Add the notes, examples and source from the texts after an entry; one text may contain several."""
     notes, origin = list(definition.notes), definition.origin
     for text in texts:
         starts = [match.start() for match in _NOTE.finditer(text)]
@@ -133,12 +133,12 @@ def with_notes(definition: Definition, texts: Iterable[str]) -> Definition:
 
 
 def is_origin(text: str) -> bool:
-    """Tell whether a paragraph names the source of the entry before it: "[SOURCE: ISO 9000:2015, 3.1.2]"."""
+    """Return whether a paragraph names the source of the entry before it: "[SOURCE: ISO 9000:2015, 3.1.2]"."""
     return _ORIGIN.match(_WHITE.sub(" ", text)) is not None
 
 
 def _unbracketed(origin: str) -> str:
-    """Take off the bracket that ends a source, and what stands behind it."""
+    """Remove the closing bracket of a source and everything after it."""
     depth = 1
     for place, letter in enumerate(origin):
         depth += (letter in "[(") - (letter in "])")
@@ -148,7 +148,7 @@ def _unbracketed(origin: str) -> str:
 
 
 def expansion_fits(abbreviation: str, words: str) -> bool:
-    """Tell whether the words can spell out the abbreviation: its capitals occur in order, the first at the start."""
+    """Return whether the words can spell out the abbreviation: its letters occur in order, the first at the start."""
     letters = [letter.lower() for letter in abbreviation if letter.isalpha()]
     if len(letters) < 2 or sum(1 for letter in abbreviation if letter.isupper()) < 2:
         return False
@@ -191,16 +191,16 @@ _ADDRESS = re.compile(r"(?:is |are )?available (?:at|from|under)\b.{0,20}(?:http
 
 
 def is_meaning(words: str) -> bool:
-    """Tell whether what stands behind a term can be a meaning at all: words, not a sign, a number or a link."""
+    """Return whether the text after a term can be a meaning: words, not a sign, a number or a link."""
     bare = words.strip()
     return _WORDS.search(bare) is not None and _LINK.match(bare) is None and _ADDRESS.match(bare) is None
 
 
 def is_defining(term: str, words: str) -> bool:
-    """Tell whether the first sentence defines the term.
+    """Return whether the first sentence defines the term.
 
-    It says what the term is or means ("A pump is ...", "... are called pumps"), or it is no full sentence but what one
-    could put in the term's place ("machine that moves water").
+    It says what the term is or means ("A pump is ...", "... are called pumps"), or it is not a full sentence but could
+    replace the term ("machine that moves water").
     """
     match = _FIRST.match(words.strip())
     first = match.group() if match else ""
@@ -221,7 +221,7 @@ def is_defining(term: str, words: str) -> bool:
 
 
 def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
-    """Turn entries that only point at another ("See database.") into other names of that one, where it is defined."""
+    """Turn entries that only point to another ("See database.") into names of that one, if it is defined."""
     by_name = {each.term.casefold(): each for each in definitions}
     pointers: dict[int, str] = {}
     targets = [pointed_at(each.text) for each in definitions]
@@ -242,7 +242,7 @@ def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
 
 
 def with_abbreviations(definitions: Sequence[Definition]) -> list[Definition]:
-    """Give terms the abbreviations that are spelled out elsewhere in the document, so that look-up finds both."""
+    """Add to terms the abbreviations that are spelled out elsewhere in the document, so that a lookup finds both."""
     short: dict[str, list[str]] = {}
     for each in definitions:
         for alias in each.aliases:
@@ -257,6 +257,6 @@ def with_abbreviations(definitions: Sequence[Definition]) -> list[Definition]:
 
 
 def pointed_at(words: str) -> str | None:
-    """Return the term that a meaning only points at, folded for comparison; None where it says more."""
+    """Return the term that a meaning only points to, case-folded; None if it says more."""
     match = _POINTER.match(words) if len(words) <= _LONGEST_POINTER else None
     return match.group("term").strip("\"“”'‘’ ").casefold() if match else None

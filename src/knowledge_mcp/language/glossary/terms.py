@@ -1,7 +1,7 @@
 """Terms clauses as ISO and IEC print them: a number alone, the terms below it, the definition, notes and source.
 
-One grammar for all formats: readers tell by `TermsClause` which lines are numbers of entries, `read_entry` tells what
-the paragraphs below such a number are.
+All formats share this grammar: `TermsClause` tells readers which lines are numbers of entries, `read_entry` interprets
+the paragraphs below such a number.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from knowledge_mcp.language.openings import NOTE_TITLES, TO_ENTRY
 from knowledge_mcp.model.document import BlockKind
 
 Paragraph = tuple[BlockKind, str]
-"""Kind and words of one block."""
+"""Kind and text of one block."""
 
 _NUMBER = re.compile(r"(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\.?")
-"""A number of an entry: "3.1", "3.1.4", "A.2.1", "112-01-01"."""
+"""The number of an entry: "3.1", "3.1.4", "A.2.1", "112-01-01"."""
 _NUMBERED_TERM = re.compile(
     r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\s+(?P<title>[^\W\d_][^\n.:;]{0,90}[^\W_]\)?)"
 )
 _GERMAN = re.compile(r"(?:.*\W)?(?:begriffe?|benennungen|definitionen|glossar)\b", re.IGNORECASE)
-"""Titles of German terms clauses: their terms begin with a capital, as titles do."""
+"""Titles of German terms clauses, whose terms start with a capital, as titles do."""
 _PART_OF_CLAUSE = re.compile(r"Allgemein|Begriffe\b|Definitionen\b|Abkürzungen\b|Symbole\b|Formelzeichen\b")
 _LONGEST_NUMBER = 24
 _PARTS = re.compile(r"[.-]")
 
 
 def entry_number(text: str) -> str | None:
-    """Return the number of an entry where it is all that a line or a paragraph says, without the stop behind it."""
+    """Return the number of an entry if a line or paragraph contains nothing else, without the full stop after it."""
     bare = text.strip(" *_") if len(text) <= _LONGEST_NUMBER else ""
     return bare.rstrip(".") if _NUMBER.fullmatch(bare) else None
 
 
 class TermsClause:
-    """Follow the headings of a document and know where a terms clause is open, and which numbers its entries have."""
+    """Follows the headings of a document; knows whether a terms clause is open and which numbers its entries have."""
 
     __slots__ = ("_capitals", "_level", "_number", "is_open")
 
@@ -48,7 +48,7 @@ class TermsClause:
         self._capitals = False
 
     def heading(self, number: str | None, title: str, level: int) -> None:
-        """Take the next heading: one no deeper than the clause ends it, and may open another."""
+        """Process the next heading: one that is not deeper than the clause ends it, and may open another."""
         if self.is_open and (level > self._level or self._holds(number or "")):
             return
         self.is_open = role_of_title(title) is SectionRole.DEFINITIONS
@@ -56,7 +56,7 @@ class TermsClause:
         self._capitals = _GERMAN.match(title) is not None
 
     def level_of(self, number: str) -> int | None:
-        """Return the level of the entry with a number; None where no clause is open that could have it."""
+        """Return the level of the entry with a number; None if no open clause could contain it."""
         if not self.is_open:
             return None
         if self._holds(number):
@@ -64,9 +64,10 @@ class TermsClause:
         return None if self._number and "-" not in number else self._level + 1
 
     def opens(self, text: str) -> tuple[str, str, int] | None:
-        """Read a paragraph that opens an entry: its number, its title and its level; None where it is none.
+        """Read a paragraph that opens an entry: its number, title and level; None if it does not.
 
-        It says a number alone, which is its title too, or a number and a term: in small letters, but in German.
+        It is either a number alone, which is then also its title, or a number and a term. The term starts in lower
+        case, except in German.
         """
         if not self.is_open or len(text) > _LONGEST:
             return None
@@ -90,13 +91,13 @@ class TermsClause:
 
 @dataclass(frozen=True, slots=True)
 class TermEntry:
-    """Hold what the paragraphs of one entry are.
+    """The parts of one entry.
 
     Attributes:
         names: preferred terms, then admitted, deprecated and short ones, as printed without their labels.
-        words: the definition, its list included.
-        behind: notes, examples and the source, each with the list that belongs to it.
-        count: how many paragraphs belong to the entry.
+        words: the definition, including its list.
+        behind: notes, examples and the source, each with its list.
+        count: number of paragraphs in the entry.
     """
 
     names: tuple[str, ...]
@@ -119,9 +120,10 @@ _GRAMMAR = re.compile(
 )
 _GENDER = re.compile(r"[^\W\d_],\s+[mfn](?:\s+pl)?\.?\Z")
 _LANGUAGE = re.compile(r"(?P<code>ar|cs|da|de|en|es|fi|fr|hu|it|ja|ko|nb|nl|nn|no|pl|pt|ro|ru|sk|sl|sr|sv|uk|zh)\s+\S")
-"""A line with the term of another language: "de Trennschalter, m"."""
+"""A line with the term in another language: "de Trennschalter, m"."""
 _LANGUAGES = 2
-"""Languages that lines begin with from which on they are that: "de", "it" and "no" are words as well."""
+"""Different codes at the start of lines that are needed to read them as languages: "de", "it" and "no" are also words.
+"""
 _DOMAIN_ALONE = re.compile(r"<[^<>\n]{2,60}>")
 _DOMAIN_BEHIND = re.compile(r"\S\s*<[^<>\n]{2,60}>\Z")
 _OPENS_WORDS = re.compile(
@@ -134,24 +136,24 @@ _SAYS = re.compile(
 )
 _TO_ENTRY = re.compile(rf"(?:{NOTE_TITLES})s?\s+\d+\s+{TO_ENTRY}", re.IGNORECASE)
 _SOON = 4
-"""Paragraphs behind a note among which another note or the source shows that they are the note's."""
+"""Paragraphs after a note that are searched for another note or the source; if found, those between are the note's."""
 _JOINED = re.compile(
     r"\s(?:of|at|in|on|for|to|from|by|with|without|or|and|the|an?|de|du|des|à|et|ou|pour|dans|del|con|para|y|der|von|zur|zum|für|und|oder)\s"
 )
 _MOST_WORDS, _LONGEST, _FEW_WORDS = 10, 100, 4
-"""Words and characters of a term at most, and words up to which a line is too short to be a definition's sentence."""
+"""Maximum words and characters of a term, and words up to which a line is too short to be a definition's sentence."""
 
 
 def read_entry(paragraphs: Sequence[Paragraph], first: str = "") -> TermEntry | None:
-    """Tell terms, definition and notes among the paragraphs of an entry; None where there is no definition.
+    """Separate terms, definition and notes in the paragraphs of an entry; None if there is no definition.
 
-    A line above the definition is a name where it is labelled as one ("DEPRECATED:") or reads like one: short, without
-    a stop, no clause of a sentence. The definition is one paragraph, with the list it leads into and what goes on with
-    a small letter; of what stands behind the notes nothing belongs to the entry.
+    A line above the definition is a name if it is labelled as one ("DEPRECATED:") or reads like one: short, without a
+    full stop, not a clause of a sentence. The definition is one paragraph, with the list that it introduces and
+    paragraphs that continue in lower case. Text after the notes does not belong to the entry.
 
     Args:
         paragraphs: in order, up to the next number or heading.
-        first: the term that stands beside the number; "" where the first paragraph has it.
+        first: the term on the number's line; "" if the first paragraph has it.
     """
     lines = _before_other_languages(_lines(paragraphs, of_first=not first))
     prose = 0
@@ -181,7 +183,7 @@ def read_entry(paragraphs: Sequence[Paragraph], first: str = "") -> TermEntry | 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One paragraph, or one line of the first: there terms and definition may be parted by line ends only."""
+    """One paragraph, or one line of the first, where only line ends may separate terms and definition."""
 
     kind: BlockKind
     text: str
@@ -197,7 +199,7 @@ def _lines(paragraphs: Sequence[Paragraph], *, of_first: bool) -> list[_Line]:
 
 
 def _before_other_languages(lines: list[_Line]) -> list[_Line]:
-    """Keep what an entry of a vocabulary says in its first language: terms of others have a gender or a code."""
+    """Keep the part of a vocabulary entry in its first language; terms of other languages have a gender or a code."""
     coded = [match["code"] if (match := _LANGUAGE.match(line.text)) else "" for line in lines]
     many = len({code for code in coded if code}) >= _LANGUAGES
     for place, line in enumerate(lines):
@@ -212,7 +214,7 @@ def _may_be_term(line: _Line) -> bool:
 
 
 def _without_grammar(name: str) -> str:
-    """Take off what the label and the grammar say of a term: "DEPRECATED: gadget", "audit, verb"."""
+    """Remove the label and the grammar from a term: "DEPRECATED: gadget", "audit, verb"."""
     bare = _LABEL.sub("", name, count=1).strip(" *_")
     grammar = _GRAMMAR.search(bare)
     if grammar is not None:
@@ -221,7 +223,7 @@ def _without_grammar(name: str) -> str:
 
 
 def _is_name(line: _Line, following: _Line) -> bool:
-    """Tell whether a line between the first term and the last paragraph is one more term."""
+    """Return whether a line between the first term and the last paragraph is another term."""
     text = line.text
     if _LABEL.match(text):
         return True
@@ -232,24 +234,24 @@ def _is_name(line: _Line, following: _Line) -> bool:
     if text[-1] in ".:;,!?" or _OPENS_WORDS.match(text):
         return False
     if text[0].islower() and following.text[0].isupper() and following.text.endswith(".") and _JOINED.search(text):
-        return False  # a definition in small letters; the sentence after it is no part of the entry
+        return False  # a definition in lower case; the sentence after it is not part of the entry
     return len(text.split()) <= _FEW_WORDS or not says(text) or _DOMAIN_BEHIND.search(text) is not None
 
 
 def says(words: str) -> bool:
-    """Tell whether words have a verb or a relative, as definitions do and terms hardly ever."""
+    """Return whether text contains a verb or a relative pronoun, as definitions do and terms rarely do."""
     return _SAYS.search(words) is not None
 
 
 def _goes_on(words: str, before: _Line, line: _Line) -> bool:
-    """Tell whether a paragraph behind the definition's first belongs to it still."""
+    """Return whether a paragraph after the first one of the definition still belongs to it."""
     if line.kind is BlockKind.LIST_ITEM:
         return before.kind is BlockKind.LIST_ITEM or words.endswith((":", "—", "following"))
     return line.paragraph == before.paragraph or line.text[0].islower() or words.endswith(":")
 
 
 def _behind(lines: Sequence[_Line], place: int) -> tuple[list[str], int]:
-    """List notes, examples and source from a place on, and tell where they end."""
+    """List notes, examples and source from a position on, and return where they end."""
     behind: list[str] = []
     while place < len(lines):
         kind, text = lines[place].kind, lines[place].text
@@ -264,6 +266,6 @@ def _behind(lines: Sequence[_Line], place: int) -> tuple[list[str], int]:
 
 
 def _is_inside(lines: Sequence[_Line], place: int) -> bool:
-    """Tell a note's further paragraphs from what follows the entry: another note to it, or its source, comes soon."""
+    """Return whether a paragraph belongs to a note, because another note or the source follows soon."""
     soon = lines[place + 1 : place + _SOON]
     return any(is_origin(line.text) or _TO_ENTRY.match(line.text) is not None for line in soon)

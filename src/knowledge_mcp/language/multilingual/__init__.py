@@ -1,1 +1,1 @@
-"""Which language a text is in, the words that carry no subject there, and its words of force."""
+"""The language of a text, its function words and its words of force."""

@@ -1,4 +1,4 @@
-"""What words of force in other languages than English do, and whether they are negated; the words are in `words`."""
+"""Judges words of force in languages other than English: force and negation; the words are in `words`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from knowledge_mcp.language.multilingual.words import CONDITION, COPULA, NOT, OF
 from knowledge_mcp.model.chunk import Modality
 
 Found = tuple[Modality, bool, int, int]
-"""Force, whether it is negated, and where its word stands."""
+"""Force, whether it is negated, and the start and end of its word."""
 
 FORCEFUL = frozenset(WORDS)
-"""ISO 639-1 codes of the languages whose words of force are known, beside English."""
+"""ISO 639-1 codes of the languages other than English whose words of force are known."""
 
 NOTES = (
     r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Beispiel)(?:\s+\d+)?\s*[:.–—]"
@@ -22,11 +22,11 @@ NOTES = (
     r"|(?:NOTE|OPMERKING(?:EN)?|VOORBEELD|ANMÄRKNING|EXEMPEL|MERKNAD|EKSEMPEL|BEMÆRK|ПРИМЕЧАНИ[ЕЯ]|Примечани[ея])(?:\s+\d+)?\b"
     r"|[注例]\s?\d{0,2}\s?[:：]|(?:ESEMPI[OE]?|EXEMPLOS?)(?:\s+\d+)?\b|(?:Esempio|Exemplo)(?:\s+\d+)?\s*[:.–—]"
 )
-"""How notes and examples open; a pattern without groups."""
+"""Openings of notes and examples; a pattern without groups."""
 
 DENIES_BEFORE = re.compile(r"\b(?:ne\s|n['’]|no\s|non\s|não\s)\s{0,3}\Z")
 DENIES_BEHIND = re.compile(r"\b(?:nicht|keinesfalls|niemals|pas|jamais|niet|inte|ej|ikke)\b")
-"""What denies a word of force in other languages; English words of force hold it."""
+"""What negates a word of force in other languages; English words of force contain it."""
 _QUOTED = re.compile(r"„[^“”\n]{0,400}[“”]|«[^»\n]{0,400}»|»[^«\n]{0,400}«")
 _BREAK = re.compile(r"[;:()]|,(?!\d)")
 _ASIDE = re.compile(r"\([^()\n]{0,400}\)")
@@ -34,7 +34,7 @@ _AND = re.compile(
     r"\b(?:und|oder|aber|sondern|sowie|et|ou|mais|y|e|o|pero|ed|ma|mas|en|of|maar|och|eller|men|samt|og|и|а|но|или)\b"
 )
 _SEGMENT = 400
-"""Characters before and behind a word of force that are looked at; clauses of ordinary documents are shorter."""
+"""Characters before and after a word of force that are read; clauses of ordinary documents are shorter."""
 _DUTY = re.compile(r"\b(?:ist|sind|hat|haben)\b", re.IGNORECASE)
 _ONLY_GERMAN = re.compile(r"\b(?:nur|ausschließlich|lediglich|höchstens|maximal)\b", re.IGNORECASE)
 _ONLY = re.compile(
@@ -47,7 +47,7 @@ _NO_DUTY = re.compile(
     rf"|[a-zäöü]{{1,30}}(?:bar|end)\b|{OF_A_NOUN})))\b",
     re.IGNORECASE,
 )
-"""What turns "muss" into "need not", but for "aus nicht brennbarem Holz" and "nicht mehr als"."""
+"""What turns "muss" into "need not", except "aus nicht brennbarem Holz" and "nicht mehr als"."""
 _BANNED = re.compile(
     r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b|vietat|vedad|proibi|verboden|förbjud|forbudt",
     re.IGNORECASE,
@@ -57,7 +57,7 @@ _ALLOWED = re.compile(
     r"|tilladt",
     re.IGNORECASE,
 )
-"""Words by which something is said to be allowed, in any of the languages."""
+"""Words that allow something, in any of the languages."""
 _ADVISED = re.compile(r"empf|recom|raccom|consigl|aanbev", re.IGNORECASE)
 _EASY = re.compile(r"\b(?:leicht|leichter|schwer|schwerer|einfach|schwierig|möglich)\s*\Z", re.IGNORECASE)
 _BUT = re.compile(r"\bqu(?:e\b|['’])", re.IGNORECASE)
@@ -69,28 +69,28 @@ _SUBORDINATE = re.compile(
     r"|welche[mnrs]?|wenn|falls|ob|weil|sofern|soweit|sobald|damit|bevor|wo\w{0,10}|wie|was|wer)\b",
     re.IGNORECASE,
 )
-"""How a German clause begins whose verb stands at its end, but for "dass", which may carry the demand."""
+"""Openings of German clauses with the verb at the end, except "dass", which may carry the demand."""
 _INSERTED = re.compile(
     r",\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
     r"|welche[mnrs]?|wenn|falls|sofern|soweit|solange|sobald|bevor|wie|wo|außer|ausgenommen|Ausnahme|abweichend"
     r"|insbesondere|auch|gemessen|bezogen)\b[^,;:]{0,200},(?!\d)",
     re.IGNORECASE,
 )
-"""What a German clause may have between two commas before it goes on: "darf, wenn Personen anwesend sind, nicht …"."""
+"""An insertion between two commas in a German clause: "darf, wenn Personen anwesend sind, nicht …"."""
 _VERB_AT_END = re.compile(r"[a-zäöüß]+n")
 _MODALS = frozenset({"müssen", "dürfen", "sollen", "sollten", "können"})
 
 
 def masked(sentence: str) -> str:
-    """Blank what stands in German and French quotation marks; lengths stay."""
+    """Blank the text in German and French quotation marks, without changing lengths."""
     return _QUOTED.sub(lambda match: " " * len(match.group()), sentence)
 
 
 def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Found]:
-    """Find the words of force of a sentence in another language than English, with what each does.
+    """Find the words of force in a sentence that is not English, each with its force, negation, start and end.
 
     Args:
-        sentence: without what is quoted.
+        sentence: without quoted text.
         code: one of `FORCEFUL`.
         capitals: only words in capitals count.
     """
@@ -112,14 +112,14 @@ def _is_verb(match: re.Match[str]) -> bool:
 
 
 def _joint(sentence: str, one: re.Match[str], other: re.Match[str]) -> list[tuple[int, int]]:
-    """Find the last "and" between two verbs of force, behind which the clause of the second begins."""
+    """Find the last "and" between two verbs of force, after which the second verb's clause begins."""
     return [match.span() for match in _AND.finditer(sentence, one.end(), other.start())][-1:]
 
 
 def _clause(sentence: str, match: re.Match[str], code: str, joints: Sequence[tuple[int, int]]) -> tuple[str, str, str]:
-    """Cut out what stands before and behind a word in its own clause, and the mark that the clause begins behind.
+    """Return the text before and after a word within its clause, and the punctuation mark before the clause.
 
-    What the clause has in parentheses, and in German between two commas, is left out: it goes on behind them.
+    Text in parentheses, and in German between two commas, is blanked, because the clause continues after it.
     """
     first = max([0, match.start() - _SEGMENT, *(end for _, end in joints if end <= match.start())])
     near = sentence[first : min([match.end() + _SEGMENT, *(start for start, _ in joints if start >= match.end())])]
@@ -145,12 +145,12 @@ def _blanked(text: str, match: re.Match[str]) -> str:
 
 
 def _permitted(denied: bool, limited: bool) -> tuple[Modality, bool]:
-    """Judge a word of permission: denied it forbids, and with "only" it requires."""
+    """Judge a word of permission: negated it prohibits, and with "only" it requires."""
     return (Modality.REQUIREMENT, denied) if denied or limited else (Modality.PERMISSION, False)
 
 
 def _judged_state(word: str, denied: bool) -> tuple[Modality, bool]:
-    """Judge what something is said to be: required, allowed, forbidden, recommended; in any of the languages."""
+    """Judge a predicate: required, allowed, forbidden, recommended; in any of the languages."""
     if _BANNED.search(word):
         return (Modality.PERMISSION, False) if denied else (Modality.REQUIREMENT, True)
     if _ALLOWED.search(word):
@@ -204,7 +204,7 @@ _Judge = Callable[[re.Match[str], str, str, str], tuple[Modality, bool] | None]
 
 
 def _southern(code: str) -> _Judge:
-    """Make the judge of Spanish, Italian or Portuguese, which deny before the verb."""
+    """Build the judge for Spanish, Italian or Portuguese, which negate before the verb."""
 
     def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
         del after, mark
@@ -226,7 +226,7 @@ def _southern(code: str) -> _Judge:
 
 
 def _northern(code: str) -> _Judge:
-    """Make the judge of Dutch, Swedish, Norwegian or Danish, which deny somewhere in the clause."""
+    """Build the judge for Dutch, Swedish, Norwegian or Danish, which negate anywhere in the clause."""
 
     def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
         del mark
@@ -244,7 +244,7 @@ def _northern(code: str) -> _Judge:
 
 
 def _russian(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
-    """Judge a Russian word: "не" stands right before what it denies."""
+    """Judge a Russian word: "не" is directly before what it negates."""
     del mark
     kind, denied = match.lastgroup or "", match["not"] is not None
     if kind == "ban":
@@ -259,7 +259,7 @@ def _russian(match: re.Match[str], before: str, after: str, mark: str) -> tuple[
 
 
 def _chinese(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
-    """Judge a Chinese word, which holds its own "not"."""
+    """Judge a Chinese word, which contains its own "not"."""
     del before, after, mark
     kind = match.lastgroup or ""
     if kind == "ban":

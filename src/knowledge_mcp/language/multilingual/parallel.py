@@ -1,4 +1,4 @@
-"""Texts that say the same in several languages: the same clauses by their numbers, and about as many words."""
+"""Detects texts that say the same in several languages: the same clause numbers, and similar lengths."""
 
 from __future__ import annotations
 
@@ -9,40 +9,42 @@ from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.openings import split_clause_number
 
 LEAST_SHARE = 0.5
-"""Times the words of the first language that another has at least: translations are of about one length, and a summary
-in another language is shorter."""
+"""Smallest ratio of another language's words to those of the first: translations have similar lengths, and a summary in
+another language is shorter.
+"""
 _FEWEST = 4
-"""Clause numbers at least that two languages have both."""
+"""Minimum number of clause numbers that two languages share."""
 _ALIKE = 0.5
-"""Share of the numbers of the language with fewer that the other has too: a page may be missing in one of them."""
+"""Minimum share of the clause numbers of the language with fewer that the other also has: a page may be missing in one.
+"""
 MOST_COLUMNS = 4
-"""Columns at the most of a table that holds clauses in several languages: three languages, and their numbers."""
+"""Maximum columns of a table with clauses in several languages: three languages and their numbers."""
 
 
 def number_of(text: str) -> str:
-    """Read the clause number that a text's first line begins with, or that is all of it; empty where there is none."""
+    """Read the clause number that a text's first line starts with or consists of; empty if there is none."""
     text = text.partition("\n")[0]
     return split_clause_number(text).number or split_clause_number(f"{text} Title").number or ""
 
 
 def have_the_same_clauses(numbers: AbstractSet[str], others: AbstractSet[str]) -> bool:
-    """Tell whether two languages have the same clauses by their numbers."""
+    """Return whether two languages have the same clauses, by their numbers."""
     return len(numbers & others) >= max(_FEWEST, _ALIKE * min(len(numbers), len(others)))
 
 
 def parallel_columns(
     rows: Sequence[Sequence[str]], numbers: Callable[[], Sequence[Sequence[str]]] | None = None
 ) -> tuple[tuple[int, ...], ...]:
-    """Find the columns of a table that says the same clauses in several languages, one beside the other.
+    """Find the columns of a table that has the same clauses in several languages, side by side.
 
     Args:
         rows: texts of its cells, by column.
-        numbers: gives of each cell the clause number that it begins with, empty where it begins with none; without it
-            the texts tell.
+        numbers: returns for each cell the clause number that it starts with, or an empty string; by default it is read
+            from the texts.
 
     Returns:
-        For each language the columns that are read for it, in each row from the left: its own, behind the one that
-        numbers the clauses of all where there is one. Empty where the table is one in the ordinary sense.
+        For each language, the columns to read for it in each row, from left to right: the common column of clause
+        numbers if there is one, then its own. Empty if it is an ordinary table.
     """
     width = max(map(len, rows), default=0)
     if not 2 <= width <= MOST_COLUMNS:

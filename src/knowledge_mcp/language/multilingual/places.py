@@ -1,4 +1,4 @@
-"""How documents refer to places, in English and the languages whose words of force are known: "siehe Abschnitt 4.2"."""
+"""How documents refer to places, in English and other languages: "siehe Abschnitt 4.2"."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class PlaceWords:
-    """How a language refers to places: patterns without groups, which join those of English.
+    """How a language refers to places: patterns without groups, which are combined with those of English.
 
     Attributes:
-        parts: words before a clause's number behind the name of a document.
-        clauses: words before the number of a clause of the document itself.
-        relative: words before such a number too, but where the document has articles, a number without stops counts
-            what the article holds: "paragraph 1".
-        known: words before a number that is a clause's only where the document has that clause.
-        below: words before what counts the parts of a clause, behind its number.
-        annexes, tables, figures: words before theirs.
+        parts: words before a clause number after the name of a document.
+        clauses: words before a clause number of the same document.
+        relative: also words before such a number, but in a document with articles, a number without full stops counts
+            the parts of the article: "paragraph 1".
+        known: words before a number that is a clause number only if the document has that clause.
+        below: words before the number of a part of a clause, after the clause number.
+        annexes, tables, figures: words before their numbers.
         see: words before any place.
-        leads: further words before a bare number of a clause; other numbers follow most of them as well.
+        leads: further words before a bare clause number; most of them can also precede other numbers.
         joints: words between two numbers.
         units: what makes a number a quantity.
-        owners: words between a place and the document or law whose place it is.
+        owners: words between a place and the document or law that contains it.
         laws: kinds of laws.
     """
 
@@ -136,13 +136,13 @@ _OWN = {
 
 
 def _with_english(own: PlaceWords) -> PlaceWords:
-    """Add the words of English, which a document in another language refers with as well."""
+    """Add the English words, which documents in other languages also use."""
     names = [each.name for each in fields(PlaceWords)]
     return PlaceWords(**{name: f"{getattr(own, name)}|{getattr(ENGLISH_PLACES, name)}" for name in names})
 
 
 PLACE_WORDS = {code: _with_english(own) for code, own in _OWN.items()}
-"""By ISO 639-1 code, those of English among them."""
+"""By ISO 639-1 code, including the English words."""
 
 
 def _of_all(name: str) -> str:
@@ -150,13 +150,13 @@ def _of_all(name: str) -> str:
 
 
 CLAUSE_WORDS = _of_all("parts")
-"""Words before the number of a clause in any of the languages; a pattern without groups."""
+"""Words before a clause number in any of the languages; a pattern without groups."""
 
 NUMBERED = "|".join(map(_of_all, ("parts", "below", "annexes", "tables", "figures")))
 """Words before the number of any place, in any of the languages; a pattern without groups."""
 
 SECTION_WORDS, BELOW_WORDS, OWNER_WORDS = map(_of_all, ("clauses", "below", "owners"))
-"""Words before a clause's number, before what counts its parts, and before whose place it is, in any language."""
+"""Words before a clause number, before the number of its parts, and before the owner of a place, in any language."""
 
 CAPTIONED = {"Annex": _of_all("annexes"), "Table": _of_all("tables"), "Figure": _of_all("figures")}
 """Words before the number of an annex, a table, a figure in any of the languages; patterns without groups."""

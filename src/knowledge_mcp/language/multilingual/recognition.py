@@ -1,7 +1,7 @@
-"""Which language a text is in, told by its function words, or by its script.
+"""Detects the language of a text from its function words, or from its script.
 
 Function words are articles, pronouns, prepositions and auxiliaries. Verbs that give a statement its force ("shall",
-"muss", "doit", "debe") are none of them: they are searched.
+"muss", "doit", "debe") are not included, because they are searched for.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _WORDS = {
 }
 
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {code: frozenset(words.split()) for code, words in _WORDS.items()}
-"""By ISO 639-1 code, in small letters with their accents."""
+"""By ISO 639-1 code, in lower case with their accents."""
 
 
 LANGUAGE_NAMES = {
@@ -113,7 +113,7 @@ LANGUAGE_NAMES = {
     "zh": "Chinese", "ja": "Japanese", "ko": "Korean", "ar": "Arabic", "he": "Hebrew", "el": "Greek", "th": "Thai",
     "hi": "Hindi",
 }  # fmt: skip
-"""What people call the languages that `language_of` tells, by ISO 639-1 code."""
+"""English names of the languages that `language_of` detects, by ISO 639-1 code."""
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SHARERS: dict[str, list[str]] = {}
@@ -127,21 +127,22 @@ _SCRIPTS = re.compile(
     "|(?P<ru>[\u0410-\u044f\u0401\u0451])"
 )
 _READ = 20_000
-"""Characters of a text that are looked at; it takes some dozen words."""
+"""Characters of a text that are read; some dozen words are enough."""
 
 _FEWEST, _MOST_QUESTION_WORDS, _WORDS_FOR_ONE = 2, 5, 8
-"""Different function words that a language must show: one in eight words, two of a short text, for "die casting" and
-"per se" are English, and no more than five. Every passage of the labelled sets in English is told as English or not."""
+"""Minimum number of different function words of a language: one per eight words, at least two ("die casting" and "per
+se" are English) and at most five. Every English passage of the labelled sets is classified correctly.
+"""
 
 _SHARE = 0.12
-"""Least share of a text's words. Prose has .3 to .5, Finnish .15; names such as "de la Cruz" in a list stay below."""
+"""Minimum share of a text's words. Prose has .3 to .5, Finnish .15; names such as "de la Cruz" in a list stay below."""
 
 
 def language_of(text: str) -> str:
-    """Tell the language of a text as ISO 639-1 code, empty where too little speaks for any.
+    """Detect the language of a text as an ISO 639-1 code; empty if there is too little evidence.
 
-    The function words of twelve languages are counted; one that several languages have counts a part for each. Words
-    with capitals do not count, but for the first one: "Los Angeles" and "EST" are names.
+    The function words of twelve languages are counted; a word shared by several languages counts a fraction for each.
+    Capitalised words do not count, except the first one: "Los Angeles" and "EST" are names.
     """
     text = unicodedata.normalize("NFC", text[:_READ])
     words = _WORD.findall(text)
@@ -159,11 +160,11 @@ def language_of(text: str) -> str:
 
 
 _WHOLE = 27_720
-"""What a word of one language counts: it can be divided by 1 to 12 without rest."""
+"""Weight of a word of one language, divisible by 1 to 12."""
 
 
 def _by_script(text: str) -> str:
-    """Tell a language by its script, where that has at least a third of the letters; Cyrillic is taken for Russian."""
+    """Detect a language by its script, which must have at least a third of the letters; Cyrillic is read as Russian."""
     found = Counter(match.lastgroup or "" for match in _SCRIPTS.finditer(text))
     if 3 * found.total() < sum(map(str.isalpha, text)) or not found:
         return ""

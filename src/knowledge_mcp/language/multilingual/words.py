@@ -1,4 +1,4 @@
-"""Words of force in other languages than English, what denies them, and how their conditions begin; read by `force`.
+"""Words of force in languages other than English, their negations and openings of conditions; used by `force`.
 
 | | requirement | prohibition | recommendation | permission | possibility |
 |---|---|---|---|---|---|
@@ -14,7 +14,7 @@
 | ru | должен, следует, необходимо | не допускается, запрещается | рекомендуется | допускается, может | |
 | zh | 应, 必须 | 不应, 不得, 严禁 | 宜 | 可以, 不必 (no duty) | |
 
-German is read as DIN 820-2 has it, Russian as GOST R 1.5, where "следует" obliges, Chinese as GB/T 1.1.
+German follows DIN 820-2, Russian GOST R 1.5, in which "следует" is a requirement, and Chinese GB/T 1.1.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ WORDS = {
         r"|(?P<recommendation>不?(?<![适便事])宜)|(?P<permission>可以|允许)"
     ),
 }
-"""Words of force by language; a group has the kind of each."""
+"""Words of force by language; the group name is the kind of the word."""
 KEY_WORDS = {
     "de": re.compile(r"\b(?:MUSS|MÜSSEN|DARF|DÜRFEN|SOLL|SOLLTE|SOLLEN|SOLLTEN|KANN|KÖNNEN)\b"),
     "fr": re.compile(r"\b(?:DOIT|DOIVENT|DEVRAIT|DEVRAIENT|PEUT|PEUVENT)\b"),
@@ -143,7 +143,7 @@ OF_A_NOUN = (
     r"[a-zäöüß]{1,30}(?:(?:bar|end)e[nmrs]?\b"
     r"|(?:lich|ig|isch|sam|haft|los|[a-zäöüß]{4}t|[a-zäöüß]{2}en)e[nmrs]?\s+(?-i:[A-ZÄÖÜ]))"
 )
-"""What "nicht" says of a noun and not of the sentence: "nicht brennbarem", "der nicht rauchenden Beschäftigten"."""
+""""nicht" that negates a noun and not the sentence: "nicht brennbarem", "der nicht rauchenden Beschäftigten"."""
 NOT = {
     "de": re.compile(
         rf"\b(?:nicht(?!\s+(?:nur\b|{OF_A_NOUN}))|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"

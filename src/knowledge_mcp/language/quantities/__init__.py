@@ -1,1 +1,1 @@
-"""Numbers in sentences: what they come to, their units, and what they limit."""
+"""Numbers in sentences: their values, their units, and what they limit."""

@@ -1,4 +1,4 @@
-"""The words and signs that make a number a least or a most: before it, behind it, and as "minimum width of"."""
+"""Words and signs that make a number a lower or upper limit: before it, after it, or as "minimum width of"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
 
 
 class Bound(StrEnum):
-    """What a number limits."""
+    """The kind of a limit."""
 
     LEAST = "at least"
     MOST = "at most"
@@ -18,15 +18,15 @@ class Bound(StrEnum):
 
 
 OTHER = {Bound.LEAST: Bound.MOST, Bound.MOST: Bound.LEAST, Bound.EXACT: Bound.EXACT}
-"""What a limit is where it is denied."""
+"""The limit that results from negation."""
 
 
 class Limiting(NamedTuple):
-    """Hold what limits a number.
+    """What makes a number a limit.
 
     Attributes:
-        bound: what it makes of it.
-        led, followed: how many characters before and behind the number say so.
+        bound: the kind of the limit.
+        led, followed: number of characters before and after the number that express it.
     """
 
     bound: Bound
@@ -51,7 +51,7 @@ _ABOUT = (
     r"|environ|[~≈])(?![^\W_])){0,2}\s{0,3}\Z"
 )
 _FILLERS = rf"(?:\s{{1,3}}(?:an?|the)(?=\s))?{_ABOUT}"
-"""What may stand between the words of a limit and the number."""
+"""What may occur between the words of a limit and the number."""
 _LEAST = re.compile(
     rf"(?:\bat (?:the )?(?:very )?least|{_NOT}(?:{_LESS}) than{_EQUAL}|\b(?:equal to or )?(?:{_MORE}) than{_EQUAL}"
     r"|(?<!\d )(?<!\d)\bmin(?:imum(?: of)?|\b\.?)|\bexceed(?:s|ing)?|\bin excess of|\babove|\bover|\bupwards? of"
@@ -85,11 +85,11 @@ _MOST = re.compile(
 _OPENING = "between|from|zwischen|von|entre|de"
 _BETWEEN = re.compile(rf"\b(?:{_OPENING})\s{{0,3}}\Z", re.IGNORECASE)
 OPENS = re.compile(rf"(?:{_OPENING})\s", re.IGNORECASE)
-"""How a range begins: "between 5 and 10 V"."""
+"""The opening of a range: "between 5 and 10 V"."""
 
 
 def _behind(compared: str, extreme: str, elsewhere: str, sign: str) -> re.Pattern[str]:
-    """Find behind a number what makes it a limit: "or more", "(min.)", "at least", and "≤ d" between two numbers."""
+    """Build the pattern of a limit after a number: "or more", "(min.)", "at least", and "≤ d" between two numbers."""
     short = rf"\(?(?:(?:at|as|a) (?:a )?)?{extreme}(?:imum)?\b(?!\.?\s?\d)"
     return re.compile(
         rf"\s{{0,3}}(?:(?:or|and) (?:{compared})|{short}|{elsewhere})\b\.?\)?"
@@ -119,31 +119,31 @@ _NAMED_MOST = (
     r"|máxim[oa]s?"
 )
 NAMED = re.compile(rf"(?<![\w-])(?:(?P<least>{_NAMED_LEAST})|(?P<most>{_NAMED_MOST}))(?![\w.])", re.IGNORECASE)
-"""Words that say of what they name that it is a least or a most: "minimum clear width"."""
+"""Words that make what follows a minimum or maximum: "minimum clear width"."""
 _STATES = re.compile(
     r"(?:\b(?:(?:shall|must|should|will|may|is|are|has|have)(?: to)? (?:not )?be|is|are|was|were|of|equals?"
     r"|von|beträgt|betragen|muss|soll|darf|ist|sei|de|est(?: fixée?)? (?:de|à)|doit être (?:de|égale? à)"
     rf"|es(?: de)?|será(?: de)?|debe ser(?: de)?)|[:=(]){_ABOUT}",
     re.IGNORECASE,
 )
-"""What leads from what is named to its number."""
+"""Words between the name of a quantity and its number."""
 _OTHERWISE = re.compile(r"[;,]|\.\s|\b(?:and|or|but|if|when|where|which|that|und|oder|et|ou|y|o)\b|\d", re.IGNORECASE)
-"""What ends a name of what is limited: the number is of something else."""
+"""What ends the name of a limited quantity; the number belongs to something else."""
 _MOST_WORDS = 4
-"""Words of a name that stands right before its number; more are a sentence."""
+"""Maximum words of a name directly before its number; more words are a sentence."""
 _MOST_NAMED = 90
-"""Characters of a name with its verb: "minimum fire-resistance rating of the supporting construction shall be"."""
+"""Maximum length of a name with its verb: "minimum fire-resistance rating of the supporting construction shall be"."""
 
 
 def limiting(before: str, after: str, *, is_measured: bool) -> Limiting:
-    """Tell what limits a number, by the text before it and behind it.
+    """Determine what limits a number from the text before and after it.
 
-    The longer words count: "not less than" and not "less than". A name counts where nothing nearer does.
+    The longest expression wins: "not less than", not "less than". A name counts only if nothing nearer does.
 
     Args:
-        before: the sentence up to the number, from the number before it at most.
-        after: the sentence behind its unit.
-        is_measured: it has a unit that measures something.
+        before: the sentence up to the number, at most from the previous number.
+        after: the sentence after its unit.
+        is_measured: it has a physical unit.
     """
     found: list[Limiting] = []
     for bound, ahead, behind in ((Bound.MOST, _MOST, _OR_LESS), (Bound.LEAST, _LEAST, _OR_MORE)):
@@ -160,10 +160,10 @@ def limiting(before: str, after: str, *, is_measured: bool) -> Limiting:
 
 
 def _named(before: str, *, is_measured: bool) -> Bound:
-    """Tell whether what a number is of is called a least or a most."""
+    """Return whether the quantity is named as a minimum or a maximum."""
     names = list(NAMED.finditer(before))
     if not names or len({bool(each["least"]) for each in names}) == 2:
-        return Bound.EXACT  # of a least and a most nothing tells which it is
+        return Bound.EXACT  # with both a minimum and a maximum it is ambiguous
     rest = before[names[-1].end() :]
     leads = _STATES.search(rest)
     name = rest[: leads.start()] if leads else rest
@@ -174,6 +174,6 @@ def _named(before: str, *, is_measured: bool) -> Bound:
 
 
 def _is_bare(name: str) -> bool:
-    """Tell whether words are a name alone: "maximum operating pressure 5 bar", and not "maximum pressure at 5 bar"."""
+    """Return whether text is only a name: "maximum operating pressure 5 bar", but not "maximum pressure at 5 bar"."""
     words = name.lower().split()
     return len(words) <= _MOST_WORDS and not any(word in each for word in words for each in FUNCTION_WORDS.values())

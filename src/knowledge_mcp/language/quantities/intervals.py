@@ -1,4 +1,4 @@
-"""How often something is done, said without a number of units: "annually", "twice a year", "jeden Monat"."""
+"""How often something is done, without a number with a unit: "annually", "twice a year", "jeden Monat"."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 
 class Recurrence(NamedTuple):
-    """Hold the time between one time and the next.
+    """The time between two occurrences.
 
     Attributes:
-        value: how many base units it is.
+        value: number of base units.
         unit: base unit, "s" or "month".
-        start, end: where it stands in the sentence.
+        start, end: offsets in the sentence.
     """
 
     value: float
@@ -76,15 +76,16 @@ _ENDS = re.compile(
     r"\s*(?:[.;:)|]|\Z|,(?!\s\w+ly\b)"
     r"|(?:and|or|by|for|during|in|at|on|with|to|using|from|when|while|unless|as|until|under|between|after|before)\b(?!\s\w+ly\b))"
 )
-"""What follows "daily" and its like where they are no adjectives as in "daily mean" and "daily and weekly logs"."""
+"""What follows "daily" and similar words when they are not adjectives, as in "daily mean" and "daily and weekly logs".
+"""
 _COUNTS = re.compile(r"\d{1,2}\s?(?:times|mal|fois|vez|veces|volte|vezes)", re.IGNORECASE)
 
 
 def repeated(before: str) -> tuple[int, int]:
-    """Tell how the words before a quantity make an interval of it, "(at least) once every" of "once every 2 years".
+    """Detect whether the words before a quantity make it an interval: "(at least) once every" in "once every 2 years".
 
     Returns:
-        How many characters of them do, none where they do not, and how many times it is done in that time.
+        Number of characters of these words, 0 if there are none, and the number of occurrences in that time.
     """
     match = _EVERY.search(before)
     if match is None:
@@ -94,7 +95,7 @@ def repeated(before: str) -> tuple[int, int]:
 
 
 def intervals_in(sentence: str) -> Iterator[Recurrence]:
-    """Yield how often things are done, in order; "for every day" and "daily mean" say nothing of it."""
+    """Yield the intervals of a sentence in order; "for every day" and "daily mean" are not intervals."""
     for match in _OFTEN.finditer(sentence):
         adverb = (match["adverb"] or "").lower()
         if adverb in _ALSO_ADJECTIVES and not _ENDS.match(sentence, match.end()):

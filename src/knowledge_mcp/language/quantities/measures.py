@@ -1,4 +1,4 @@
-"""What a quantity measures, by the words beside it: "850 mm wide", "a clear width of 850 mm"."""
+"""What a quantity measures, from the words around it: "850 mm wide", "a clear width of 850 mm"."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BY_NOUN = {
     "espesor": "thickness",
 }
 DIMENSIONS = frozenset(_BY_NOUN.values())
-"""What a length may be of: one of them says nothing of another."""
+"""Kinds of lengths; they are not comparable with each other."""
 _BEHIND = re.compile(r"[ \u00a0,]{1,2}(?:in\s)?(?P<word>[^\W\d_]{3,30})")
 _LEADS = re.compile(
     r"(?:\s{0,2}(?:\b(?:shall|must|should|will|may|can|is|are|was|were|be|being|of|to|not|equals?|has|have|beträgt|muss|darf|von"
@@ -45,22 +45,22 @@ _LEADS = re.compile(
 _NOUN = re.compile(r"[^\W\d_]{3,30}")
 _IN_FRONT = re.compile(rf"{_NOUN.pattern}\Z")
 _APART = re.compile(r"[\d;]|[.,]\s")
-"""What parts what is measured from what stands before it, as another number does."""
+"""What separates the name of a quantity from the text before it, such as another number."""
 _STEM = 4
-"""Letters of a word that are kept at least: "lines" is "line"."""
+"""Minimum letters kept of a word: "lines" becomes "line"."""
 _SEEN = 90
-"""Characters in front of a quantity that are looked at: "clear width of doors in escape routes shall be"."""
+"""Characters before a quantity that are read: "clear width of doors in escape routes shall be"."""
 
 
 def measured_in(sentence: str, quantity: Quantity) -> str:
-    """Name what a quantity measures: one of `DIMENSIONS`, else the word behind it or the noun in front of it.
+    """Return what a quantity measures: one of `DIMENSIONS`, or else the word after it or the noun before it.
 
     Args:
-        sentence: the text that the quantity is of.
+        sentence: the text that contains the quantity.
         quantity: as read from it.
 
     Returns:
-        In small letters; empty where no word tells.
+        The word in lower case; empty if there is none.
     """
     behind = _BEHIND.match(sentence, quantity.end)
     after = _telling(behind["word"]) if behind else ""
@@ -76,16 +76,16 @@ def measured_in(sentence: str, quantity: Quantity) -> str:
 
 
 _PARTS = re.compile(r"[,;:]\s|\s(?:and|or|but|und|oder|et|ou|y|o)\s", re.IGNORECASE)
-"""What parts the words behind one number from those before the next."""
+"""What separates the words after one number from those before the next."""
 
 
 def words_about(sentence: str, numbers: Sequence[Quantity], quantity: Quantity) -> frozenset[str]:
-    """List the beginnings of the words that stand with one of several numbers of a sentence, up to the next ones.
+    """Return the stems of the words around one of several numbers in a sentence, up to the adjacent numbers.
 
     Args:
-        sentence: the text that the numbers are of.
-        numbers: all that it has, in order.
-        quantity: the one.
+        sentence: the text that contains the numbers.
+        numbers: all its numbers, in order.
+        quantity: the number in question.
     """
     before = max((each.end for each in numbers if each.end <= quantity.start), default=0)
     behind = min((each.start for each in numbers if each.start >= quantity.end), default=len(sentence))
@@ -99,7 +99,7 @@ def words_about(sentence: str, numbers: Sequence[Quantity], quantity: Quantity) 
 
 
 def stems_in(text: str) -> frozenset[str]:
-    """List the beginnings of the words of a text, without those of grammar; forms of one word begin alike."""
+    """Return the stems of the words of a text, without function words; forms of one word have the same stem."""
     words = (match.group().lower() for match in _NOUN.finditer(text))
     return frozenset(word[: max(_STEM, len(word) - 2)] for word in words if _telling(word))
 
@@ -107,9 +107,9 @@ def stems_in(text: str) -> frozenset[str]:
 def telling_apart(
     sentence: str, numbers: Sequence[Quantity], quantity: Quantity
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words that stand with one number alone, and with others of its unit alone: "suction", "discharge".
+    """Return the words that occur only around one number, and only around others of its unit: "suction", "discharge".
 
-    Both are empty where the sentence has no other, or nothing tells them apart.
+    Both are empty if the sentence has no other, or if no words distinguish them.
     """
     own = words_about(sentence, numbers, quantity)
     rivals = [

@@ -1,4 +1,4 @@
-"""Numbers as they are printed, in digits, as fractions and in words, and what they come to."""
+"""Numbers as printed, in digits, as fractions and in words, and their values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ELSEWHERE: Mapping[str, Mapping[str, float]] = {
         ("es", "dos tres cuatro cinco seis siete ocho nueve diez once doce"),
     )
 }
-"""Numbers from two to twelve, which standards in these languages write as words."""
+"""Numbers from two to twelve, which standards in these languages print as words."""
 _GERMAN: Mapping[str, float] = {
     word: float(place)
     for place, word in enumerate(
@@ -60,7 +60,7 @@ _PARTS = {
 
 _BLANK = r"[ \u2009\u00a0\u202f]"
 VULGAR = "".join(chr(code) for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
-"""Fractions that are one letter: ½."""
+"""Fractions that are a single character: ½."""
 _EXPONENT = r"[+−-]?\d{1,2}"
 _RAISED = r"[⁺⁻]?[⁰¹²³⁴-⁹]{1,2}"
 _MONEY = r"(?:(?:US|AU|NZ|HK|[AC])?\$|[€£¥]|(?:EUR|USD|GBP|CHF)(?=[\s\d]))\s?"
@@ -74,7 +74,8 @@ _IN_DIGITS = re.compile(
     r"(?!\d|[.,]\d|(?![cdkm]?m[23](?!\w))[A-Za-z]{0,9}[\d_])",
     re.IGNORECASE,
 )
-"""A number as English and ISO write it: blanks or commas between groups of three, a comma before other decimals."""
+"""A number in English or ISO notation: blanks or commas between groups of three, otherwise a comma is a decimal sign.
+"""
 _SCALED = re.compile(
     r"[ \u00a0-]?(?P<scale>thousand|(?:m|b|tr)illions?|millionen|millones|milliard(?:en?|s)?|mio|mrd)\b\.?",
     re.IGNORECASE,
@@ -82,10 +83,10 @@ _SCALED = re.compile(
 _SCALE_OF = {"mill": 1e6, "mio": 1e6, "mrd": 1e9, "bill": 1e9, "trill": 1e12, "thou": 1e3, "milliard": 1e9}
 _SHORT = re.compile(r"\s?(?P<scale>k|mn|m|bn|b)\b", re.IGNORECASE)
 _SHORT_OF = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
-"""Scales behind sums of money: "£5m"."""
+"""Scales after amounts of money: "£5m"."""
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _AND = rf"and\s(?!(?:{_WORD})\s(?:{'|'.join(_SCALES)}))"
-"""It joins what was counted and the rest, and not two numbers: "between one hundred and two hundred"."""
+""""and" inside a number, not between two numbers as in "between one hundred and two hundred"."""
 _IN_WORDS = re.compile(
     rf"\b(?!ten\s(?:minste|hoogste|opzichte|behoeve|gevolge|aanzien)\b)(?:an?\s(?={'|'.join(_SCALES)}))?(?:{_WORD})\b(?:(?:-|\s(?:{_AND})?)(?:{_WORD})\b){{0,12}}",
     re.IGNORECASE,
@@ -104,14 +105,14 @@ _FRACTION = re.compile(
 
 
 class Numeral(NamedTuple):
-    """Hold a number as it is printed.
+    """A number as printed.
 
     Attributes:
-        start, end: where it stands.
-        value: what it comes to.
-        money: the sign of a currency, empty for none.
-        is_word: it is written in letters, or in both ways: "thirty (30)".
-        other: what stands in the brackets of one in both ways, where that is another number.
+        start, end: offsets in the text.
+        value: its value.
+        money: currency sign, empty if there is none.
+        is_word: it is written in words, or in words and digits: "thirty (30)".
+        other: the value in the brackets of one in words and digits, if it differs.
     """
 
     start: int
@@ -127,7 +128,7 @@ def numerals_in(text: str, language: str | None = "en") -> list[Numeral]:
 
     Args:
         text: any text.
-        language: whose words for small numbers count beside the English ones.
+        language: language whose words for small numbers count in addition to English.
     """
     found = [_of_digits(match, text) for match in _IN_DIGITS.finditer(text)]
     found += _of_letters(text, language)
@@ -144,7 +145,7 @@ def numerals_in(text: str, language: str | None = "en") -> list[Numeral]:
 
 
 def _is_repeated(text: str, one: Numeral, other: Numeral) -> bool:
-    """Tell whether a number in brackets says the one before it in the other way: "thirty (30)", "30 (thirty)"."""
+    """Return whether a number in brackets repeats the one before in words or digits: "thirty (30)", "30 (thirty)"."""
     between, behind = text[one.end : other.start], text[other.end : other.end + 1]
     return one.is_word is not other.is_word and between.strip() == "(" and behind == ")"
 
@@ -185,7 +186,8 @@ def _of_german(match: re.Match[str]) -> Numeral:
 
 
 def _german_value(word: str) -> float:
-    """Work out a number that is one word, 0 for none: what stands before "tausend" and "hundert" multiplies them."""
+    """Compute the value of a one-word German number, 0 if it is none; "tausend" and "hundert" multiply the part before.
+    """
     for name, scale in (("tausend", 1e3), ("hundert", 100.0)):
         before, found, behind = word.partition(name)
         if found:
@@ -195,7 +197,7 @@ def _german_value(word: str) -> float:
 
 
 def _spelled(match: re.Match[str]) -> Iterator[Numeral]:
-    """Part a run of words for numbers, and work each out: "one hundred and twenty" is one, "five ten" are two."""
+    """Split a sequence of number words and compute each value: "one hundred and twenty" is one, "five ten" are two."""
     whole = below = last = 0.0
     least, start, end = math.inf, -1, -1
     for each in _JOINED.finditer(match.string, *match.span()):
@@ -211,7 +213,7 @@ def _spelled(match: re.Match[str]) -> Iterator[Numeral]:
             start = -1
         if start < 0:
             if is_scale:
-                continue  # "per million": no number stands in front
+                continue  # "per million": there is no number before it
             whole, below, least, start = 0.0, 0.0, math.inf, each.start("word")
         if is_scale and value > 100.0:
             whole, below, least = whole + below * value, 0.0, value
@@ -235,7 +237,7 @@ def _value(number: re.Match[str]) -> float:
         value = value + int(number["over"]) / int(number["under"]) if number["over"] else value / int(number["under"])
     sign = -1 if number["sign"] in {"-", "−"} else 1
     if to := number["to"] or number["mark"]:
-        return sign * (value ** _exponent(to) if value in {2, 10} else value)  # else it is the mark of a note
+        return sign * (value ** _exponent(to) if value in {2, 10} else value)  # otherwise it is a footnote mark
     if ten := number["power"] or number["times"] or number["by"]:
         value *= 10.0 ** _exponent(ten)
     return sign * value

@@ -1,4 +1,4 @@
-"""Ratings: what standards grade by letters with a number or letter behind them: IP65, SIL 2, TLS 1.2, class 3."""
+"""Ratings: grades of standards that have letters followed by a number or letter: IP65, SIL 2, TLS 1.2, class 3."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _UNITS = _BESIDE_EACH_OTHER | frozenset(
     "IP IK SIL ASIL PL EAL AAL IAL FAL DN PN REI EI AWG NEMA CLASS CATEGORY GRADE KLASSE KATEGORIE CLASSE CLASE".split()
 )
 _NEAR = 60
-"""Characters beside a rating that may make it a least: "at least", "or higher"."""
+"""Characters around a rating that may make it a limit: "at least", "or higher"."""
 
 
 def ratings_in(sentence: str) -> Iterator[Quantity]:
-    """Yield the ratings of a sentence in order, with the letters as unit: "at least IP54" is a least of 54."""
+    """Yield the ratings of a sentence in order, with the letters as unit: "at least IP54" has the lower limit 54."""
     for match in _RATING.finditer(sentence):
         start, end = match.span()
         unit = (match["ip"] or match["code"] or match["lettered"] or match["graded"]).upper()
@@ -37,10 +37,10 @@ def ratings_in(sentence: str) -> Iterator[Quantity]:
 
 
 def is_exclusive(rating: Quantity) -> bool:
-    """Tell whether a thing has one such rating only: who has TLS 1.3 may have TLS 1.2 beside it."""
+    """Return whether something can have only one such rating; a system with TLS 1.3 may also support TLS 1.2."""
     return rating.unit not in _BESIDE_EACH_OTHER
 
 
 def is_rating(limit: Quantity) -> bool:
-    """Tell whether a limit is one of these: another one differs, and nothing says whether it is worse."""
+    """Return whether a limit is a rating: ratings can differ, but no order is known."""
     return limit.unit in _UNITS

@@ -1,4 +1,4 @@
-"""Quantities in a sentence: numbers in base units, and whether each is a least, a most, or the value itself."""
+"""Quantities in a sentence: numbers in base units, and whether each is a lower limit, an upper limit or a value."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from knowledge_mcp.language.quantities.units import RATIO, is_physical, unit_beh
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Hold one number of a sentence.
+    """One number of a sentence.
 
     Attributes:
-        value: in base units: seconds, metres, grams, bytes, volts, …; as printed where the unit is not known.
-        unit: the base unit; for what is counted, the noun behind the number; empty where nothing follows.
+        value: in base units: seconds, metres, grams, bytes, volts, …; as printed if the unit is unknown.
+        unit: the base unit; for counted things, the noun after the number; empty if nothing follows.
         bound: whether it is a lower limit, an upper limit, or neither.
-        start, end: where it stands in the sentence, from the words beside it that make it a limit to the unit.
+        start, end: offsets in the sentence, from the words that make it a limit up to and including the unit.
         printed: number and unit as printed.
-        also: the value that stands in brackets behind it in another unit, which standards round: "36 in. (915 mm)".
-        recurs: it is the time between one time and the next: what is done at least once a year is at most a year apart.
+        also: the value in brackets after it in another unit, which standards round: "36 in. (915 mm)".
+        recurs: it is an interval; what is done at least once a year is at most a year apart.
     """
 
     value: float
@@ -42,18 +42,18 @@ class Quantity:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """List the value in all units that it is printed in."""
+        """List the values in all units that are printed."""
         return (self.value,) if self.also is None else (self.value, self.also)
 
     def __str__(self) -> str:
-        """Say it as a limit: "at least 5 mm"; what is neither least nor most says its number alone."""
+        """Format it as a limit: "at least 5 mm"; a value that is not a limit is printed alone."""
         bound = OTHER[self.bound] if self.recurs else self.bound
         return self.printed if bound is Bound.EXACT else f"{bound.value} {self.printed}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """Hold a number with its base unit, the factor to it, and the unit as printed, which may stand behind another."""
+    """A number with its base unit, the factor to it, and the unit as printed, which may follow a later number."""
 
     value: float
     unit: str
@@ -64,13 +64,13 @@ class _Measured:
     recurs: bool = False
 
     def printed(self, sentence: str) -> str:
-        """Give number and unit as printed."""
+        """Return the number and its unit as printed."""
         words = _words(sentence, self.start, self.end)
         return words if words.endswith(self.unit_printed) else f"{words} {self.unit_printed}"
 
 
 def _words(text: str, start: int, end: int) -> str:
-    """Give a piece of a text without the bracket that closes numbers which stand in brackets."""
+    """Return a part of a text without the closing bracket of numbers in brackets."""
     words = " ".join(text[start:end].split())
     return words if "(" in words else words.replace(")", "", 1)
 
@@ -80,38 +80,39 @@ _AND = re.compile(r"\s{0,3}(?:and|to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORE
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
 _TOLERANCE = re.compile(r"\s?(?:±|\+/[-−–])\s?")
 _LESS = re.compile(r"\s?/\s?[-−–]?")
-"""Between what a number may be more and what it may be less: "5 mm +0.1/-0.2"."""
+"""What separates the upper and lower tolerance of a number: "5 mm +0.1/-0.2"."""
 _IN_BRACKETS = re.compile(
     r"\((?:[^()A-Za-z]{1,20}[±/–][^()A-Za-z]{1,20}|[^()A-Za-z]{1,20}\s(?:to|bis|à|a)\s[^()A-Za-z]{1,20})\Z"
 )
-"""Numbers in brackets, whose unit stands behind these: "(23 ± 2) °C", "(10 to 15) mm"."""
+"""Numbers in brackets that are followed by their unit: "(23 ± 2) °C", "(10 to 15) mm"."""
 _GOES_ON = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
 _IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
 _RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?P<half>\s?[ap]\.?m\b)?", re.IGNORECASE)
 _ALIKE = 0.03
-"""Share by which one length in two units may differ: standards round "36 in. (915 mm)", and "3 ft (1 m)" is no such."""
+"""Maximum relative difference of one length in two units: standards round "36 in. (915 mm)"; "3 ft (1 m)" is out."""
 _TWO_WAYS = ({RATIO, "%"}, {"°F", "°C"}, {"°C", "K"})
-"""Units in which the same is said twice, but for a factor: "1:12 (8.33 %)", "70 °F (21 °C)"."""
+"""Pairs of units for equal quantities, apart from a factor: "1:12 (8.33 %)", "70 °F (21 °C)"."""
 _BEHIND = 40
-"""Characters behind a number that are looked at: the longest phrase of a limit is shorter."""
+"""Characters after a number that are read; the longest expression of a limit is shorter."""
 _COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
-"""Languages in which "1.500" is fifteen hundred and "1,500" one and a half."""
+"""Languages in which "1.500" is fifteen hundred and "1,500" is one and a half."""
 _GROUPED_BY_POINTS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){1,6}(?![\d.]\d|\d)")
 _PART_OF_THREE = re.compile(r"(?<=\d),(?=\d{3}(?![\d.]\d|\d|,\d))")
 
 
 def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
-    """List the numbers of a sentence with unit and bound, in order; what is part of a name ("TLS1", "A-4") is none.
+    """List the numbers of a sentence with unit and bound, in order, without parts of names ("TLS1", "A-4").
 
-    "20 ft 6 in" is one, "36 in. (915 mm)" too, "20 °C ± 2 °C" is a least and a most, times of day are none.
+    "20 ft 6 in" and "36 in. (915 mm)" are each one quantity, "20 °C ± 2 °C" is a lower and an upper limit, and times of
+    day are left out.
 
     Args:
         sentence: the text.
-        language: as `language_of` tells it, None where that is to tell; it tells what "1.500" is.
+        language: as from `language_of`, None to detect it; decides how "1.500" is read.
     """
     found: list[Quantity] = []
-    original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the sign of ohm, and the letter
+    original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the ohm sign becomes the letter
     language = language_of(sentence) if language is None else language
     if language in _COMMA_PARTS:
         sentence = _PART_OF_THREE.sub(
@@ -149,7 +150,7 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
 
 
 def _with_intervals(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
-    """Make intervals of "every 2 years", and add those that have no number of units ("twice a year")."""
+    """Turn "every 2 years" into intervals, and add those without a number with a unit ("twice a year")."""
     often = [
         _Measured(each.value, each.unit, 1.0, each.start, each.end, recurs=True) for each in intervals_in(sentence)
     ]
@@ -162,7 +163,7 @@ def _with_intervals(sentence: str, measured: Sequence[_Measured]) -> list[_Measu
 
 
 def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
-    """Tell whether a number in brackets says in another unit what the one before it says: "36 in. (915 mm)"."""
+    """Return whether a number in brackets repeats the one before it in another unit: "36 in. (915 mm)"."""
     is_same_unit = bool(one.unit) and last.unit == one.unit
     are_alike = is_same_unit and math.isclose(last.value, one.value * one.factor, rel_tol=_ALIKE)
     is_beside = are_alike or {last.unit, one.unit} in _TWO_WAYS
@@ -170,7 +171,7 @@ def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
 
 
 def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
-    """Tell whether a number is limited as the one before it: the other side of a size, or "10 kg (98 N)"."""
+    """Return whether a number shares the limit of the one before it: the other side of a size, or "10 kg (98 N)"."""
     if not (is_physical(last.unit) and is_physical(one.unit)):
         return False
     if _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start):
@@ -182,18 +183,18 @@ DENIED = re.compile(r"\b(?:not|never|no|nicht|pas|niet|inte|ikke|не)\b|不", r
 
 
 def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> tuple[bool, tuple[Quantity, ...]]:
-    """Tell what a sentence denies: what it says, or its limits, which then are others: "not wait more than 5 s".
+    """Determine what a sentence negates: its statement, or its limits, which then change: "not wait more than 5 s".
 
-    A limit is denied by the word of force before it: in "shall not run for more than 5 s and shall be at least 3 m
-    long" one is.
+    A limit is negated by the word of force before it: in "shall not run for more than 5 s and shall be at least 3 m
+    long", only one is.
 
     Args:
         text: the sentence.
-        forces: of the sentence, in order.
-        printed: its limits as they are printed.
+        forces: the forces of the sentence, in order.
+        printed: its limits as printed.
 
     Returns:
-        Whether what it says is denied, by its strongest force, and the limits that it sets.
+        Whether its statement is negated, by its strongest force, and the limits that it sets.
     """
     strongest = max(forces, key=lambda each: RANK[each.modality], default=None)
     if strongest is None:
@@ -207,7 +208,7 @@ def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> t
             continue
         is_own = DENIED.search(text, limit.start, limit.end) is not None
         if is_own and text[force.end : limit.start].strip():
-            return True, tuple(printed)  # denied twice: "not take no longer than 5 s"
+            return True, tuple(printed)  # double negation: "not take no longer than 5 s"
         limits.append(limit if is_own else replace(limit, bound=OTHER[limit.bound]))
         is_denied = is_denied and force is not strongest
     return is_denied, tuple(limits)
@@ -224,7 +225,7 @@ def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...
 
 
 def _is_range(sentence: str, first: Quantity, last: _Measured) -> bool:
-    """Tell whether a number ends the range that the one before opens: "between 5 and 10 V"."""
+    """Return whether a number ends the range that the one before it opens: "between 5 and 10 V"."""
     if first.bound is not Bound.EXACT:
         return False
     if OPENS.match(sentence, first.start):
@@ -234,7 +235,7 @@ def _is_range(sentence: str, first: Quantity, last: _Measured) -> bool:
 
 
 def _opened(first: Quantity, last: _Measured) -> Quantity:
-    """Make a number the least of a range; without a unit of its own it has that of the most."""
+    """Make a number the lower limit of a range; without its own unit it takes that of the upper limit."""
     if first.unit:
         return replace(first, bound=Bound.LEAST, recurs=False)
     printed = f"{first.printed} {last.unit_printed}".strip()
@@ -242,7 +243,7 @@ def _opened(first: Quantity, last: _Measured) -> Quantity:
 
 
 def _tolerance(sentence: str, middle: _Measured, behind: Sequence[_Measured]) -> tuple[_Measured, _Measured] | None:
-    """Return by how much a number may be less and more, where that stands behind it: "± 2 °C", "+0.1/-0.2"."""
+    """Return the lower and upper tolerance of a number if they follow it: "± 2 °C", "+0.1/-0.2"."""
     if behind and _TOLERANCE.fullmatch(sentence, middle.end, behind[0].start):
         return behind[0], behind[0]
     if len(behind) < 2 or sentence[middle.end : behind[0].start + 1].strip() != "+":
@@ -251,7 +252,7 @@ def _tolerance(sentence: str, middle: _Measured, behind: Sequence[_Measured]) ->
 
 
 def _within(original: str, middle: _Measured, less: _Measured, more: _Measured) -> Iterator[Quantity]:
-    """Yield the least and the most of "20 °C ± 2 °C", "230 V ± 10 %", "(23 ± 2) °C" and "5 mm +0.1/-0.2"."""
+    """Yield both limits of "20 °C ± 2 °C", "230 V ± 10 %", "(23 ± 2) °C" and "5 mm +0.1/-0.2"."""
     last = max(less, more, key=lambda each: each.end)
     whole = middle if middle.unit else replace(last, value=middle.value)
     unit, factor = whole.unit, whole.factor
@@ -268,7 +269,7 @@ def _within(original: str, middle: _Measured, less: _Measured, more: _Measured) 
 
 
 def _measured(sentence: str, language: str | None) -> list[_Measured]:
-    """List the numbers with their units; what a clock says is left out, "1:12" and "1 in 12" are ratios."""
+    """List the numbers with their units; clock times are left out, "1:12" and "1 in 12" are ratios."""
     numerals = numerals_in(sentence, language)
     found: list[_Measured] = []
     clocks = [
@@ -294,7 +295,7 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
 
 
 def _are_ratio(sentence: str, one: Numeral, other: Numeral) -> bool:
-    """Tell whether two numbers are a ratio: "1:12", "2:1", "1 in 12", "2 out of 3"."""
+    """Return whether two numbers are a ratio: "1:12", "2:1", "1 in 12", "2 out of 3"."""
     between = _RATIO.fullmatch(sentence, one.end, other.start)
     if between is None or other.value <= 0.0:
         return False
@@ -303,9 +304,9 @@ def _are_ratio(sentence: str, one: Numeral, other: Numeral) -> bool:
 
 
 def _together(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
-    """Join what is one quantity, and give sides of a size the unit that stands behind the last one.
+    """Merge numbers that are one quantity, and give the sides of a size the unit after the last one.
 
-    "20 ft 6 in" and "1 h 30 min" are one; of "900 x 600 mm" both are in millimetres.
+    "20 ft 6 in" and "1 h 30 min" are one; in "900 x 600 mm" both are in millimetres.
     """
     found: list[_Measured] = []
     for one in reversed(measured):
@@ -323,7 +324,7 @@ def _together(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
 
 
 def _is_rest(sentence: str, each: _Measured, behind: _Measured) -> bool:
-    """Tell whether a quantity is the rest of the one before it, in smaller units: less than one of those."""
+    """Return whether a quantity continues the one before it in a smaller unit, with less than one larger unit."""
     is_smaller = each.unit == behind.unit and each.factor > behind.factor and is_physical(each.unit)
     rest = abs(behind.value) * behind.factor
     if not is_smaller or rest >= each.factor or each.value != int(each.value):

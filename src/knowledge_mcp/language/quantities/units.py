@@ -1,4 +1,4 @@
-"""Units as they are printed behind numbers, and what they come to in base units."""
+"""Units as printed after numbers, and their values in base units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 Based = tuple[str, float]
-"""A base unit, and how many of it a unit is."""
+"""A base unit, and the factor to it."""
 
 
 _SI = "s m g V A W Hz Pa N J Ω Nm VA F H lx cd lm mol Bq Gy Sv bit".split()
@@ -16,7 +16,7 @@ _SI = "s m g V A W Hz Pa N J Ω Nm VA F H lx cd lm mol Bq Gy Sv bit".split()
 
 
 def _symbols() -> dict[str, Based]:
-    """Map symbols, as written, to base unit and factor: SI prefixes before SI units, and the rest by name."""
+    """Map symbols, case-sensitive, to base unit and factor: SI prefixes with SI units, and the others by name."""
     prefixes = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
     found: dict[str, Based] = {}
     for prefix, factor in prefixes.items():
@@ -86,7 +86,7 @@ CASE_TELLS = frozenset(
     for other in folded
     if len(one) > 1 and folded[one] == folded[other] and _SYMBOLS[one] != _SYMBOLS[other]
 )
-"""Symbols that only capitals tell from another one: mW and MW."""
+"""Symbols that differ from another only in case: mW and MW."""
 _POWERS = {"²": 2, "2": 2, "³": 3, "3": 3, "sq": 2, "square": 2, "cu": 3, "cubic": 3}
 
 
@@ -121,11 +121,11 @@ _NAMED: tuple[tuple[str, Based], ...] = (
     ("euro euro euro euro", ("€", 1.0)),
     ("dollar dollar dollar dólar", ("$", 1.0)),
 )
-"""Units by their names in English, German, French and Spanish, "-" for none; `_names` adds metric ones in English."""
+"""Names of units in English, German, French and Spanish, "-" if absent; `_names` adds metric names in English."""
 
 
 def _names() -> dict[str, dict[str, Based]]:
-    """Map the names of units in small letters and the singular, by language."""
+    """Map the names of units, in lower case and singular, by language."""
     sizes = (1e-9, 1e-6, 1e-3, 1e-2, 1e3, 1e6, 1e9)
     prefixes = {"": 1.0, **dict(zip("nano micro milli centi kilo mega giga".split(), sizes, strict=True))}
     metric = "second metre meter gram byte bit volt watt ampere amp hertz newton pascal joule ohm lux".split()
@@ -160,7 +160,7 @@ _INCHES = re.compile(
     r"|min|max|in|diameter|nominal|to|for|shall|must|is|are)\b",
     re.IGNORECASE,
 )
-"""What follows "in" where it is a unit: "5 in the room" has none."""
+"""What follows "in" if it is a unit: "5 in the room" has none."""
 _NO_UNIT = frozenset(
     "a an and any are as at be before but by can each else for from has if in into is it its of on or out per shall"
     " should than that the then to under until unless was when where which while will with within may must not after x"
@@ -170,12 +170,12 @@ _PER_CENT = frozenset({"per cent", "percent", "pour cent", "por ciento"})
 
 
 class PrintedUnit(NamedTuple):
-    """Hold the unit behind a number.
+    """The unit after a number.
 
     Attributes:
-        end: where it ends, the number's own end where there is none.
-        base: base unit; for what is counted, the noun behind the number; empty where nothing follows.
-        factor: how many base units it is.
+        end: its end offset, or the number's end if there is none.
+        base: base unit; for counted things, the noun after the number; empty if nothing follows.
+        factor: number of base units in one unit.
     """
 
     end: int
@@ -184,13 +184,13 @@ class PrintedUnit(NamedTuple):
 
 
 def unit_behind(text: str, end: int, language: str | None = None, money: str = "") -> PrintedUnit:
-    """Read the unit behind a number.
+    """Read the unit after a number.
 
     Args:
         text: any text.
-        end: where the number ends.
-        language: whose names of units count beside the English ones.
-        money: the sign of a currency in front of the number, which is its unit then.
+        end: end offset of the number.
+        language: language whose names of units count in addition to English.
+        money: currency sign before the number, which is then its unit.
     """
     if money:
         return PrintedUnit(end, _CURRENCIES.get(money, money), 1.0)
@@ -216,7 +216,7 @@ def unit_behind(text: str, end: int, language: str | None = None, money: str = "
 
 
 def _marked(text: str, end: int, mark: str) -> Based | None:
-    """Read the signs for feet and inches, and behind degrees for minutes and seconds of arc; quotes are none."""
+    """Read the signs for feet and inches, or after degrees for minutes and seconds of arc; None for quotation marks."""
     is_double = mark in '″"'
     before = text[:end]
     if "°" in before[-8:]:
@@ -227,7 +227,7 @@ def _marked(text: str, end: int, mark: str) -> Based | None:
 
 
 def _base(printed: str, language: str | None) -> Based:
-    """Return the base unit and the factor to it; for what is no unit, the noun, or nothing."""
+    """Return the base unit and its factor; if it is not a unit, the noun, or an empty string."""
     if printed.lower() in _PER_CENT:
         return "%", 1.0
     symbol = printed.replace("·", "").replace("⋅", "")
@@ -242,11 +242,11 @@ def _base(printed: str, language: str | None) -> Based:
     if name in _NO_UNIT:
         return "", 1.0
     noun = name if slash else name.removesuffix("s")
-    return (printed if noun in _BASES else noun), 1.0  # "M" is no metre, "G" no gram
+    return (printed if noun in _BASES else noun), 1.0  # "M" is not metre, "G" is not gram
 
 
 def _single(symbol: str, language: str | None) -> Based | None:
-    """Return the base of one unit, squared or cubed too; None where it is not known."""
+    """Return the base of one unit, possibly squared or cubed; None if it is unknown."""
     known = _SYMBOLS.get(symbol) or _named(symbol.lower(), language)
     if known is None and symbol in _CURRENCIES:
         known = (_CURRENCIES[symbol], 1.0)
@@ -269,12 +269,12 @@ def _named(name: str, language: str | None) -> Based | None:
 
 
 def is_physical(unit: str) -> bool:
-    """Tell whether a base unit measures something, money too, and does not count things."""
+    """Return whether a base unit measures something, including money, rather than counts things."""
     return bool(unit) and all(each in _BASES or each[:-1] in _BASES for each in unit.split("/"))
 
 
 def is_unit(text: str) -> bool:
-    """Tell whether a text is the name of a unit that measures something, and nothing else."""
+    """Return whether a text is the name of a physical unit, and nothing else."""
     printed = f"1 {text}"
     unit = unit_behind(printed, 1)
     return unit.end == len(printed) and is_physical(unit.base)

@@ -1,1 +1,1 @@
-"""Requirements that no word of force marks, and what kind of requirement a sentence states."""
+"""Requirements that no word of force marks, and the kinds of requirements."""

@@ -1,4 +1,4 @@
-"""Items that a text speaks of and does not meet ("unlike SYS-3", "SYS-3 is out of scope"), or that hold no longer."""
+"""Mentioned items that a text does not meet ("unlike SYS-3", "SYS-3 is out of scope"), or that are withdrawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MEETS = (
     r"(?:cover|address|implement|satisf|fulfil|meet|met\b|trace|verif|test|appl|part\b|deriv|support|consider|allocat"
     r"|abgedeckt|erfüll|umgesetzt|geprüft|behandelt|Teil\b|couvert|satisfai|réalis|vérifi|cubiert|cumpl|verific)\w{0,12}"
 )
-"""What an item does to another that it meets or tests; denied, the two belong apart."""
+"""What an item does to another that it meets or tests; negated, the two are unrelated."""
 _NOT = r"(?:\b(?:not|never|nicht|pas|no)|n['’]t)\s+(?!only\b|merely\b|just\b|nur\b|seulement\b|sólo\b|solo\b)"
 _BEFORE = re.compile(
     r"(?:\b(?:unlike|(?:replac|supersed)(?:es?|ed|ing)|formerly|previously|(?:see|cf\.)\s+also|(?:similar|analogous)\s+to|ersetzt|ehemals"
@@ -40,12 +40,15 @@ _NEAR = 100
 
 
 def is_denied_before(text: str, start: int) -> bool:
-    """Tell whether the words before a name, or a list of them, say that what is named is not met there."""
+    """Return whether the words before a name, or a list of names, say that the named items are not met there."""
     return _BEFORE.search(text[max(0, start - _NEAR) : start]) is not None
 
 
 def is_denied_behind(text: str, end: int, *, aside: bool = True) -> bool:
-    """Tell the same by the words behind; `aside`: in brackets or behind a colon too, which speak of the last name."""
+    """Return the same from the words after it.
+
+    With `aside`, also text in brackets or after a colon, which refers to the last name.
+    """
     found = _BEHIND.match(text, end)
     return found is not None and (aside or (text[end : end + 1] in {" ", "\n"} and text[end + 1 : end + 2].isalpha()))
 
@@ -57,9 +60,9 @@ _GONE = (
 )
 _MORE = r"(?:\s*[:(,–-]|\s+(?:by|in|since|as|of|on|at|with|durch|par|por|seit|mit|am|en|depuis)\b)"
 _FEW = 6
-"""Characters that may stand before a requirement's own id: brackets, marks of type."""
+"""Characters allowed before a requirement's own id: brackets, marks of type."""
 _OWN = 40
-"""Characters of a requirement that tell its row, and the most that a cell with its state has."""
+"""Characters of a requirement that identify its row, and the maximum length of a cell with its state."""
 _STATE = re.compile(rf"\W{{0,4}}{_GONE}(?:\W{{0,4}}\Z|{_MORE}.{{0,120}}\Z)", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(
     r"[\s*_>•-]{0,8}(?:\w{1,20}\s)?(?:status|state|zustand|état|estado|disposition|lifecycle|resolution)\b.{0,20}",
@@ -69,7 +72,7 @@ _INSTEAD = (
     r"(?:\W{0,4}\Z|\s?[(.:;,–-]\s?(?:note|see|moved|merged|replaced|superseded|incorporated|integrated|covered|included"
     r"|now|duplicate|siehe|verschoben|ersetzt|voir|déplacé|remplacé|véase)\b.{0,160}\Z)"
 )
-"""What may stand behind the word that says that nothing is demanded: nothing, or where it went."""
+"""What may follow the word for a withdrawn requirement: nothing, or where it was moved."""
 _OPENING = re.compile(
     rf"\W{{0,8}}(?:{_GONE}|(?:intentionally\s)?(?:left\s)?(?:empty|blank)){_INSTEAD}|[\s\])>*_:.–-]{{0,8}}[\[(<]\s?{_GONE}(?:[,:;–-][^\])>]{{0,80}})?\s?[\])>]",
     re.IGNORECASE,
@@ -77,22 +80,22 @@ _OPENING = re.compile(
 
 
 def is_state_gone(name: str, value: str) -> bool:
-    """Tell whether an attribute says that its item holds no longer: "Status" with "Rejected", "Superseded by SYS-9"."""
+    """Return whether an attribute says that its item is withdrawn: "Status" with "Rejected", "Superseded by SYS-9"."""
     return _LABEL.fullmatch(name) is not None and _STATE.match(value) is not None
 
 
 def is_said_gone(words: str, identifier: str) -> bool:
-    """Tell whether a requirement's own words say so: "Deleted", "SWR-4 VOID.", "(deleted) The pump shall stop"."""
+    """Return whether a requirement's own text says it: "Deleted", "SWR-4 VOID.", "(deleted) The pump shall stop"."""
     place = words.find(identifier) if identifier else -1
     return _OPENING.match(words[place + len(identifier) :] if 0 <= place <= _FEW else words) is not None
 
 
 def is_line_gone(lines: str, words: str) -> bool:
-    """Tell whether what stands with a requirement says so: "Status: Rejected", or a cell of its row.
+    """Return whether the text next to a requirement says it: "Status: Rejected", or a cell of its row.
 
     Args:
-        lines: what stands with it; cells are parted by bars.
-        words: of the requirement, which tell its row.
+        lines: the text next to it; cells are separated by bars.
+        words: the text of the requirement, which identifies its row.
     """
     for line in lines.splitlines():
         cells = [cell.strip() for cell in line.split(" | ")]

@@ -1,4 +1,4 @@
-"""What kind of requirement a sentence states: what the system does, how well it does it, or both."""
+"""The kind of a requirement: functional, quality, or both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class RequirementKind(StrEnum):
-    """Kinds of requirement: a function, a quality (or constraint), or a function with a quality in one."""
+    """Kinds of requirement: a function, a quality (or constraint), or both in one."""
 
     FUNCTIONAL = "functional"
     QUALITY = "quality"
@@ -66,7 +66,7 @@ _FUNCTION = re.compile(
 
 
 def requirement_kind(text: str) -> RequirementKind:
-    """Tell what kind of requirement a text states, by its words (English): a function where none tells of a quality."""
+    """Return the kind of a requirement from its words (English): functional unless a word indicates a quality."""
     quality = _QUALITY.search(text) is not None
     function = _FUNCTION.search(text) is not None and _STATE.search(text) is None
     if quality and function:

@@ -1,4 +1,4 @@
-"""Tables that relate items: traceability matrices, row by row or with crosses in a grid, and cards of one item."""
+"""Tables that relate items: traceability matrices, by rows or with crosses in a grid, and cards of one item."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ Rows = Sequence[Sequence[str]]
 Owner = TypeVar("Owner")
 
 _MARK = re.compile(r"\(?(?:[^\W\d_]{1,2}|[✓✔☑✅●•■×✗+*]|1|yes|yep|full|partly|partial|oui|sí)\)?", re.IGNORECASE)
-"""What is put where a row and a column of a grid meet."""
+"""A cross, where a row and a column of a grid meet."""
 _NO_MARK = re.compile(r"[-–—.0/]*|n|no|n/?a|na|nein|non|none|open|tb[dc]", re.IGNORECASE)
 _CODED = re.compile(r"\d|[A-Z][-_][A-Z]")
-"""What ids have, and labels of rows have not."""
+"""Characteristic of ids that row labels do not have."""
 _FEWEST_COLUMNS = 2
 _FEWEST_HEADS = 3
 _LONGEST = 3
-"""Words of a head of a grid: "SYS-3", "SYS-3 Start of pump"."""
+"""Maximum words of a grid's column head: "SYS-3", "SYS-3 Start of pump"."""
 _MOST_HEADS = 5
-"""Rows in which the head of a grid is looked for: titles and units may stand above it."""
+"""Rows in which the head of a grid is searched; titles and units may precede it."""
 
 
 def related(
     rows: Rows, own: Callable[[str], Sequence[Owner]], begun: Mapping[int, Sequence[Owner]] | None = None
 ) -> Mapping[Owner, Sequence[str]]:
-    """Return what a table says of each item that it names: cells and rows, as they are written.
+    """Return for each item that a table names what the table says about it: cells and rows, as written.
 
-    Of a grid, an item has the heads of the rows or columns that are crossed for it. Of any other table, an item has its
-    rows, and those below that have no first cell, or a label there that other rows have too: they go on with it. A
-    table of one item is its card, and all rows with a label are said of it.
+    In a grid, an item gets the heads of the rows or columns that are crossed for it. In any other table, an item gets
+    its rows, and the following rows that have no first cell, or a first cell that is a repeated label, which continue
+    it. A table of one item is its card, and all labelled rows belong to it.
 
     Args:
-        rows: cells, without the rule below a head.
-        own: tells which items of the document a cell names that holds nothing else.
-        begun: items that begin in a row, by its place, whatever its cells hold.
+        rows: cells, without the rule below the header.
+        own: returns the items of the document that a cell names, if it contains nothing else.
+        begun: items that start in a row, by its index, whatever its cells contain.
     """
     grid = _grid(rows, own)
     if grid is not None:
@@ -61,24 +61,24 @@ def related(
 
 
 def is_crossed(value: str) -> bool | None:
-    """Tell whether a cell is a cross, or says that there is none; None where it says more."""
+    """Return whether a cell is a cross (True) or says that there is none (False); None if it says more."""
     value = value.strip()
     return False if _NO_MARK.fullmatch(value) else True if _MARK.fullmatch(value) else None
 
 
 def _is_head(row: Sequence[str]) -> bool:
-    """Tell whether a row names columns: three and more, none of them by an id; with two it may be the row of a card."""
+    """Return whether a row is a header: at least three columns and no id; with two it may be a card's row."""
     return len(row) >= _FEWEST_HEADS and not any(map(_CODED.search, row))
 
 
 def _below(heads: Sequence[str], row: Sequence[str]) -> list[str]:
-    """Say each cell with what stands above it: "Not covered: SYS-3"."""
+    """Prefix each cell with its header: "Not covered: SYS-3"."""
     named = itertools.zip_longest(heads, row, fillvalue="")
     return [f"{head}: {cell}" if head and cell else cell for head, cell in named]
 
 
 def _grid(rows: Rows, own: Callable[[str], Sequence[Owner]]) -> Mapping[Owner, Sequence[str]] | None:
-    """Read crosses; None where the table is no grid or names nobody at its sides."""
+    """Read the crosses of a grid; None if the table is not a grid or names no items at its sides."""
     for place, head in enumerate(rows[:_MOST_HEADS]):
         columns = [at for at, cell in enumerate(head) if at and _CODED.search(cell) and len(cell.split()) <= _LONGEST]
         body = [row for row in rows[place + 1 :] if any(row)]

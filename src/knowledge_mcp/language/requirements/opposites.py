@@ -1,4 +1,4 @@
-"""Words and their opposites, of which what is demanded allows one."""
+"""Pairs of opposite words; a demand with one excludes the other."""
 
 from __future__ import annotations
 

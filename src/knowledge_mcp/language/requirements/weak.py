@@ -1,4 +1,4 @@
-"""Weak requirements: items, steps and user stories that only the heading above them makes requirements."""
+"""Weak requirements: items, steps and user stories that are requirements only because of the heading above them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from knowledge_mcp.support.checkpoints import check_each
 
 
 class _Place(Enum):
-    """What a heading says of the items below it: nothing, the opposite, or how they are requirements."""
+    """What a heading says about the items below it: nothing, the opposite, or how they are requirements."""
 
     CLOSED = 0
     NUMBERED = 1
     """Numbered items, stories and rows with identifiers are requirements."""
     STEPS = 2
-    """Every item is one: the steps of a use case."""
+    """Every item is a requirement: the steps of a use case."""
 
 
 _LONGEST_TITLE = 160
 _LONGEST_LABEL = 60
-"""Characters of a paragraph that may be a label ("Flow of events:") for the items below it."""
+"""Maximum length of a paragraph that may be a label ("Flow of events:") for the items below it."""
 _LEAST_WORDS = 3
-"""Fewest words of an item that states something: "2. Performance" is a name."""
+"""Minimum words of an item that states something: "2. Performance" is a name."""
 _STEP = (
     r"(?:(?:main|basic|normal|primary|alternat(?:e|ive)|exception(?:al)?|success|typical|happy)\s+){1,3}"
     r"(?:flows?|courses?|paths?|scenarios?|steps?)(?:\s+of\s+events)?|flows?\s+of\s+events"
@@ -73,14 +73,14 @@ _STORY = re.compile(
     r"\bas\s+an?\s[^.!?\n]{1,120}?,?\s(?:I|we)\s(?:want|need|can|would|wish|should|must|like|am|have)\b", re.I
 )
 _OPENS_STORY = 40
-"""Characters before which a story begins: its marker, number and name stand before "As a …"."""
+"""Characters before the start of a story: marker, number and name precede "As a …"."""
 _NUMBER = re.compile(
     r"\s*(?:step\s+)?\(?(?P<number>[A-Z]{0,3}\d{1,4}(?:\.\d{1,4}){0,5}[a-z]?)(?P<end>[.):]|\s[–—-])\s+",
     re.IGNORECASE,
 )
 _PLAIN_NUMBER = re.compile(r"\s*(?P<number>\d{1,3}(?:\.\d{1,4}){1,5})\s+(?=[A-Z\"“])")
 _IDENTIFIER = re.compile(r"[A-Za-z]{2}|[A-Za-z]-?\d+\Z")
-"""An item's number that names it: FR-1, UC 2, R3; not 4, 4.2 or A.1."""
+"""An item's number that is an identifier: FR-1, UC 2, R3; not 4, 4.2 or A.1."""
 _BULLET = re.compile(r"\s*[-*•–·▪]\s+")
 _EMPHASIS = re.compile(r"[*_`]+")
 _WHITE = re.compile(r"\s+")
@@ -98,19 +98,19 @@ _STORY_HEAD = re.compile(r"(?:as\s+an?|I\s+want|so\s+that)\b", re.IGNORECASE)
 def with_weak(
     document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]
 ) -> list[Statement]:
-    """Add the requirements that their place makes ones: what stands below a heading that announces requirements.
+    """Add the weak requirements: text below a heading that announces requirements.
 
-    Taken are numbered items and paragraphs, steps of use cases, user stories, and rows of tables with identifiers, each
-    with its whole text, the items below it, and its number for an identifier. What has force keeps it; "can" alone is
-    no force there. An item whose first sentence has none and a later one has is one requirement with both. Where most
-    of what stands below such a heading is obliged in words, its other items oblige nobody, unless they are stories or
-    bear identifiers.
+    Numbered items and paragraphs, steps of use cases, user stories, and table rows with identifiers are added, each
+    with its whole text, the items below it, and its number as identifier. Text with a word of force keeps its force;
+    "can" alone does not count there. An item whose first sentence has no force but a later one has is one requirement
+    with both. If most of the text below such a heading has words of force, its other items are not requirements, unless
+    they are stories or have identifiers.
 
     Args:
         document: the document as read.
-        facts: what its sections are.
-        statements: those that words of force mark, in order.
-        exempt: spans (sorted) in which no statement may begin, e.g. definitions.
+        facts: the facts about its sections.
+        statements: those with words of force, in order.
+        exempt: spans (sorted) in which no statement may start, e.g. definitions.
     """
     finder = _Weak(document, facts, statements, exempt)
     for position in check_each(range(len(document.blocks))):
@@ -145,7 +145,7 @@ class _Weak:
             self._roots[section.index] = self._roots[section.parent] if below else section.index
 
     def all(self) -> list[Statement]:
-        """List all statements in order, without the items below headings where most is obliged in words."""
+        """List all statements in order, without the items below headings where most text has words of force."""
         for root, spans in self._unworded.items():
             if self._worded[root] > len(spans):
                 for span in spans:
@@ -154,7 +154,7 @@ class _Weak:
         return sorted(self.kept.values(), key=lambda each: each.span)
 
     def take(self, position: int) -> None:
-        """Take one block, with the items that belong to it."""
+        """Process one block, with the items that belong to it."""
         block = self.document.blocks[position]
         if block.span.start < self._taken:
             return
@@ -191,9 +191,9 @@ class _Weak:
         return above if self.facts.role(index) in silent or above is _Place.STEPS else _Place.CLOSED
 
     def _take_heading(self, position: int) -> None:
-        """Take a numbered heading that is a sentence, or has a sibling that is one: requirements numbered as clauses.
+        """Process a numbered heading that is a sentence or has a sibling that is one: requirements as clauses.
 
-        What follows its first sentence is the text below it.
+        The text below it follows its first sentence.
         """
         section = self.document.blocks[position].section
         if section is None:
@@ -215,7 +215,7 @@ class _Weak:
             self._unworded.setdefault(self._roots[node.parent], []).append(span)
 
     def _take_item(self, position: int, place: _Place) -> None:
-        """Take an item or paragraph; of a paragraph each part that opens with an identifier is one of its own."""
+        """Process an item or paragraph; each part of a paragraph that starts with an identifier is a separate one."""
         block = self.document.blocks[position]
         stop = own_end(self.text, block.span.start, block.span.end)
         sentences = sentence_spans(self.text, block.span.start, stop)
@@ -248,7 +248,7 @@ class _Weak:
                 for span in strong:
                     self.kept[span] = replace(self.kept[span], identifier=self.kept[span].identifier or own)
                 self._add(first, block.section, own)
-            return  # it has force of its own, or an item below it has
+            return  # it or an item below it has force
         whole = whole.trimmed(self.text)
         self._possible[whole] = [self.kept.pop(span) for span in statements]
         self._taken = whole.end
@@ -257,7 +257,7 @@ class _Weak:
             self._unworded.setdefault(self._roots[block.section], []).append(whole)
 
     def _end_with_items(self, position: int, stop: int) -> int:
-        """Tell where an item ends that others belong to: deeper ones without a number in parts."""
+        """Return where an item with its subitems ends: deeper items without a multi-part number."""
         first = self.document.blocks[position]
         if first.kind is not BlockKind.LIST_ITEM or stop < first.span.end:
             return stop
@@ -272,7 +272,7 @@ class _Weak:
         return stop
 
     def _take_table(self, block: Block) -> None:
-        """Take the rows that no word of force marks: by their identifier and the column that has the text."""
+        """Process the rows without words of force, by their identifier and the column with the text."""
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
         heads = [_plain(cell.of(lines[0])) for cell in row_cells(0, lines[0])]
@@ -296,7 +296,7 @@ class _Weak:
                     self._add(span, block.section, identifier)
 
     def _within(self, span: Span) -> list[Span]:
-        """List the statements that begin in a span."""
+        """List the statements that start in a span."""
         first, last = (
             bisect_left(self._ordered, place, key=lambda each: each.start) for place in (span.start, span.end)
         )
@@ -319,7 +319,7 @@ class _Weak:
 
 
 def _said(title: str) -> _Place | None:
-    """Tell what a title says of the items below it; None where it says nothing."""
+    """Return what a title says about the items below it; None if it says nothing."""
     plain = _plain(title)[:_LONGEST_TITLE]
     if _CLOSING.match(plain) or _ABOUT.search(plain):
         return _Place.CLOSED
@@ -335,7 +335,7 @@ def _plain(title: str) -> str:
 
 
 def _number_of(words: str) -> str | None:
-    """Read the number or identifier that an item opens with; None where there is none."""
+    """Read the number or identifier that an item starts with; None if there is none."""
     own = requirement_identifier(words)
     if own is not None:
         return own
@@ -351,7 +351,7 @@ def _is_story(words: str) -> bool:
 
 
 def _says(words: str) -> bool:
-    """Tell whether an item is more than a name, a question, or a word that nothing is required."""
+    """Return whether an item is more than a name, a question, or a word that nothing is required."""
     bullet = _BULLET.match(words)
     number = _NUMBER.match(words, bullet.end() if bullet else 0)
     bare = words[number.end() :] if number else words
