@@ -1,8 +1,8 @@
-"""Comments that people put on the pages of a PDF: notes, marks, strike-outs, stamps. They are no text of the document.
+"""Finds comments on the pages of a PDF: notes, highlights, strike-outs, stamps. They are not part of the text.
 
-Nor are the balloons that Word prints beside the text of a document with changes that nobody has accepted.
-What a comment strikes out is deleted for whoever sees the page, and what it adds stands nowhere in the text; so all of
-them are told, with their words.
+The same holds for the balloons that Word prints next to the text of a document with changes that nobody has accepted.
+Words that a comment strikes out are deleted for readers of the page, and words that it adds are not in the text.
+Therefore all comments are reported, with their words.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ _KINDS = {
     17: "attached file",
     28: "redaction mark",
 }
-"""Annotations that people make, by PDFium's numbers; links, fields of forms, films and the like are none."""
+"""Annotations made by people, by PDFium's numbers. Links, form fields, films and the like are not listed."""
 _UNSEEN = 2 | 32
-"""Flags of an annotation that nobody sees: hidden, and without a view."""
+"""Flags of an invisible annotation: hidden, and no view."""
 _REFUSED = ("Rejected", "Cancelled")
-"""What a reviewer sets a comment to that does not hold."""
+"""States that a reviewer gives to a comment that no longer applies."""
 _MOST = 5000
-"""Annotations of a page that are looked at, and lines that one marks: an index page has some hundred links. Whether
-there are more is told, for they may strike words out."""
+"""Maximum number of annotations that are examined per page, and of lines that one of them marks: an index page has a
+few hundred links. It is reported if there are more, because they may strike words out."""
 _MOST_LINES = 10
-"""Lines of what one marks that are read: its first words are told."""
+"""Maximum number of lines read of what an annotation marks: only its first words are reported."""
 _STAMPED = 100
-"""Characters of what a stamp says that a warning repeats."""
+"""Number of characters of a stamp that a warning repeats."""
 _MOST_PAGES, _MOST_STAMPS = 10, 3
-"""Pages that are named in a warning, and stamps that have one of their own: most stamp each page alike."""
+"""Maximum number of pages that a warning names, and of stamps that get their own warning: most stamps are the same on
+every page."""
 
 Box = tuple[float, float, float, float]
 
@@ -62,10 +63,10 @@ class PageComment:
     """One comment on a page.
 
     Attributes:
-        page: counted from 1.
+        page: physical page from 1.
         kind: what it is called.
-        author: who made it, empty where the file does not say.
-        marked: the words that it marks, empty for one that marks none.
+        author: who made it; empty if the file does not say.
+        marked: the words that it marks; empty if none.
         words: what it says.
     """
 
@@ -76,20 +77,20 @@ class PageComment:
     words: str
 
     def __str__(self) -> str:
-        """Tell it in a line."""
+        """Return the comment as one line."""
         return remark(f"page {self.page}", self.author, self.kind, self.marked, self.words)
 
 
 def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], list[Box], int]:
-    """List the comments on an open page of PDFium, and the places that they strike out, in points from the top left.
+    """List the comments on an open PDFium page, and the boxes that they strike out, in points from the top left.
 
     Returns:
-        Both, and how many annotations, or lines that one marks, there are beyond those that are looked at.
+        The comments, the boxes, and how many annotations, or lines marked by one, exceed the limits.
 
     Args:
         page: the page.
-        text: its text, open as well.
-        number: of the page, counted from 1.
+        text: its open text page.
+        number: physical page from 1.
     """
     pdfium = raw()
     found: list[PageComment] = []
@@ -124,11 +125,11 @@ _BALLOON = re.compile(
 )
 """How Word begins a balloon in the languages of its menus: "Commented [JD1]:", "Moved down [2]:", "Deleted:"."""
 _FLUSH = 4.0
-"""Points by which balloons begin apart at most."""
+"""Maximum distance in points between the left edges of balloons."""
 
 
 def take_balloons(parsed: ParsedPage) -> list[PageComment]:
-    """Take the balloons beside the text out of a parsed page: small print to the right of all else on it, flush."""
+    """Remove the balloons next to the text from a parsed page: small, left-aligned print, right of everything else."""
     items = [item for item in parsed.text_items if item.text.strip() and not is_rotated(item)]
     begins = [item for item in items if _BALLOON.match(item.text)]
     if not begins:
@@ -153,7 +154,7 @@ def take_balloons(parsed: ParsedPage) -> list[PageComment]:
 
 
 def comment_warnings(comments: Sequence[PageComment], beyond: Mapping[int, int]) -> Iterator[str]:
-    """Say which comments there are, and what stamps say; `beyond` has by page how many were not looked at."""
+    """Report which comments there are, and what stamps say; `beyond` has the number of skipped annotations by page."""
     for page, count in itertools.islice(beyond.items(), _MOST_PAGES):
         told = how_many(count, "annotation was", "annotations were")
         yield f"Page {page}: {told} not looked at, of more than {_MOST:,}; words that they strike out are in the text."
@@ -170,7 +171,7 @@ def comment_warnings(comments: Sequence[PageComment], beyond: Mapping[int, int])
 
 
 def _value(one: Any, key: str) -> str:
-    """Return a text of an annotation on one line, empty where it has none."""
+    """Return a text value of an annotation as one line, empty if it has none."""
     pdfium, name = raw(), key.encode()
     length = pdfium.FPDFAnnot_GetStringValue(one, name, None, 0)
     buffer = (ctypes.c_ushort * max(length // 2, 1))()
@@ -179,7 +180,7 @@ def _value(one: Any, key: str) -> str:
 
 
 def _answered(page: Any, one: Any) -> int:
-    """Return which annotation of a page another one answers, -1 for none."""
+    """Return the index of the annotation that another one answers, -1 if none."""
     pdfium = raw()
     other = pdfium.FPDFAnnot_GetLinkedAnnot(one, b"IRT")
     if not other:
@@ -190,7 +191,7 @@ def _answered(page: Any, one: Any) -> int:
 
 
 def _places(page: Any, one: Any) -> Iterator[Box]:
-    """Yield where an annotation marks words, a box for each line of them."""
+    """Yield the boxes of the words that an annotation marks, one for each line."""
     pdfium, size = raw(), page.get_size()
     points = pdfium.FS_QUADPOINTSF()
     for index in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(one), _MOST)):

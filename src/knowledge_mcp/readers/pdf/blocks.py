@@ -1,4 +1,4 @@
-"""The stream of lines, tables and headings to the blocks of a document, in reading order across pages."""
+"""Turns lines, tables and headings into the blocks of a document, in reading order across pages."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 _RAISED = re.compile(rf"(?<=\w)(?<![{RAISED}])[{RAISED}]+")
 _MARGIN = 1.0
-"""Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
+"""Points added around the lines of a box: glyphs extend beyond the ascent and descent that their font states."""
 _MOST_GAP = 3.0
-"""Points between a box and a line beside it from which on the line stands in another column."""
+"""Horizontal distance in points between a box and a line from which the line is in another column."""
 
 _Place = tuple[float, float, float, float]
 
 
 class Extent:
-    """Gather the boxes of the lines of one block, in reading order.
+    """Collect the boxes of the lines of one block, in reading order.
 
-    A line of another page begins another box, and so does one that stands higher than the line before it, beside all
-    that is held: the block goes on in the next column.
+    A line on another page begins a new box. So does a line that is higher than the line before it and next to the box:
+    the block continues in the next column.
 
     Args:
         lines: the first lines.
-        whole: lines of one page make one box wherever they stand, as the cells of a table do.
+        whole: if True, all lines of one page make one box, as for the cells of a table.
     """
 
     __slots__ = ("_boxes", "_last", "_whole")
@@ -48,7 +48,7 @@ class Extent:
             self.add(line)
 
     def add(self, line: Line) -> None:
-        """Take up one more line."""
+        """Add one more line."""
         place = _place(line)
         page, box = self._boxes[-1] if self._boxes else (0, [])
         if page != line.page or (not self._whole and self._is_elsewhere(place, box)):
@@ -59,7 +59,7 @@ class Extent:
         self._last = place
 
     def packed(self) -> list[int]:
-        """Write the boxes as whole numbers, as `boxes.unpacked` reads them."""
+        """Return the boxes as whole numbers, as `boxes.unpacked` reads them."""
         numbers: list[int] = []
         for page, (left, top, right, bottom) in self._boxes:
             numbers += packed(page, left - _MARGIN, top - _MARGIN, right + _MARGIN, bottom + _MARGIN)
@@ -71,7 +71,7 @@ class Extent:
 
 
 def _place(line: Line) -> _Place:
-    """Tell where a line is to be seen on the page as it came."""
+    """Return the place of a line on the page as it was before rotation."""
     return line.shown or (line.x0, line.y0, line.x1, line.y1)
 
 
@@ -82,7 +82,7 @@ _END = re.compile(r"[.:;!?][)\]\"”’]*$")
 
 
 class Vocabulary:
-    """Know the words of a document, to tell a hyphen that cuts a word from one that belongs to it."""
+    """The words of a document, to distinguish a hyphen at a word break from one that belongs to the word."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self._words: set[str] = set()
@@ -92,8 +92,9 @@ class Vocabulary:
     def join(self, text: str, following: str) -> str:
         """Join a line to the text before it.
 
-        A hyphen at the end goes when the word without it occurs in the document; it stays when the word with it does,
-        or when both parts are words of the document by themselves; else it goes. Before a capital or a digit it stays.
+        A hyphen at the end of the text is removed if the word without it occurs in the document. It is kept if the word
+        with it occurs, or if both parts occur as words; otherwise it is removed. Before a capital or a digit it is
+        kept.
         """
         cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
         if cut is None or after is None or not after["right"][0].islower():
@@ -108,7 +109,7 @@ class Vocabulary:
 
 
 class Geometry:
-    """Know a document's line pitch and column edges, to tell where a paragraph ends."""
+    """The line pitch and column edges of a document, to find where a paragraph ends."""
 
     def __init__(self, pages: Sequence[PageLayout]) -> None:
         steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
@@ -122,20 +123,20 @@ class Geometry:
             for one, other in itertools.pairwise(lines):
                 step = other.y0 - one.y0
                 alike = one.size == other.size and one.block == other.block
-                # a line that ends a sentence may end a paragraph too: the space below it tells no pitch
+                # a line that ends a sentence may end a paragraph too: the space below it is not the line pitch
                 if alike and 0.8 * one.size < step < 3 * one.size and not _ends(one.text):
                     steps[one.size][round(step, 1)] += 1
         self._pitch = {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
 
     def goes_on(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
-        """Tell whether `line` belongs to the block that `previous` ends.
+        """Return whether `line` continues the block that ends with `previous`.
 
         Args:
             previous: the block's last line.
             line: the next line in reading order.
             text: the block's text so far.
-            kind: what the block is.
-            hang: the left edge of a list item's marker, of other blocks' first line.
+            kind: the kind of the block.
+            hang: the left edge of a list item's marker, or of the first line of other blocks.
         """
         if previous.aside != line.aside:
             return False
@@ -149,7 +150,7 @@ class Geometry:
             return line.x0 > previous.x0
         step = line.y0 - previous.y0 - self._struck_between(previous, line)
         pitch, most = self._pitch_of(previous), 1.2
-        if previous.code != line.code:  # typewriter faces are set smaller
+        if previous.code != line.code:  # monospaced fonts are set smaller
             pitch, most = max(pitch, self._pitch_of(line)), 2.0
         if step > 1.28 * pitch or line.x0 > previous.x1:
             return False
@@ -161,7 +162,7 @@ class Geometry:
         return self._pitch.get(line.size, 1.25 * line.size)
 
     def _struck_between(self, previous: Line, line: Line) -> float:
-        """Measure the lines that were struck out between two others of one column."""
+        """Return the height of the lines that were struck out between two lines of a column, in points."""
         left, right = min(previous.x0, line.x0), max(previous.x1, line.x1)
         rows = {
             round(box[1] / line.size)
@@ -173,7 +174,7 @@ class Geometry:
     def _paragraph_ends(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
         ended = _ends(text)
         if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3 <= previous.x0:
-            # else its first line alone is indented
+            # otherwise only its first line is indented
             return ended or (self._is_short(previous) and self._has_room(previous, line))
         if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
             return True
@@ -185,18 +186,18 @@ class Geometry:
         return line.x1 < right - 0.12 * max(right - line.x0, 1.0)
 
     def is_full(self, line: Line, following: Line) -> bool:
-        """Tell whether a line reaches its edge, so that the first word of the next one had no room in it."""
+        """Return whether a line is full, so that the first word of the next line did not fit."""
         return not self._is_short(line) and not self._has_room(line, following)
 
     def _has_room(self, line: Line, following: Line) -> bool:
-        """Tell whether the first word of the next line would stand behind a line: nothing made it break there."""
+        """Return whether the first word of the next line would have fitted: the line break was intended."""
         right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
         word = len(following.text.split()[0]) + 1
         return right - line.x1 > word * (following.x1 - following.x0) / len(following.text)
 
 
 def _is_flow(previous: Line, line: Line) -> bool:
-    """Tell a word of code at a line's edge from a block of code: one of the two is set in both faces or runs on."""
+    """Return whether code at a line's edge is a word of running text and not a block of code."""
     on = line.x0 <= previous.x0 + 2 or previous.text.endswith("-")
     return line.text[:1].islower() and not _END.search(previous.text) and on
 
@@ -214,11 +215,11 @@ def _sentence_goes_on(text: str, line: Line) -> bool:
 _PLAIN = Opening(BlockKind.PARAGRAPH, "")
 _DIGIT, _LETTER = re.compile(r"\d+"), re.compile(r"[A-Za-z]+")
 _LONGEST_MARK = 7
-"""Letters of an item's mark at most: "(xviii)"."""
+"""Maximum number of characters of a list marker: "(xviii)"."""
 _INDENT = 4.0
-"""Times its size by which the first line of a paragraph is indented at most."""
+"""Maximum indent of the first line of a paragraph, as a factor of the font size."""
 _SAME_INDENT = 5.0
-"""Points by which the marks of items of one depth are apart at most."""
+"""Maximum distance in points between the markers of items of one depth."""
 
 
 @dataclass(slots=True)
@@ -242,10 +243,10 @@ def blocks_of(
     """Yield headings and blocks as keyword arguments of `DocumentBuilder.heading` and `.block`.
 
     Args:
-        pages: what stands on them.
+        pages: the laid-out pages.
         headings: in reading order.
-        body: what running text is set in.
-        begins: by id of a line, whether it begins a paragraph or goes on with the one before it, where that is known.
+        body: the font and size of running text.
+        begins: by id of a line, True if it begins a paragraph, False if it continues the one before; only known lines.
     """
     return _Stream(pages, headings, body, begins or {}).run()
 
@@ -263,11 +264,11 @@ class _Stream:
         self._inside = {id(line) for heading in headings for line in heading.lines[1:]}
         self._open: _Open | None = None
         self._indents: list[float] = []
-        self._leading: tuple[float, str] | None = None  # where an item that leads into others begins, and its mark
-        self._form = ""  # of the last item's mark: "(a)" for "(b)"
-        self._cited: list[_Open] = []  # notes of a page, until what cites them is written
-        self._footnotes: list[_Open] = []  # those that nothing cites
-        self._clear: set[str] = set()  # marks of notes on the page that nothing else can be
+        self._leading: tuple[float, str] | None = None  # left edge of an item that introduces others, and its form
+        self._form = ""  # form of the last item's marker: "(a)" for "(b)"
+        self._cited: list[_Open] = []  # notes of a page, until the text that cites them is written
+        self._footnotes: list[_Open] = []  # notes that nothing cites
+        self._clear: set[str] = set()  # marks on the page that can only be marks of notes
 
     def run(self) -> Iterator[dict[str, Any]]:
         for item in self._items():
@@ -359,7 +360,7 @@ class _Stream:
             return on and not (_mark(line.text) is not None and _ends(current.text))
         if opening.sure:
             return opening.kind is BlockKind.CAPTION and on and not current.text.endswith(".")
-        # "12. ...", "a) ..." and "- ..." may be the middle of a sentence: only where it does not begin a line of a list
+        # "12. ...", "a) ..." and "- ..." may be the middle of a sentence, unless they begin a line of a list
         runs = kind is BlockKind.PARAGRAPH or line.x0 < current.hang - 3
         ended = current.text.endswith((".", ":", ";", ",", "or", "and")) or not runs
         step, last = line.x0 - current.last.x0, current.last
@@ -371,7 +372,7 @@ class _Stream:
             joined = f"{current.text} {line.text}"
         else:
             joined = self._words.join(current.text, line.text)
-        if current.opening is _PLAIN and (mark := _mark(current.text)) is not None:  # it hangs far before its text
+        if current.opening is _PLAIN and (mark := _mark(current.text)) is not None:  # a marker far left of its text
             current.opening = mark
             current.depth = self._depth(current.hang) + self._is_led(current.hang, mark.marker)
         if line.page != current.last.page:
@@ -390,7 +391,7 @@ class _Stream:
         return len(self._indents) - 1
 
     def _is_led(self, left: float, marker: str) -> bool:
-        """Tell an item below one that ends in a colon, though it begins where that one does: its mark is another."""
+        """Return whether an item is below one that ends in a colon, though not indented: its marker's form differs."""
         form = _DIGIT.sub("1", _LETTER.sub("a", marker))
         if self._leading is not None and (form == self._leading[1] or abs(left - self._leading[0]) > _SAME_INDENT):
             self._leading = None
@@ -411,7 +412,7 @@ class _Stream:
     # ---- footnotes
 
     def _footnote_lines(self, page: PageLayout) -> set[int]:
-        """Find the small print at the foot of a page: from its first numbered line down, nothing larger below it."""
+        """Find the footnotes of a page: small print at its bottom, from the first numbered line down."""
         lines = [line for line in page.lines if not line.rotated]
         text = self._body.size
         if page.strip and lines:  # comments may be set smaller than clauses
@@ -436,14 +437,14 @@ class _Stream:
             self._cited.append(_Open(opening, line.text, line, line.x0, [line.page], Extent([line])))
 
     def _is_cited(self, note: _Open, text: str) -> bool:
-        """Tell whether a text has the mark of a note: a raised number that is no power, or the only one on the page."""
+        """Return whether a text cites a note: by a superscript that is no power, or the only such mark of the page."""
         number = unicodedata.normalize("NFKC", note.opening.marker)
         mark = raised_or_lowered(number, "superscript") if number.isdigit() else ""
         return bool(mark) and (mark in note_marks(text) or (mark not in self._clear and mark in _RAISED.findall(text)))
 
 
 def _mark(text: str) -> Opening | None:
-    """Read the mark of an item where it is all that a line says."""
+    """Return the marker of a list item if a line consists of nothing else."""
     opening = mark_alone(text) if len(text) <= _LONGEST_MARK else None
     return opening if opening is not None and opening.kind is BlockKind.LIST_ITEM else None
 
@@ -460,7 +461,7 @@ def _table(table: Table, join: Callable[[str, str], str]) -> dict[str, Any]:
     block["pages"] = [table.page, *(page for _, page in table.turns)]
     block["boxes"] = Extent(table.lines, whole=True).packed()
     if table.turns:
-        block["breaks"] = [starts[row + 1] for row, _ in table.turns]  # behind the header stands a line of dashes
+            block["breaks"] = [starts[row + 1] for row, _ in table.turns]  # a line of dashes follows the header
     return block
 
 
@@ -485,7 +486,7 @@ def _printed(current: _Open) -> dict[str, Any]:
 
 
 def _code(lines: Sequence[Line]) -> str:
-    """Print code line by line, indented as it stands on the page; pieces of one row are put side by side."""
+    """Print code line by line, indented as on the page; pieces of one row are joined."""
     rows: list[Line] = []
     for line in lines:
         if rows and rows[-1].page == line.page and abs(rows[-1].y0 - line.y0) < 0.4 * line.size:

@@ -1,6 +1,7 @@
-"""Words of a page into the cells of its drawn grids; what they tell decides whether a grid is a table.
+"""Assigns the words of a page to the cells of its drawn grids; the words then decide whether a grid is a table.
 
-Words stay literal and are taken by their places: an item that runs over a side of its cell is cut between two words.
+Words are kept literally and assigned by their positions. An item that crosses a side of its cell is split between two
+words.
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ if TYPE_CHECKING:
     from liteparse.types import TextItem
 
 _FILLED = 0.25
-"""Share of the cells that have words at least: a form has more, the net of a chart has hardly any."""
+"""Minimum share of cells with words: a form has more, the grid of a chart has hardly any."""
 _CROSSING = 0.05
-"""Share of the words that may lie over a side of their cell: in a drawing lines run through words."""
+"""Maximum share of words that cross a side of their cell: in a drawing, lines run through words."""
 _OVER = 2.0
-"""Points by which a word lies over a side of its cell, and is not only set close to it."""
+"""Points by which a word must extend beyond its cell to count as crossing the side, not just close to it."""
 _LETTERS = 4
-"""Letters by which a blank may be off the line at which an item is cut: "W" is four times as wide as "i"."""
+"""Number of letters by which a space may be off the line where an item is split: "W" is four times as wide as "i"."""
 _LONG_TEXT = 6
-"""Lines from which on the one cell of a row is running text in a frame, which has headings and lists."""
+"""Number of lines from which the only cell of a row is running text in a frame, with headings and lists."""
 _FORM_CELLS = 3
-"""Cells from which on a single row between running texts is a table: forms have such rows, with labels in each cell."""
+"""Minimum number of cells of a single row between running text that is a table: forms have such rows, with labels."""
 _NAMED = 0.2
-"""Share of a grid's rows with words from which on it has names of its own; all others but a head are figures."""
+"""Share of a grid's rows with words, above which it has its own names; otherwise all but a header are figures."""
 _NAME_PART = re.compile(r"[A-Za-z0-9][\w./-]*|_\w+")
 _APART = 1.0
-"""Times the size of print that parts the names of two columns in one cell at least."""
+"""Minimum gap between the names of two columns in one cell, as a factor of the font size."""
 _LONGEST_NAME = 200
-"""Characters of a name of a column at most; what is longer below a form's title is its text."""
+"""Maximum number of characters of a column name; anything longer below the title of a form is its text."""
 _REPEATED = 80
-"""Characters up to which a cell that spans rows is repeated in each: a name, not a text; as in Word tables."""
+"""Maximum length of a cell that spans rows and is repeated in each: a name, not a text; as in Word tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuledTable:
-    """Tables of one grid, with the running text between them, and where the grid stands."""
+    """The tables of one grid, with the running text between them, and the place of the grid."""
 
     elements: list[Line | Table]
     box: tuple[float, float, float, float]
@@ -54,16 +55,16 @@ class RuledTable:
 
     @property
     def top(self) -> float:
-        """Return its upper edge."""
+        """Return the upper edge."""
         return self.box[1]
 
     @property
     def left(self) -> float:
-        """Return its left edge."""
+        """Return the left edge."""
         return self.box[0]
 
     def overlaps(self, lines: Sequence[Line]) -> bool:
-        """Tell whether any of the lines stands at the height of the table, and within its width."""
+        """Return whether any of the lines is at the height of the table, and within its width."""
         left, top, right, bottom = self.box
         return any(top < (line.y0 + line.y1) / 2 < bottom and line.x0 < right and line.x1 > left for line in lines)
 
@@ -71,7 +72,7 @@ class RuledTable:
 def ruled_tables(
     drawn: Drawn, items: list[TextItem], page: int, places: Mapping[int, float]
 ) -> tuple[list[RuledTable], list[TextItem]]:
-    """Make the tables that lines draw, and return them with the items that are in none of them; larger grids first."""
+    """Make the tables that lines draw, larger grids first; return them and the items that are in none of them."""
     found: list[RuledTable] = []
     places = dict(places)
     for outlined in sorted(drawn.grids, key=lambda grid: (grid.box[0] - grid.box[2]) * (grid.box[3] - grid.box[1])):
@@ -94,11 +95,11 @@ def ruled_tables(
 
 
 _LABEL = 3
-"""Words of a label beside a text in a frame at most: "WARNING", "Step 2", "Note to users"."""
+"""Maximum number of words of a label next to a framed text: "WARNING", "Step 2", "Note to users"."""
 
 
 def _named_text(grid: RuledGrid, items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> list[Line]:
-    """Read a frame of two cells, a label and a text: the label leads the text; nothing where it is another frame."""
+    """Read a frame of two cells, a label and a text, with the label before the text; empty for any other frame."""
     by_cell = [list(_lines([item for item in items if stands_in(item, cell.box)], page, places)) for cell in grid.cells]
     filled = [lines for lines in by_cell if lines]
     if len(filled) != 2 or any(
@@ -112,7 +113,7 @@ def _named_text(grid: RuledGrid, items: Sequence[TextItem], page: int, places: M
 
 
 def _is_column(inside: Sequence[TextItem], items: Sequence[TextItem]) -> bool:
-    """Tell whether a grid is a shaded or framed column of a wider table: figures whose names stand beside it."""
+    """Return whether a grid is a shaded or framed column of a wider table: figures with their names next to it."""
     own = set(map(id, inside))
     outside = sorted(item.y + item.height / 2 for item in items if id(item) not in own)
     rows = [row for row in rows_of([item for item in inside if not is_rotated(item)]) if row]
@@ -125,10 +126,10 @@ def _is_column(inside: Sequence[TextItem], items: Sequence[TextItem]) -> bool:
 
 
 def _with_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid | None:
-    """Cut cells that span columns where their words stand in columns: below a head whose sides go no further down.
+    """Split cells that span columns if their words form columns: below a header whose sides end with it.
 
     Returns:
-        None where all rows below the head stand in one cell: the engine finds rows by their words.
+        None if all rows below the header are in one cell: the engine finds the rows by their words.
     """
     if all(cell.across == 1 for cell in grid.cells):
         return grid
@@ -152,7 +153,7 @@ def _with_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid | Non
 
 
 def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
-    """Tell whether words stand on both sides of a place, none nearer to those beyond it than a letter is high."""
+    """Return whether words on both sides of a place are at least a letter's height apart."""
     before = max((item.x + item.width for item in items if item.x + item.width / 2 < edge), default=None)
     after = min((item.x for item in items if item.x + item.width / 2 >= edge), default=None)
     if before is None or after is None:
@@ -161,16 +162,16 @@ def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
 
 
 _FEWEST_FIGURES, _FIGURES = 3, 0.8
-"""Figures below one another from which on they are rows, and share of the words of their column that are figures."""
+"""Number of figures in a column from which they are rows, and minimum share of figures among the column's words."""
 _SURE = 6
-"""Figures from which on a single column of them makes rows: a cell may hold three values below one another."""
+"""Number of figures from which a single column of them makes rows: a cell may contain three values in a column."""
 
 
 def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
-    """Cut rows that hold columns of figures: lines part the columns there and the head, and nothing parts the rows.
+    """Split rows that contain columns of figures: only the columns and the header are ruled, the rows are not.
 
-    Each figure begins a row, and so do words that stand at a height of their own. Cells of words only are left: their
-    lines are those of one text.
+    Each figure begins a row, and so do words at a height of their own. Cells with only words are not split: their lines
+    are one text.
     """
     cuts = {row: found for row in range(len(grid.tops) - 1) if (found := _heights_between(grid, row, items))}
     if not cuts:
@@ -191,9 +192,9 @@ def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
 
 
 def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
-    """Cut columns of figures that no line parts, where they stand beside one another in one cell, or in several below.
+    """Split columns of figures without rules between them, side by side in one cell or in several cells of a column.
 
-    Cells above and below are cut only where they hold figures as well; of others `_with_columns` tells.
+    Cells above and below are split only if they contain figures too; `_with_columns` handles the others.
     """
     cut_rows = {row for row in range(len(grid.tops) - 1) if _heights_between(grid, row, items)}
     edges = _between_names(grid, items)
@@ -224,9 +225,9 @@ def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid
 
 
 def _between_names(grid: RuledGrid, items: Sequence[TextItem]) -> set[float]:
-    """Find the places between names that stand apart in one cell of the head, with figures below: "MIN TYP MAX".
+    """Find the places between names that are far apart in one header cell, with figures below: "MIN TYP MAX".
 
-    Nothing below may lie over such a place, and most of it is figures.
+    Nothing below may cross such a place, and most of it must be figures.
     """
     found: set[float] = set()
     for cell in grid.cells:
@@ -243,7 +244,7 @@ def _between_names(grid: RuledGrid, items: Sequence[TextItem]) -> set[float]:
 
 
 def _lines_of_figures(grid: RuledGrid, column: int, items: Sequence[TextItem]) -> dict[int, list[TextItem]]:
-    """List by row the items of one column in the lines that end in a figure, where lines part every few of them."""
+    """List by row the items of one column in lines that end in a figure, for a table with rules every few lines."""
     found: dict[int, list[TextItem]] = {}
     for cell in grid.cells:
         if cell.column == column and cell.down == 1 and cell.across == 1:
@@ -254,9 +255,9 @@ def _lines_of_figures(grid: RuledGrid, column: int, items: Sequence[TextItem]) -
 
 
 def _strips(items: Sequence[TextItem]) -> set[float]:
-    """Find the middles of the strips beside columns of figures: free in all rows, and wider than a letter is high.
+    """Find the middles of the gaps between columns of figures: empty in all rows, and wider than a letter's height.
 
-    No strip where most rows have one figure only: its columns then are places of one column.
+    Empty if most rows have only one figure: the columns are then positions within one column.
     """
     rows = rows_of(list(items))
     several = sum(len(row) > 1 for row in rows)
@@ -273,7 +274,7 @@ def _strips(items: Sequence[TextItem]) -> set[float]:
 
 
 def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> list[float]:
-    """Find the heights at which a row is to be cut."""
+    """Find the heights at which a row is to be split."""
     top, bottom = grid.tops[row], grid.tops[row + 1]
     inside = [item for item in items if top <= item.y + item.height / 2 <= bottom]
     own = [cell for cell in grid.cells if cell.row == row and cell.down == 1]
@@ -290,7 +291,7 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
     counts = [_count_figures(column) for column in columns[1:]]
     fewest = min(_FEWEST_FIGURES, len(lines))
     if len(lines) < _FEWEST_FIGURES and (counts.count(fewest) < _FEWEST_FIGURES or not all(columns[0])):
-        return []  # two values below one another are two rows only where many columns have two, and a name for each
+            return []  # two values in a cell are two rows only if many columns have two, and a name for each
     most = max(counts)
     named = sum(any(column[at] for column in columns[1:]) and bool(columns[0][at]) for at in range(len(lines)))
     enough = most >= _SURE or sum(count >= fewest for count in counts) > 1
@@ -304,9 +305,9 @@ def _between(above: Sequence[TextItem], below: Sequence[TextItem]) -> float:
 
 
 def _entries(lines: Sequence[Sequence[TextItem]], columns: Sequence[Sequence[str]]) -> list[int]:
-    """Find the lines that begin entries where no line parts all that stands below a head; none where it is one row.
+    """Find the lines that begin entries if everything below a header is one cell; empty if it is one row.
 
-    Each begins with one word in the first column and has words in all others; texts of the last column go on below.
+    Each entry begins with one word in the first column and words in all others; texts of the last column wrap below.
     """
     found = [at for at, name in enumerate(columns[0]) if name]
     if len(found) < _FEWEST_FIGURES or len(found) == len(lines) or found[0]:
@@ -319,7 +320,7 @@ def _entries(lines: Sequence[Sequence[TextItem]], columns: Sequence[Sequence[str
 
 
 def _count_figures(column: Sequence[str]) -> int:
-    """Count the figures of a column; none where words are among them that are no signs for what is missing."""
+    """Count the figures of a column; 0 if it also has words that are not signs for missing values."""
     filled = [text for text in column if any(map(str.isalnum, text))]
     figures = sum(map(is_figures, filled))
     return figures if figures >= _FIGURES * len(filled) else 0
@@ -330,7 +331,7 @@ _ItemsByCell = dict[int, "list[TextItem]"]
 
 
 def _items_by_cell(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) -> _ItemsByCell | None:
-    """Share items out to cells; None where too many words lie over the sides of their cells."""
+    """Assign items to cells; None if too many words cross the sides of their cells."""
     index = {
         (row, column): at
         for at, cell in enumerate(grid.cells)
@@ -365,9 +366,9 @@ def _is_within(item: TextItem, cell: RuledCell) -> bool:
 
 
 def _parts(item: TextItem, edges: Sequence[float]) -> Iterator[TextItem]:
-    """Cut an item at the blanks nearest to the upright lines through it; its letters count as equally wide.
+    """Split an item at the spaces nearest to the vertical lines through it; its letters count as equally wide.
 
-    The parser parts what stands apart; what it leaves together over a line has hardly more than a blank there.
+    The parser separates words that are far apart; an item across a line has hardly more than a space there.
     """
     text, step = item.text, item.width / max(len(item.text), 1)
     start = 0
@@ -388,7 +389,7 @@ def _part(item: TextItem, start: int, end: int, step: float) -> TextItem:
 
 
 def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
-    """Tell a table from a drawing: two rows with words in two columns, in cells enough, and no line across cells."""
+    """Return whether a grid is a table, not a drawing: two rows with words in two columns, and enough filled cells."""
     filled = [grid.cells[at] for at in by_cell]
     beside: defaultdict[int, set[int]] = defaultdict(set)
     for cell in filled:
@@ -402,9 +403,9 @@ def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
 
 
 def _begins_with_rest(beside: Mapping[int, set[int]]) -> bool:
-    """Tell whether the first row is the rest of one that a page before has: words in one column, and not in the first.
+    """Return whether the first row continues a row of the previous page: words in one column, not in the first.
 
-    The rows below it have words in the first column, and beside it.
+    The rows below it have words in the first column and in that column.
     """
     if 0 not in beside or len(beside) < 2 or len(beside[0]) > 1 or 0 in beside[0]:
         return False
@@ -412,7 +413,7 @@ def _begins_with_rest(beside: Mapping[int, set[int]]) -> bool:
 
 
 _Texts = tuple[list[str], Reach]
-"""The cells of a row, and where they reach."""
+"""The cells of a row, and which cells they span."""
 
 
 def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[int, float]) -> RuledTable:
@@ -450,7 +451,7 @@ def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:
 def _closed(
     texts: list[_Texts], inside: list[Line], grid: RuledGrid, columns: Sequence[int], page: int
 ) -> list[Line | Table]:
-    """Make a table of rows, those without words left out; lines where there is one column, or one row of few cells."""
+    """Make a table of the rows with words; return lines if there is one column, or one row with few cells."""
     filled = [each for each in texts if any(each[0])]
     names = list(itertools.takewhile(lambda pair: max(map(len, pair[0])) <= _LONGEST_NAME, filled))
     worded = worded_header([row for row, _ in names], dict(enumerate(reach for _, reach in names)))
@@ -495,7 +496,7 @@ def _row(
 
 
 def _text_of(lines: Sequence[Line], cell: RuledCell) -> str:
-    """Join the lines of a cell, without a break where a name was cut that has no place to break: "SYS_RE", "Q_0012"."""
+    """Join the lines of a cell, without a break in a name that was cut where it has none: "SYS_RE", "Q_0012"."""
     text = "".join(
         line.text + ("" if _is_cut(line, following, cell) else "\n") for line, following in itertools.pairwise(lines)
     )
@@ -503,7 +504,7 @@ def _text_of(lines: Sequence[Line], cell: RuledCell) -> str:
 
 
 def _is_cut(line: Line, following: Line, cell: RuledCell) -> bool:
-    """Tell whether a name with low lines goes on: it fills the cell, and has no number yet or goes on with digits."""
+    """Return whether a name with underscores continues: it fills the cell and has no number yet, or digits follow."""
     word, rest = line.text.strip(), following.text.split(" ", 1)[0].rstrip(",;.")
     if _NAME_PART.fullmatch(word) is None or _NAME_PART.fullmatch(rest) is None:
         return False
@@ -524,5 +525,5 @@ def _lines(items: Sequence[TextItem], page: int, places: Mapping[int, float]) ->
 
 
 def _along(item: TextItem) -> tuple[float, float]:
-    """Order turned words as they are read: up the page, or down."""
+    """Order rotated words as they are read: up or down the page."""
     return round(item.x), -item.y if item.rotation > 180.0 else item.y

@@ -1,7 +1,7 @@
-"""Glossaries and lists of abbreviations that are set without rules, in two columns or with hanging terms.
+"""Glossaries and lists of abbreviations without ruling lines, in two columns or with hanging terms.
 
-Looked for below headings that say so and nowhere else: there the words themselves tell that what stands side by side
-belongs together.
+They are looked for only below headings that announce them: there, the words show that what is side by side belongs
+together.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figu
 
 _ROLES = frozenset({SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS})
 _NEAR = 3.0
-"""Points by which the lines of one column begin apart at most."""
+"""Maximum distance in points between the left edges of the lines of one column."""
 _PAGES = re.compile(r"[,.\s]\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
 _COLUMNS = 2
 _MANY = 5
-"""Hanging terms at least that make a glossary: the widest gaps of a few justified lines may be equal by chance."""
+"""Minimum number of hanging terms in a glossary: the widest gaps of a few justified lines may be equal by chance."""
 _SAME_GAP = 0.3
 _SHARE_OF_TERMS = 0.7
 _LONGEST_TERM = 8
 _FEWEST = 3
 _SHARE = 0.5
-"""Share of the left column's lines beside which something stands at least: meanings wrap, terms seldom do."""
+"""Minimum share of the left column's lines with something next to them: meanings wrap, terms seldom do."""
 _SPACED = 1.2
-"""Times the usual step from line to line from which on a step parts two rows."""
+"""Factor of the usual line pitch above which a step separates two rows."""
 _MOST = 0.6
-"""Share of the steps from term to term that are wide where space parts the rows; the others are within long terms."""
+"""Share of the steps between terms that must be wide if space separates the rows; the others are within long terms."""
 _SMALLEST_GAP = 0.8
-"""Times the print's size that part two columns at least; a justified line has gaps of half of it."""
+"""Minimum gap between two columns as a factor of the font size; a justified line has gaps of half of it."""
 
 
 @dataclass(slots=True)
 class _Piece:
-    """One printed row of the page: what stands in the left column and what in the right one."""
+    """One printed row of the page, with its left and its right column."""
 
     page: int
     left: Line | None
@@ -55,12 +55,12 @@ class _Piece:
 
 
 def take_columns(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> dict[int, bool]:
-    """Make tables of the glossaries in two columns, in place, one for each page that they stand on.
+    """Replace glossaries in two columns by tables, in place, one for each page that they cover.
 
-    Where terms hang to the left of their meanings, in the same line, each becomes a line of its own. Returns which
-    lines then begin a paragraph, by id.
+    Terms that hang to the left of their meanings in the same line become lines of their own. Return which lines then
+    begin a paragraph, by id.
 
-    What the engine took for a table of two columns is read again where lines of the same glossary stand beside it.
+    A table of two columns that the engine found is read again if lines of the same glossary are next to it.
     """
     starts = {id(heading.lines[0]): heading for heading in headings}
     inside = {id(line) for heading in headings for line in heading.lines}
@@ -83,7 +83,7 @@ def take_columns(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> di
 
 
 def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -> dict[int, bool]:
-    """Replace the lines of one section by tables where they stand in two columns."""
+    """Replace the lines of one section by tables if they form two columns."""
     if any(entry_number(line.text) for _, line in region):
         return {}
     edge = _edge([line for _, line in region])
@@ -96,7 +96,7 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
     if sum(map(_is_indexed, pieces := [piece for _, run in runs for piece in run])) > _SHARE * len(pieces):
         return {}
     if all(piece.left is None or mark_alone(piece.left.text) is not None for piece in pieces):
-        return {}  # the text beside the mark of an item is no meaning of it
+            return {}  # the text next to a list marker is not its meaning
     step = _spacing([run for _, run in runs])
     edges = right_edges([line for _, line in region])
     if not any(piece.right is not None and id(piece.lines[0]) in loose for _, run in runs for piece in run):
@@ -113,7 +113,7 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
 
 
 def _part_hanging(region: Sequence[tuple[PageLayout, Line]]) -> dict[int, bool]:
-    """Cut the lines of entries whose terms hang: one gap parts them from their meanings, the same in every line."""
+    """Split the lines of entries with hanging terms: the gap before the meaning is the same in every line."""
     left = min((line.x0 for _, line in region), default=0.0)
     firsts = [line for _, line in region if line.x0 < left + _NEAR]
     gaps = Counter(round(line.gap, 1) for line in firsts if line.split is not None)
@@ -148,19 +148,19 @@ def _is_term(words: str) -> bool:
 
 
 def _is_indexed(piece: _Piece) -> bool:
-    """Tell the entry of an index: its pages stand behind it, or beside it."""
+    """Return whether a row is an entry of an index: page numbers follow it, or are next to it."""
     left, right = (half.text if half is not None else "" for half in (piece.left, piece.right))
     return is_figures(right) or _PAGES.search(left) is not None
 
 
 def _cuts_table(page: PageLayout, taken: Collection[int]) -> bool:
-    """Tell whether a part of a table only would be taken."""
+    """Return whether only part of a table would be taken."""
     tables = (element for element in page.elements if isinstance(element, Table))
     return any(0 < sum(id(line) in taken for line in table.lines) < len(table.lines) for table in tables)
 
 
 def _edge(lines: Sequence[Line]) -> float | None:
-    """Find where the right column begins; None where the lines do not stand in two."""
+    """Find the left edge of the right column; None if the lines are not in two columns."""
     left = min((line.x0 for line in lines), default=0.0)
     rights: Counter[int] = Counter()
     for line in lines:
@@ -181,7 +181,7 @@ def _beside(line: Line, other: Line) -> bool:
 
 
 def _runs(lines: Sequence[Line], edge: float) -> list[list[_Piece]]:
-    """Read the lines of one page row by row; a line that runs across both columns parts two runs."""
+    """Read the lines of one page row by row; a line across both columns separates two runs."""
     runs: list[list[_Piece]] = [[]]
     for line in sorted(lines, key=lambda line: (round(line.y0 / 3), line.x0)):
         left, right = _halves(line, edge)
@@ -203,13 +203,13 @@ def _runs(lines: Sequence[Line], edge: float) -> list[list[_Piece]]:
 
 
 def _without_introduction(run: list[_Piece]) -> list[_Piece]:
-    """Leave out what stands in the left column alone above the first row."""
+    """Omit rows with only a left column before the first row that has a right one."""
     first = next((place for place, piece in enumerate(run) if piece.right is not None), len(run))
     return run[first:]
 
 
 def _halves(line: Line, edge: float) -> tuple[Line | None, Line | None]:
-    """Cut a line at the edge of the right column; neither half where it runs across."""
+    """Split a line at the edge of the right column; both halves are None if it runs across."""
     if abs(line.x0 - edge) <= _NEAR:
         return None, line
     if line.split is not None and abs(line.split[1] - edge) <= _NEAR:
@@ -224,7 +224,7 @@ def _cut(line: Line, text: str, x0: float, x1: float) -> Line:
 
 
 def _table(pieces: Sequence[_Piece], above: Table | None, step: float | None, edges: dict[int, float]) -> Table | None:
-    """Join rows that wrap; what goes on from the page before is added to the table there."""
+    """Join rows that wrap; what continues from the previous page is added to the table there."""
     lefts = [piece.left for piece in pieces if piece.left is not None]
     edges = edges | dict.fromkeys(right_edges(lefts), max((line.x1 for line in lefts), default=0.0))
     rows: list[list[str]] = []
@@ -246,7 +246,7 @@ def _table(pieces: Sequence[_Piece], above: Table | None, step: float | None, ed
 
 
 def _spacing(pages: Sequence[Sequence[_Piece]]) -> float | None:
-    """Return the step from line to line within a row where space parts the rows, else 0; None if no meaning wraps."""
+    """Return the line pitch within a row if space separates the rows, else 0; None if no meaning wraps."""
     steps = [(other.top - one.top, other.left is None) for pieces in pages for one, other in itertools.pairwise(pieces)]
     inner = Counter(round(step) for step, within in steps if within)
     if not inner:
@@ -258,7 +258,7 @@ def _spacing(pages: Sequence[Sequence[_Piece]]) -> float | None:
 
 
 def _wraps(before: _Piece, piece: _Piece, step: float | None, edges: dict[int, float]) -> bool:
-    """Tell a term's second line from the next term."""
+    """Return whether a row is the second line of a term, not the next term."""
     if before.left is None or piece.left is None:
         return False
     if step:

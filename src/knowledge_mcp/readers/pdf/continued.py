@@ -1,4 +1,4 @@
-"""Tables that go on over pages or columns: one table, the header once."""
+"""Joins tables that continue over pages or columns into one table, with the header once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowledge_mcp.language.printed import RAISED
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 _SHIFT = 6.0
-"""Points by which a column may be wider or narrower on the next page, wherever the table stands."""
+"""Points by which a column may be wider or narrower on the next page, relative to the table's position."""
 _SMALLER = 1.4
 """Points by which notes are set smaller than the text."""
 _NOTE = re.compile(rf"(?:[\d{RAISED}]{{1,3}}|[*†‡]{{1,2}})[.)]?\s")
@@ -18,13 +18,13 @@ _CONTINUED = re.compile(r"\b(?:continued|cont['’]?d|concluded)\b|\(cont\.?\)",
 
 
 def join_tables(pages: Sequence[PageLayout]) -> None:
-    """Join in place a table that ends a page with the one that begins the next page, where it goes on.
+    """Join a table that ends a page with the one that begins the next page, if it continues; in place.
 
-    It does where drawn lines give both the same columns, or where the header is repeated; a header that is repeated
-    goes, and the rest of a row that goes on over the page is put to it. A table in the print of a header, with other
-    words than the first one's, is another table. Between the two may stand a line that says "continued", which stays
-    behind the table. Within a page tables are joined where the header is repeated; a header that is left alone at the
-    end of a page or a column goes too.
+    It continues if ruling lines give both the same columns, or if the header is repeated. A repeated header is removed,
+    and the rest of a row that continues over the page is appended to the row. If both have bold first rows with
+    different words, they are two tables. A line that says "continued" may be between them; it stays after the table.
+    Within a page, tables are joined if the header is repeated. A lone header at the end of a page or a column is
+    removed too.
     """
     for before, page in zip([None, *pages], pages, strict=False):
         _drop_lone_headers(before, page)
@@ -50,7 +50,7 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
 
 
 def _drop_lone_headers(before: PageLayout | None, page: PageLayout) -> None:
-    """Take out lines that say what the header of the table right behind them says."""
+    """Remove lines that have the same words as the header of the table after them."""
     elements: list[Line | Table] = []
     for element in page.elements:
         if isinstance(element, Table):
@@ -66,7 +66,7 @@ def _drop_lone_headers(before: PageLayout | None, page: PageLayout) -> None:
 
 
 def _end_of(page: PageLayout) -> int:
-    """Tell where a page's text ends, before the notes at its foot, which are set smaller."""
+    """Return the index at which a page's text ends, before footnotes, which are set smaller."""
     usual = Counter(line.size for line in page.lines).most_common(1)
     at = end = len(page.elements)
     while at > 0 and isinstance(line := page.elements[at - 1], Line) and line.size <= usual[0][0] - _SMALLER:
@@ -76,12 +76,12 @@ def _end_of(page: PageLayout) -> int:
 
 
 def _drop_at_end(elements: list[Line | Table], table: Table) -> None:
-    """Take lines away that end a stream and are the header of the table behind it, of several cells."""
+    """Remove lines at the end of a list that repeat the header of the next table, if it has several cells."""
     words, said = letters_of("".join(table.rows[0])), ""
     start = len(elements)
     while start > 0 and isinstance(line := elements[start - 1], Line) and len(said) < len(words):
         if line.page == table.page and line.y0 < table.lines[0].y1:
-            return  # it stands above the table in its column
+                    return  # it is above the table, in the same column
         said = letters_of(line.text) + said
         start -= 1
     if words and said == words and sum(map(bool, table.rows[0])) > 1:
@@ -89,7 +89,7 @@ def _drop_at_end(elements: list[Line | Table], table: Table) -> None:
 
 
 def _join_in_columns(page: PageLayout) -> None:
-    """Join a table with the one behind it that goes on in the next column, under the same header."""
+    """Join a table with the one after it if that continues in the next column under the same header."""
     elements: list[Line | Table] = []
     for element in page.elements:
         last = elements[-1] if elements else None
@@ -101,13 +101,13 @@ def _join_in_columns(page: PageLayout) -> None:
 
 
 def _is_in_next_column(first: Table, second: Table) -> bool:
-    is_higher = second.lines[0].y1 < first.lines[0].y0  # two that begin at one height stand beside each other
+    is_higher = second.lines[0].y1 < first.lines[0].y0  # tables that begin at one height are side by side
     is_beside = min(line.x0 for line in second.lines) > max(line.x1 for line in first.lines)
     return is_higher and is_beside and _letters(first.rows[0]) == _letters(second.rows[0])
 
 
 def _first_table(elements: Sequence[Line | Table]) -> int | None:
-    """Return where the table stands that begins a page, if one does."""
+    """Return the index of the table that begins a page, if there is one."""
     for at, element in enumerate(elements):
         if isinstance(element, Table):
             return at
@@ -136,7 +136,7 @@ def _same_columns(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _is_headed(table: Table) -> bool:
-    """Tell whether the first row is set bold and not all below it is."""
+    """Return whether the first row is bold and not everything below it is."""
     bold = [line.bold for line in table.lines]
     words = letters_of("".join(table.rows[0]))
     count, seen = 0, ""
@@ -162,7 +162,7 @@ def _append(first: Table, second: Table) -> None:
 
 
 def _is_rest(row: Sequence[str], rest: Sequence[str]) -> bool:
-    """Tell the rest of a row that goes on over the page: without a name of its own, in the middle of a sentence."""
+    """Return whether a row is the rest of one on the previous page: no name, and it continues a sentence."""
     filled = [(cell, more) for cell, more in zip(row, rest, strict=True) if more]
     goes_on = any(more[:1].islower() and not cell.endswith((".", ";", ":", "!", "?")) for cell, more in filled)
     return not rest[0] and goes_on and all(cell for cell, _ in filled)

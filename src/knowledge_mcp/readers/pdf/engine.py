@@ -1,6 +1,6 @@
-"""The two PDF libraries behind one seam: PDFium for what a file is, liteparse for what stands on its pages.
+"""Calls the two PDF libraries: PDFium for what a file is, liteparse for what is on its pages.
 
-Only code that runs in the sandbox's child calls this. Both libraries are imported inside functions.
+Only code in the sandbox's child process calls this module. Both libraries are imported inside functions.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from liteparse.types import ParsedPage, StructureTreeElement
 
 BATCH = 25
-"""Pages that are held parsed at a time; the file is reopened for each batch, which frees what PDFium caches."""
+"""Pages held in memory at a time; the file is reopened for each batch, which frees PDFium's caches."""
 
 _TALL = 2.2
-"""Height of type, of its size, above which lines would lie over each other; no script in use is taller."""
+"""Height of a font, as a factor of its size, above which lines would overlap; no script in use is taller."""
 _FONT = re.compile(rb"<<[^\r\n]{0,2000}?/Type/FontDescriptor")
 _HEIGHT = re.compile(rb"/(Ascent|Descent) (-?\d[\d.]{0,12})")
 _USUAL = {b"Ascent": b"900", b"Descent": b"-250"}
@@ -47,7 +47,7 @@ _FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Prod
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """One bookmark: its words, depth from 1, physical page from 1, and place on it from the top, None if unknown."""
+    """One bookmark: title, depth from 1, physical page from 1, and position on it from the top, None if unknown."""
 
     title: str
     level: int
@@ -57,7 +57,7 @@ class Bookmark:
 
 @dataclass(slots=True)
 class Facts:
-    """What a file says of itself: pages, printed page labels, metadata, outline."""
+    """What a file states about itself: pages, printed page labels, metadata, outline."""
 
     pages: int
     labels: list[str] = field(default_factory=list[str])
@@ -76,10 +76,10 @@ class TaggedHeading:
 
 @dataclass(frozen=True, slots=True)
 class ParsedBatch:
-    """Some pages one after the other: the headings that tags name, what nobody sees, and comments on them.
+    """Consecutive pages, with tagged headings, the number of hidden characters by reason, and comments.
 
-    `beyond` has by page how many annotations were not looked at, `crowded` the pages with too many lines to tell
-    those that strike words out.
+    `beyond` has the number of annotations that were skipped, by page; `crowded` has the pages with too many lines to
+    look for strike-outs.
     """
 
     pages: list[PageLayout]
@@ -91,7 +91,7 @@ class ParsedBatch:
 
 
 def inspect(path: str, *, thorough: bool = True) -> Facts:
-    """Open a file and tell its pages; with `thorough` labels, metadata and outline too.
+    """Open a file and return its facts: the number of pages; with `thorough` also labels, metadata and outline.
 
     Raises:
         Refusal: corrupted, password-protected, encrypted or empty; the reason is an `UnreadableReason` value.
@@ -118,10 +118,10 @@ def inspect(path: str, *, thorough: bool = True) -> Facts:
 
 
 def refusal(path: str, error: Exception) -> Refusal:
-    """Say why PDFium could not open a file."""
+    """Explain why PDFium could not open a file."""
     code = getattr(error, "err_code", None)
     details = f"PDFium: {error} (code {code})"
-    if _has_no_pages(path):  # PDFium calls this a failure too, with the code of whatever failed before
+    if _has_no_pages(path):  # PDFium reports this as a failure too, with the code of an earlier failure
         return Refusal("empty", "The PDF has no pages.", details=details)
     if code == _PASSWORD:
         message = "The PDF is protected by a password."
@@ -147,7 +147,7 @@ def _has_no_pages(path: str) -> bool:
 
 
 def characters(path: str, count: int) -> list[int]:
-    """Count the characters of each page's text layer that are no blanks."""
+    """Count the characters of each page's text layer, without white space."""
     import pypdfium2
 
     counts: list[int] = []
@@ -188,7 +188,7 @@ def _outline(document: Any) -> Iterator[Bookmark]:
 
 
 def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]:
-    """Parse page after page in batches, so that never more than one batch is held.
+    """Parse the pages in batches, so that only one batch is held at a time.
 
     Raises:
         Refusal: a page cannot be parsed.
@@ -234,16 +234,16 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
 
 @dataclass(slots=True)
 class _Printed:
-    """What is known of pages besides their text.
+    """What is known about pages in addition to their text.
 
     Attributes:
-        hidden: how many characters nobody sees, by reason.
-        layers: the pages whose text lies below the picture of a scan.
-        comments: what people put on the pages.
-        beyond: by page, how many annotations were not looked at.
-        pictures: by the place of a page.
-        struck: by page, where whole lines were struck out.
-        crowded: the pages on which struck words were not looked for.
+        hidden: number of hidden characters, by reason.
+        layers: pages whose text is below the picture of a scan.
+        comments: comments on the pages.
+        beyond: number of annotations that were skipped, by page.
+        pictures: by the index of a page.
+        struck: boxes of completely struck-out lines, by page.
+        crowded: pages on which strike-outs were not looked for.
     """
 
     hidden: Counter[str] = field(default_factory=Counter[str])
@@ -255,7 +255,7 @@ class _Printed:
     crowded: list[int] = field(default_factory=list[int])
 
     def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
-        """Write a parsed page as it is printed, without what is struck out."""
+        """Rewrite a parsed page as it is printed, without struck-out words."""
         with contextlib.closing(page.get_textpage()) as text:
             comments, places, beyond = comments_on(page, text, parsed.page_num)
             self.comments += comments
@@ -270,7 +270,7 @@ class _Printed:
 
 
 def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Printed:
-    """Write pages as they are printed, and parse those again that hold text which nobody sees."""
+    """Rewrite pages as they are printed, and parse pages with hidden text again without it."""
     import pypdfium2
 
     printed = _Printed()
@@ -301,7 +301,7 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Print
 
 
 def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any, parser: LiteParse) -> None:
-    """Parse pages of an open document as they are now, with type of a usual height, and put them in their place."""
+    """Parse pages of an open document again in their present state, with usual font heights, and replace them."""
     import pypdfium2
 
     if not indexes:
@@ -318,12 +318,12 @@ def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any,
 
 
 def _is_tall(page: ParsedPage) -> bool:
-    """Tell whether words of a page reach over the lines above and below: their font has signs of a formula as well."""
+    """Return whether words of a page overlap the lines above and below: their font also has symbols of formulas."""
     return any(item.height > _TALL * (item.font_height or item.height) for item in page.text_items)
 
 
 def with_usual_type(data: bytes) -> bytes:
-    """Set the height of fonts that say they are taller than type is; the file's bytes stay where they are."""
+    """Limit the height of fonts that state more than letters have; all other bytes keep their positions."""
 
     def usual(font: re.Match[bytes]) -> bytes:
         heights = {match[1]: float(match[2]) for match in _HEIGHT.finditer(font.group())}

@@ -1,4 +1,4 @@
-"""PDFium's own functions, how its objects lie on a page, and what is seen of them."""
+"""PDFium's functions, transformations of its objects to the page, and tests of what is visible on the page."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from knowledge_mcp.readers.pdf.lines import Box
 
 Matrix: TypeAlias = tuple[float, float, float, float, float, float]
 _SCALE = 16
-"""Steps to a point: PDFium's functions count in whole units."""
+"""Steps per point: PDFium's functions use whole numbers."""
 _CONTRAST = 12
-"""Steps of 255 by which the lightest and darkest pixel of a place differ at least where something is seen."""
+"""Minimum difference, out of 255, between the lightest and darkest pixel of a place where something is visible."""
 _DOTS = 2.0
-"""Pixels to a point in which a page is looked at."""
+"""Pixels per point in which a page is rendered to look at it."""
 _MOST_PIXELS = 36_000_000
-"""Larger sheets are looked at with fewer pixels to a point, as `rendering` does it: an A0 drawing has 32 million."""
+"""Larger sheets are rendered with fewer pixels per point, as in `rendering`: an A0 drawing has 32 million."""
 _DRAWN = 0.9
-"""Share of its length along which a line is seen, where one is: letters alone leave more of it free."""
+"""Share of a line's length that must be visible: letters alone cover less of it."""
 SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 def raw() -> Any:
-    """Return PDFium's own functions; the library has no types for them."""
+    """Return PDFium's raw functions; the library has no types for them."""
     import pypdfium2.raw
 
     return pypdfium2.raw
 
 
 def matrix_of(one: Any) -> Matrix:
-    """Return how an object lies in what it is part of."""
+    """Return the matrix of an object relative to what contains it."""
     pdfium = raw()
     found = pdfium.FS_MATRIX()
     if not pdfium.FPDFPageObj_GetMatrix(one, found):
@@ -48,13 +48,13 @@ def times(one: Matrix, other: Matrix) -> Matrix:
 
 
 def placed(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
-    """Return where a point comes to lie."""
+    """Apply a matrix to a point."""
     a, b, c, d, e, f = matrix
     return a * x + c * y + e, b * x + d * y + f
 
 
 def on_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
-    """Turn points from the top left of a page as it is shown, `size` of it, into the page's own space."""
+    """Convert points from the top left of a page as shown, with dimensions `size`, to page space."""
     across, up = ctypes.c_double(), ctypes.c_double()
     width, height = (round(each * _SCALE) for each in size)
     raw().FPDF_DeviceToPage(page, 0, 0, width, height, 0, round(x * _SCALE), round(y * _SCALE), across, up)
@@ -62,7 +62,7 @@ def on_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[f
 
 
 def text_in(page: Any, text: Any, left: float, top: float, right: float, bottom: float) -> str:
-    """Return what PDFium reads in a box of a page; the box in points from the top left."""
+    """Return the text that PDFium reads in a box of a page; the box is in points from the top left."""
     size = page.get_size()
     corners = on_page(page, size, left, top), on_page(page, size, right, bottom)
     (x0, x1), (y0, y1) = (sorted(pair) for pair in zip(*corners, strict=True))
@@ -70,7 +70,7 @@ def text_in(page: Any, text: Any, left: float, top: float, right: float, bottom:
 
 
 def from_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
-    """Turn a place in the page's own space into points from the top left of the page as it is shown, `size` of it."""
+    """Convert a point in page space to points from the top left of the page as shown, with dimensions `size`."""
     across, down = ctypes.c_int(), ctypes.c_int()
     width, height = (round(each * _SCALE) for each in size)
     raw().FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, across, down)
@@ -78,7 +78,7 @@ def from_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple
 
 
 def box_around(points: Sequence[tuple[float, float]]) -> Box:
-    """Return the box around some points."""
+    """Return the bounding box of some points."""
     return (
         min(x for x, _ in points), min(y for _, y in points), max(x for x, _ in points), max(y for _, y in points),
     )  # fmt: skip
@@ -89,7 +89,7 @@ def _differs(one: Sequence[int], other: Sequence[int]) -> bool:
 
 
 class PrintedPart:
-    """A page as it is printed, as far as some boxes reach."""
+    """A page as it is printed, rendered as far as some boxes extend."""
 
     def __init__(self, page: Any, boxes: Sequence[Box]) -> None:
         width, height = page.get_size()
@@ -103,7 +103,7 @@ class PrintedPart:
         self._image: Any = page.render(scale=self._dots, crop=crop).to_pil().convert("RGB")
 
     def shows(self, box: Box, ink: tuple[int, ...] | None) -> bool:
-        """Tell whether words within a box can be seen: in an ink that is not the colour around them; else anything."""
+        """Return whether words in a box are visible: `ink` differs from the background; if None, anything does."""
         left, top, right, bottom = self._pixels(box)
         if right <= left or bottom <= top:
             return False
@@ -113,7 +113,7 @@ class PrintedPart:
         return _differs(ink, self._ground(left, top, right, bottom))
 
     def shows_line(self, box: Box, height: float) -> bool:
-        """Tell whether a line can be seen through the words within a box, at a height: ink, or its own, all along."""
+        """Return whether a line is visible through the words in a box, at a height: ink along the whole width."""
         left, top, right, bottom = self._pixels(box)
         at = math.floor((height - self._top) * self._dots)
         first, end = max(at - 1, 0), min(at + 2, self._image.height)
@@ -131,7 +131,7 @@ class PrintedPart:
         return left, top, min(math.ceil(x1), self._image.width), min(math.ceil(y1), self._image.height)
 
     def _ground(self, left: int, top: int, right: int, bottom: int) -> tuple[int, int, int]:
-        """Return the colour that there is most of in a frame around some words."""
+        """Return the most frequent colour in a frame around some words: the background."""
         left, top = max(left - 2, 0), max(top - 2, 0)
         right, bottom = min(right + 2, self._image.width), min(bottom + 2, self._image.height)
         strips = (

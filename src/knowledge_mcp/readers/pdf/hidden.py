@@ -1,8 +1,8 @@
-"""Text of a PDF page that nobody sees: found among the page's objects, and taken out of the page.
+"""Finds text of a PDF page that its readers cannot see among the page's objects, and removes it from the page.
 
-Text without ink is hidden, but for the words below the picture of a scanned page; so is what is off the page and
-outside its clip. Text that is white, transparent or in a layer that is switched off is hidden where the picture of the
-page shows nothing at its place. In doubt text stays.
+Text drawn without ink is hidden, except the words below the picture of a scanned page. So is text off the page and
+outside its clip path. Text that is white, transparent or in a layer that is switched off is hidden if the rendered page
+shows nothing at its place. In doubt, text stays.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ _DEPTH = 8
 _MOST_OBJECTS = 200_000
 _MOST_SEGMENTS = 200
 _PALE = 200
-"""Minimum of red, green and blue from which on ink may be the colour of paper: the picture of the page then tells."""
+"""Minimum of red, green and blue from which ink may have the colour of paper: the rendered page then decides."""
 _FAINT = 128
-"""Opacity, of 255, below which the picture of the page tells."""
+"""Opacity, out of 255, below which the rendered page decides."""
 _SMALL = 1.5
-"""Points of type below which nobody reads a letter; the smallest print of real documents has four."""
+"""Font size in points below which nobody can read a letter; the smallest print of real documents has four."""
 _WITHOUT_INK = (3, 7)
-"""Modes of drawing text that leave no ink: none at all, and only adding to the clip."""
+"""Text rendering modes without ink: invisible, and only added to the clip path."""
 _LEFT_TO_THE_PARSER = frozenset({HiddenReason.OFF_PAGE, HiddenReason.CLIPPED})
 _DOUBTFUL = frozenset({HiddenReason.COLOUR, HiddenReason.TRANSPARENT, HiddenReason.NOT_DISPLAYED})
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenText:
-    """One run of text that nobody sees.
+    """One run of hidden text.
 
     Attributes:
-        reason: why.
+        reason: why it is hidden.
         text: its words.
-        box: where it stands on the page, from the top left, in points.
-        handle: PDFium's own, good while the page is open.
-        in_form: whether it is a part of a form on the page.
+        box: its place on the page, from the top left, in points.
+        handle: the PDFium object, valid while the page is open.
+        in_form: whether it is part of a form XObject of the page.
     """
 
     reason: HiddenReason
@@ -69,18 +69,18 @@ class HiddenText:
 
 
 def hidden_text(page: Any, parsed: ParsedPage) -> tuple[list[HiddenText], bool, list[Picture]]:
-    """List what is hidden on an open page of PDFium; `parsed` is the same page as the parser has it.
+    """List the hidden text of an open PDFium page; `parsed` is the same page as the parser returns it.
 
     Returns:
-        The list, whether its words lie below the picture of a scanned page (such words are not in the list), and the
-        page's pictures.
+        The list, whether the page's words are below the picture of a scanned page (such words are not in the list), and
+        the page's pictures.
     """
     is_layer = False
     search = _Search(page)
     suspects = [each for each in search.texts() if each.reason is not None]
     if any(each.reason is HiddenReason.INVISIBLE for each in suspects) and (
         graphics_of(page, parsed.page_num).image_ratio > COVERED
-    ):  # words that were recognised, below the picture of the page
+    ):  # words recognised earlier, below the picture of the page
         suspects, is_layer = [each for each in suspects if each.reason is not HiddenReason.INVISIBLE], True
     found = _judged(page, suspects) if suspects else []
     pictures = [Picture(_on_paper(page, box)) for box in search.pictures]
@@ -88,22 +88,22 @@ def hidden_text(page: Any, parsed: ParsedPage) -> tuple[list[HiddenText], bool, 
 
 
 def _is_hidden(found: HiddenText, parsed: ParsedPage) -> bool:
-    """Tell what is hidden from what only seems so: small type, and what the parser finds on the page and its clip."""
+    """Exclude text that only seems hidden: small fonts, and text that the parser finds on the page and in its clip."""
     inside = [item for item in parsed.text_items if _is_within(item, found.box)]
-    if found.reason is HiddenReason.TOO_SMALL:  # a font may measure its type otherwise
+    if found.reason is HiddenReason.TOO_SMALL:  # a font may use another scale
         return any(size_of(item) < _SMALL for item in inside)
     return found.reason not in _LEFT_TO_THE_PARSER or not any(_are_words_of(item, found) for item in inside)
 
 
 def is_parsed(found: HiddenText, parsed: ParsedPage) -> bool:
-    """Tell whether the parser may have taken hidden text for text of the page; it leaves some out by itself."""
+    """Return whether the parser may have read hidden text as text of the page; it omits some by itself."""
     if found.reason is HiddenReason.INVISIBLE:
         return any(_are_words_of(item, found) for item in parsed.text_items if _is_within(item, found.box))
     return found.reason not in _LEFT_TO_THE_PARSER
 
 
 def take_out(page: Any, hidden: Sequence[HiddenText]) -> None:
-    """Take hidden text out of an open page of PDFium, but for what is in its forms, which it does not write again."""
+    """Remove hidden text from an open PDFium page, except in its forms, which PDFium does not write again."""
     for each in hidden:
         if not each.in_form:
             raw().FPDFPage_RemoveObject(page.raw, each.handle)
@@ -111,7 +111,7 @@ def take_out(page: Any, hidden: Sequence[HiddenText]) -> None:
 
 
 def leave_out(parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
-    """Leave out of a parsed page the words that are hidden in its forms."""
+    """Remove the words that are hidden in forms from a parsed page."""
     within = [each for each in hidden if each.in_form]
     parsed.text_items = [
         item
@@ -125,7 +125,7 @@ def _are_words_of(item: TextItem, hidden: HiddenText) -> bool:
 
 
 def _is_within(item: TextItem, box: Box) -> bool:
-    """Tell whether an item stands in a box, whose edges may be those of its ink."""
+    """Return whether an item is in a box, whose edges may be those of its ink."""
     x, y = item.x + item.width / 2, item.y + item.height / 2
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - item.height / 2 <= y <= box[3] + item.height / 2
 
@@ -135,7 +135,7 @@ def _is_within(item: TextItem, box: Box) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _TextObject:
-    """A text object: its box in the page's own space, why it may be hidden, and its ink where that is why."""
+    """A text object: its box in page space, why it may be hidden, and its ink if that is the reason."""
 
     handle: Any
     box: Box
@@ -145,15 +145,15 @@ class _TextObject:
 
     @property
     def needs_a_look(self) -> bool:
-        """Tell whether only the picture of the page says if it is hidden."""
+        """Return whether only the rendered page shows if it is hidden."""
         return self.reason in _DOUBTFUL
 
 
 class _Search:
-    """Go through the objects of a page, of which there may be one for each letter: what is passed to PDFium is kept.
+    """Walk through the objects of a page. There may be one per letter, so the buffers passed to PDFium are reused.
 
     Args:
-        page: of PDFium.
+        page: the PDFium page.
     """
 
     def __init__(self, page: Any) -> None:
@@ -166,7 +166,7 @@ class _Search:
         self._clips: dict[tuple[int, float, float], Box | None] = {}
 
     def texts(self) -> Iterator[_TextObject]:
-        """Yield the text objects of the page, those within other objects too; `pictures` is then what it shows."""
+        """Yield the text objects of the page, including nested ones; afterwards `pictures` has its pictures."""
         get, handle = self._pdfium.FPDFPage_GetObject, self._page.raw
         count = min(self._pdfium.FPDFPage_CountObjects(handle), _MOST_OBJECTS)
         return self._walk((get(handle, index) for index in range(count)), SAME, 0)
@@ -218,14 +218,14 @@ class _Search:
         return box if outer is SAME else box_around([placed(outer, x, y) for x in box[::2] for y in box[1::2]])
 
     def _size(self, one: Any, outer: Matrix) -> float:
-        """Measure the type as it is printed, in points; fonts drawn by the file itself may measure otherwise."""
+        """Return the printed font size in points; fonts that are drawn by the file itself may use another scale."""
         size = self._edges[0]
         self._pdfium.FPDFTextObj_GetFontSize(one, size)
         a, b, c, d, _, _ = times(matrix_of(one), outer)
         return abs(size.value) * math.sqrt(abs(a * d - b * c))
 
     def _in_layer(self, one: Any, marks: int) -> bool:
-        """Tell whether an object belongs to a layer that can be switched off (optional content)."""
+        """Return whether an object belongs to a layer that can be switched off (optional content)."""
         pdfium = self._pdfium
         name, size = (ctypes.c_ushort * 4)(), ctypes.c_ulong()
         for index in range(marks):
@@ -236,14 +236,14 @@ class _Search:
         return False
 
     def _is_clipped(self, clip: Any, paths: int, outer: Matrix, box: Box) -> bool:
-        """Tell whether a clip lets nothing of an object through; of a clip the box around it counts."""
+        """Return whether a clip path hides an object completely; the bounding box of the clip path is used."""
         return any(
             around is not None and _are_disjoint(box, around)
             for around in (self._clip(clip, path, outer) for path in range(paths))
         )
 
     def _clip(self, clip: Any, path: int, outer: Matrix) -> Box | None:
-        """Measure one path of a clip; clips of as many corners that begin at the same place are taken for one."""
+        """Measure one path of a clip; clips with equally many corners that begin at the same place count as one."""
         pdfium = self._pdfium
         x, y = self._edges[:2]
         count = min(pdfium.FPDFClipPath_CountPathSegments(clip, path), _MOST_SEGMENTS)
@@ -267,16 +267,16 @@ def _are_disjoint(one: Box, other: Box) -> bool:
 
 
 def _paper(page: Any) -> Box:
-    """Return the part of a page that is shown, in the page's own space, however it is turned."""
+    """Return the visible part of a page, in page space, regardless of its rotation."""
     crop, media = page.get_cropbox(), page.get_mediabox()
     return max(crop[0], media[0]), max(crop[1], media[1]), min(crop[2], media[2]), min(crop[3], media[3])
 
 
-# ---- the picture of a page ------------------------------------------------------------------------------------------
+# ---- the rendered page ----------------------------------------------------------------------------------------------
 
 
 def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
-    """Look at the page where it takes that, and read the words of what is hidden."""
+    """Look at the rendered page where necessary, and read the words that are hidden."""
     boxes = [_on_paper(page, each.box) for each in suspects]
     doubtful = [box for each, box in zip(suspects, boxes, strict=True) if each.needs_a_look]
     picture = PrintedPart(page, doubtful) if doubtful else None
@@ -292,7 +292,7 @@ def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
 
 
 def _on_paper(page: Any, box: Box) -> Box:
-    """Turn a box of the page's own space into points from the top left of the page as it is shown."""
+    """Convert a box in page space to points from the top left of the page as shown."""
     size = page.get_size()
     corners = [from_page(page, size, x, y) for x in box[::2] for y in box[1::2]]
     return box_around(corners)

@@ -1,8 +1,8 @@
-"""What runs in the sandbox's child: a PDF's bytes to messages of plain JSON values.
+"""The reading job in the sandbox's child process: turns a PDF's bytes into messages of plain JSON values.
 
-Messages of `read`, in this order: `progress` as pages are parsed, `hidden` where text is, `facts` once, then `items`
-(headings and blocks, some hundred at a time) and a final `pages`. Where pages need text recognition first, and it is
-asked for, `scans` names them and is the last message; the next call is given what was recognised.
+`read` yields these messages in this order: `progress` while pages are parsed, `hidden` if there is hidden text, `facts`
+once, then `items` (headings and blocks, a few hundred at a time) and finally `pages`. If text recognition is enabled
+and pages need it, `scans` names them and is the last message; the next call receives what was recognised.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def read(
 
     Args:
         path: absolute path of the file.
-        use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
-        scans: `find` names the pages that need text recognition, `all` names every page, empty none.
-        recognised: path of the file of words that were recognised.
-        unread: pages that needed recognition and did not get it.
+            use_outline: False ignores bookmarks and tags, to measure what typography alone finds.
+            scans: `find` names the pages that need text recognition, `all` names every page, empty names none.
+            recognised: path of the file with the recognised words.
+            unread: pages that needed recognition and were not recognised.
 
     Raises:
-        Refusal: it cannot be opened or parsed, or there is no text in it at all.
+            Refusal: the file cannot be opened or parsed, or has no text at all.
     """
     facts = engine.inspect(path)
     pages: list[PageLayout] = []
@@ -126,8 +126,8 @@ def compose(
 ) -> Iterator[dict[str, Any]]:
     """Yield `facts`, `items` and `pages` of laid-out pages; `described` has `facts` and `labels`.
 
-    With the facts go `headlines` and `running`, which may be the title, and `left_out`: what was taken for running
-    lines. Without `furniture` nothing is taken for a running head or foot: the pages are no sheets of paper.
+    The message with the facts also has `headlines` and `running`, candidates for the title, and `left_out`: the lines
+    that were removed as headers and footers. Without `furniture` none are removed: the pages are not sheets of paper.
 
     Raises:
         Refusal: there is no text on any page.
@@ -179,7 +179,7 @@ def _blank(pages: Sequence[PageLayout]) -> list[int]:
     """List the pages without text.
 
     Raises:
-        Refusal: none has any.
+        Refusal: no page has text.
     """
     blank = [page.number for page in pages if not page.elements]
     if len(blank) == len(pages):
@@ -195,9 +195,9 @@ def _blank(pages: Sequence[PageLayout]) -> list[int]:
 def _structured(
     pages: Sequence[PageLayout], body: Body, named: Sequence[Heading], listed: Sequence[Heading]
 ) -> tuple[Sequence[PageLayout], TermsPages]:
-    """Find the structure of a document, or of what it says in one language; returns its pages in reading order too.
+    """Find the structure of a document, or of its text in one language; also return its pages in reading order.
 
-    Clauses without a title, or with one in the margin, are added, and comments beside clauses stand behind these.
+    Clauses without a title, or with a title in the margin, are added. Comments next to clauses are placed after them.
     """
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     named = [each for each in named if id(each.lines[0]) in place]
@@ -217,7 +217,7 @@ def _structured(
 
 
 def _pictured(path: str, numbers: Collection[int]) -> set[int]:
-    """Tell which of these pages pictures cover for the most part, as they do a scanned page; none without a file."""
+    """Return the pages that are mostly covered by pictures, as scanned pages are; empty without a file."""
     if not path:
         return set()
     return {marks.number for marks in marks_of(path, sorted(numbers)) if marks.image_ratio > COVERED}
@@ -226,14 +226,14 @@ def _pictured(path: str, numbers: Collection[int]) -> set[int]:
 def _headings(
     pages: Sequence[PageLayout], body: Body, named: Sequence[Heading], listed: Sequence[Heading]
 ) -> list[Heading]:
-    """Take the headings that the file names, and add what contents pages, numbering and typography tell beyond them."""
+    """Take the headings that the file names, and add those found by contents pages, numbering and typography."""
     detected = detect_headings(pages, body, listed, numbered_only=bool(named))
     put_in_annexes(detected, listed)
     return merge_headings(named, detected, pages)
 
 
 def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]], pictured: Collection[int]) -> None:
-    """Put lines back where many pages have nothing else: those are their text, unless a picture covers the page."""
+    """Restore removed lines if many pages have nothing else: they are text, unless a picture covers the page."""
     textual = {number: elements for number, elements in bare.items() if number not in pictured}
     if len(textual) > max(3, 0.3 * len(pages)):
         for page in pages:
@@ -241,16 +241,16 @@ def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]]
 
 
 _PRINTS, _TITLE_LINES = 4, 6
-"""Sizes of print looked at on a cover, and lines that one of them may have there: a title, not a text."""
+"""Number of font sizes examined on a cover, and maximum number of lines in one size: a title, not running text."""
 _LEAST_PAGES = 4
 _EDGE = 0.1
-"""Pages from which on a line is a running one, and the part of a page's height that its head and foot take."""
+"""Number of pages from which running lines are looked for, and share of a page's height for header and footer each."""
 
 
 def _headlines(pages: Sequence[PageLayout]) -> list[str]:
-    """Return the prints on the first page that has text, by size, the largest first: the title is among them.
+    """Return the texts of each font size on the first page with text, largest size first: one of them is the title.
 
-    Each is what stands in one size together, up to four lines. Nothing where all is of one size.
+    Each consists of all lines in one size, up to six. Empty if all lines have the same size.
     """
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and sum(map(str.isalpha, line.text)) > 2]
@@ -271,13 +271,13 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
 
 
 def _running_line(pages: Sequence[PageLayout]) -> str:
-    """Return the line that most pages bear at their head or foot; empty where none does."""
+    """Return the line that more than half of the pages have in header or footer; empty if there is none."""
     if len(pages) < _LEAST_PAGES:
         return ""
     counted: Counter[str] = Counter()
     for page in pages:
         edge = _EDGE * page.height
         lines = (line.text.strip() for line in page.lines if line.y1 < edge or line.y0 > page.height - edge)
-        counted.update(list(dict.fromkeys(lines)))  # in the order of print: the first of those that are as frequent
+        counted.update(list(dict.fromkeys(lines)))  # in printed order: of equally frequent lines the first is returned
     text, count = next(iter(counted.most_common(1)), ("", 0))
     return text if 2 * count > len(pages) and sum(map(str.isalpha, text)) > 2 else ""

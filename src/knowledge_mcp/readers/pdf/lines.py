@@ -1,7 +1,7 @@
-"""Text items of the engine to lines.
+"""Turns text items of the engine into lines.
 
-The words come from the text items alone, character by character as the file has them. Lines are put together over the
-whole width of the page; where a row is cut, the engine's blocks tell.
+The words come only from the text items, character by character as in the file. Lines are assembled across the whole
+width of the page; the engine's blocks decide where a row is split.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
 _TEXT_WIDTH = 3.0
-"""Times its height that a line of text is wide at least: the parts of a formula are narrower."""
+"""Minimum width of a line of text as a factor of its height: parts of a formula are narrower."""
 
 
 def is_rotated(item: TextItem) -> bool:
-    """Tell whether an item runs up, down or upside down."""
+    """Return whether an item runs up, down or upside down."""
     return abs((item.rotation + 180.0) % 360.0 - 180.0) > 5.0
 
 
 def is_slanted(item: TextItem) -> bool:
-    """Tell whether an item runs neither level nor upright: a stamp or a watermark over the page."""
+    """Return whether an item is neither horizontal nor vertical: a stamp or a watermark across the page."""
     return abs((item.rotation + 45.0) % 90.0 - 45.0) > 5.0
 
 
 def is_heavy(item: TextItem) -> bool:
-    """Tell whether an item is set bold."""
+    """Return whether an item is bold."""
     return (item.font_weight or _PLAIN) >= _HEAVY or is_bold_name(item.font_name or "")
 
 
 @dataclass(slots=True)
 class FontWeights:
-    """What names say of the weight of fonts, on pages that are parsed some at a time.
+    """What font names say about the weight of fonts, on pages that are parsed in batches.
 
-    A file may give all its fonts the weight of bold ones. It counts for nothing where the family has a font that is
-    bold by its name, and the one that is not sets no fewer letters.
+    A file may state a bold weight for all its fonts. The weight is ignored if the family has a font that is bold by its
+    name, and the font that is not bold by its name sets at least as many letters.
     """
 
     _letters: Counter[tuple[str, bool]] = field(default_factory=Counter[tuple[str, bool]])
 
     def settle(self, items: Sequence[TextItem]) -> None:
-        """Take the weight of bold ones from items whose font is not bold by its name."""
+        """Reset the bold weight of items whose font is not bold by its name."""
         names = [item.font_name or "" for item in items]
         fonts = [(family_of(name), is_bold_name(name)) for name in names]
         for font, item in zip(fonts, items, strict=True):
@@ -61,14 +61,14 @@ class FontWeights:
 
 
 _HEAVY, _PLAIN = 600, 400
-"""Weights of fonts from which on one is bold, and of one that is not."""
+"""Weight from which a font is bold, and weight of a font that is not."""
 
 Box = tuple[float, float, float, float]
-"""Left, top, right and bottom of something on a page, in points from its top left corner."""
+"""Left, top, right and bottom, in points from the top left corner of a page."""
 
 
 def stands_in(item: TextItem, box: Box, over: float = 0.0) -> bool:
-    """Tell whether the middle of an item lies in a box, or no farther outside than `over`."""
+    """Return whether the middle of an item is in a box, or at most `over` outside it."""
     x, y = item.x + item.width / 2, item.y + item.height / 2
     return box[0] - over <= x <= box[2] + over and box[1] - over <= y <= box[3] + over
 
@@ -79,7 +79,7 @@ def box_of(rect: AnnotationRect) -> Box:
 
 
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
-    """Group items that share a baseline, top to bottom; each row left to right."""
+    """Group items that share a baseline into rows from top to bottom; each row is sorted from left to right."""
     rows: list[list[TextItem]] = []
     for item in sorted(items, key=lambda item: (item.y + item.height / 2, item.x)):
         beside = rows and any(_share_baseline(other, item) for other in rows[-1][-3:])
@@ -91,11 +91,11 @@ def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
 
 
 Piece = tuple[float, float, str]
-"""A piece of text in a line: where it begins and ends, and its words."""
+"""A piece of text in a line: its left and right edge, and its words."""
 
 
 def pieces_of(line: Sequence[TextItem], apart: float) -> list[Piece]:
-    """Put the items of a line together that stand close; `apart` is the gap that parts two, in sizes of the print."""
+    """Join the items of a line that are close together; `apart` is the gap between pieces, in font sizes."""
     found: list[Piece] = []
     for item in line:
         if found and item.x - found[-1][1] < apart * size_of(item):
@@ -112,14 +112,14 @@ def _share_baseline(one: TextItem, other: TextItem) -> bool:
 
 
 def _is_line_below(above: TextItem, item: TextItem) -> bool:
-    """Tell two lines of text, one below the other: larger print beside them may reach into both."""
+    """Return whether two items are lines of text one below the other; larger print next to them may overlap both."""
     shared = min(above.x + above.width, item.x + item.width) - max(above.x, item.x)
     is_text = min(above.width, item.width) > _TEXT_WIDTH * max(above.height, item.height)
     return is_text and shared > 0 and not _share_baseline(above, item)
 
 
 def parts_of(row: Sequence[TextItem], places: Mapping[int, float]) -> list[list[TextItem]]:
-    """Cut a row where a gap wider than a letter's height parts two blocks."""
+    """Split a row at gaps that are wider than a letter's height and separate two blocks."""
     parts: list[list[TextItem]] = []
     for item in row:
         previous = parts[-1][-1] if parts else None
@@ -134,7 +134,7 @@ def parts_of(row: Sequence[TextItem], places: Mapping[int, float]) -> list[list[
 
 
 def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> Line:
-    """Make a line of items from the left; `places` has the block of each, by its id."""
+    """Make a line from items sorted from the left; `places` has the block of each, by its id."""
     sizes: dict[float, int] = {}
     fonts: dict[str, int] = {}
     where: dict[float, int] = {}
@@ -189,7 +189,7 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
 
 
 def around(lines: Sequence[Line]) -> tuple[float, float, float, float]:
-    """Return the box around some lines: left, top, right, bottom."""
+    """Return the bounding box of some lines: left, top, right, bottom."""
     return (
         min(line.x0 for line in lines), min(line.y0 for line in lines),
         max(line.x1 for line in lines), max(line.y1 for line in lines),
@@ -197,21 +197,21 @@ def around(lines: Sequence[Line]) -> tuple[float, float, float, float]:
 
 
 _UNDER = 0.35
-"""Share of its size below a line's foot within which a rule underlines it."""
+"""Maximum distance, as a share of the font size, between a line's lower edge and the rule that underlines it."""
 _SAME_END = 3.0
-"""Points within which a rule begins and ends where the words do: rules of tables and of pages reach further."""
+"""Maximum distance in points between the ends of a rule and of the words: rules of tables and pages extend further."""
 
 _COLOUR = re.compile(r"(?:[0-9A-Fa-f]{2}){3,4}")
 _GREY = 64
-"""Steps of 255 by which red, green and blue of a grey are apart at most: print of a blue black is still black."""
+"""Maximum difference, out of 255, between red, green and blue of a grey: blue-black print still counts as black."""
 _STOP_NEAR = 8
-"""Letters by which the place of a rule's end may be misjudged, since they are not equally wide: about two words."""
+"""Number of letters, about two words, by which the estimated end of a rule may be off, as letters differ in width."""
 
 
 def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> None:
-    """Take underlined lines for bold ones, and what is underlined at a line's beginning for its lead: see `Line`.
+    """Treat underlined lines as bold, and underlined words at the beginning of a line as its lead: see `Line`.
 
-    A rule in colour underlines what a redline has added, or a link, which is no heading for it.
+    A coloured rule underlines what a redline has added, or a link; it does not make a heading.
     """
     rules = sorted(  # a drawing has thousands
         (rule.y1, number, min(rule.x1, rule.x2), max(rule.x1, rule.x2))
@@ -230,7 +230,7 @@ def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> N
 
 
 def _is_coloured(colour: str | None) -> bool:
-    """Tell a colour (AARRGGBB) from black, white and grey."""
+    """Return whether a colour (AARRGGBB) is neither black, white nor grey."""
     if colour is None or not _COLOUR.fullmatch(colour):
         return False
     channels = bytes.fromhex(colour)[-3:]
@@ -238,7 +238,7 @@ def _is_coloured(colour: str | None) -> bool:
 
 
 def _underlined(line: Line, start: float, end: float) -> int:
-    """Count the characters up to the end of the words that a rule underlines; 0 where they do not begin the line."""
+    """Count the characters up to the end of the words that a rule underlines; 0 if they do not begin the line."""
     share = len(line.text) / max(line.x1 - line.x0, 1.0)
     if (start - line.x0) * share > _NUMBER_WIDTH:
         return 0
@@ -249,7 +249,7 @@ def _underlined(line: Line, start: float, end: float) -> int:
 
 
 def _lead(faces: Sequence[tuple[int, bool]]) -> int:
-    """Count the characters up to the end of the one run that is set apart and stands at the beginning; see `Line`."""
+    """Return the end of the only emphasised run of a line if the line begins with it, else 0; see `Line`."""
     first = next((index for index, (_, apart) in enumerate(faces) if apart), None)
     if first is None or (first > 0 and faces[first - 1][0] > _NUMBER_WIDTH):
         return 0
@@ -262,7 +262,7 @@ def _lead(faces: Sequence[tuple[int, bool]]) -> int:
 
 
 def size_of(item: TextItem) -> float:
-    """Measure the type of an item, in points."""
+    """Return the font size of an item, in points."""
     height = item.font_height or 0.0
     if height <= 0.5:
         height = item.height / 1.3 if not is_rotated(item) else item.width / 1.3
@@ -275,7 +275,7 @@ def _joint(previous: TextItem, item: TextItem, size: float) -> str:
 
 
 def _despaced(text: str) -> str:
-    """Close up letter-spaced words ("R E P O R T"); two blanks or more part the words there."""
+    """Join letter-spaced words ("R E P O R T"); two or more spaces separate words there."""
     if "  " not in text or not _LETTERSPACED.search(text):
         return text
     return _LETTERSPACED.sub(lambda match: match.group().replace(" ", ""), text)

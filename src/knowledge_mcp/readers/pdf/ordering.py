@@ -1,6 +1,6 @@
-"""Lines and tables of a page in reading order.
+"""Puts the lines and tables of a page into reading order.
 
-The engine's blocks lend the order of columns where there are columns, and their tables, nothing else.
+Only two things come from the engine's blocks: the order of columns, if there are columns, and its tables.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _COLUMN_ROWS = 0.2
 
 _Area = tuple[float, int, float, float, float, float]
-"""A block's top, its index, its edges left, right and below with a point around them, its area."""
+"""A block: its top, its index, its left, right and lower edges with a margin of one point, its area."""
 
 
 def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> PageLayout:
-    """Make a page's lines and tables, in reading order; `strip` and `between` are as of `PageLayout`."""
+    """Make a page's lines and tables, in reading order; `strip` and `between` are those of `PageLayout`."""
     page = PageLayout(parsed.page_num, parsed.width, parsed.height, strip=strip, between=between)
     items = [item for item in parsed.text_items if item.text.strip()]
     blocks = with_long_tables([block for block in parsed.blocks or [] if block.bbox is not None], items)
@@ -90,7 +90,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
 
 
 def _is_drawn(block: LayoutBlock, tables: Sequence[RuledTable]) -> bool:
-    """Tell whether a block is no table but one that lines draw."""
+    """Return whether a block is not a table, or a table that ruling lines draw."""
     if block.kind != "table" or block.bbox is None:
         return True
     x, y = block.bbox.x + block.bbox.width / 2, block.bbox.y + block.bbox.height / 2
@@ -105,7 +105,7 @@ def _set_apart(
     page: int,
     places: Mapping[int, float],
 ) -> tuple[list[RuledTable], list[TextItem]]:
-    """Find the tables that the engine guessed on a page of two columns, and return them with the other items."""
+    """Find the tables that the engine guessed on a page of two columns; return them and the other items."""
     parts = _parts(items, places)
     rows = [[line_of(part, page, places) for part in row] for row in parts]
     within = {
@@ -122,12 +122,12 @@ def _set_apart(
 
 
 _LOOSE_ROWS = 4
-"""Rows with words side by side, outside of tables and columns, from which on nobody knows what belongs together."""
+"""Number of rows with words side by side, outside tables and columns, from which the layout is uncertain."""
 _FEW_WORDS = 2
 
 
 def _is_loose(lines: Sequence[Line], columns: bool) -> bool:
-    """Tell whether words stand side by side in many rows that are neither a table's nor of columns."""
+    """Return whether words are side by side in many rows that belong neither to a table nor to columns."""
     count = 0
     for index, line in enumerate(lines):
         if gap_of(line) > 2 * line.size and line.split is not None and not line.code:
@@ -151,7 +151,7 @@ def _parts(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[
 
 
 def _parts_by_column(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
-    """Part rows of two columns: lines set close in one reach over those of the other, and make one row of several."""
+    """Split rows of two columns: tightly set lines in one may overlap several of the other and merge into one row."""
     found: list[list[list[TextItem]]] = []
     for row in rows_of([item for item in items if not is_rotated(item)]):
         columns: defaultdict[float, list[TextItem]] = defaultdict(list)
@@ -163,7 +163,7 @@ def _parts_by_column(items: Sequence[TextItem], places: Mapping[int, float]) -> 
 
 
 _COLUMN = 0.3
-"""Share of the letters on both sides from which on a text beside another is a column, where columns were seen."""
+"""Share of the letters on both sides above which a text next to another is a column, if the page has columns."""
 
 
 def _asides(
@@ -173,7 +173,7 @@ def _asides(
     places: Mapping[int, float],
     page: PageLayout,
 ) -> list[Aside]:
-    """Find the texts beside the running text, with their lines; those that the columns keep apart stay there."""
+    """Find the texts next to the running text, with their lines; those that the columns separate are left there."""
     tables = {float(index) for index, block in enumerate(blocks) if block.kind == "table"}
     tabled = {id(item) for item in items if places[id(item)] in tables}
     notes = margin_notes(items)
@@ -198,7 +198,7 @@ def _asides(
 
 
 def _as_one(lines: Sequence[Line]) -> Line:
-    """Make one line of the lines of a title beside its text."""
+    """Join the lines of a title next to its text into one line."""
     left, top, right, bottom = around(lines)
     return replace(lines[0], text=" ".join(line.text for line in lines), x0=left, y0=top, x1=right, y1=bottom)
 
@@ -209,16 +209,16 @@ def _in_order(
     guessed: Mapping[int, list[Line | Table]],
     columns: bool,
 ) -> list[Line | Table]:
-    """Put lines in order, and each table where it begins; `guessed` has what stands in place of a line."""
+    """Sort lines and tables, each table where it begins; `guessed` has what replaces a line."""
     if columns:
-        # parts of one row stand at one height, though their print may be higher or lower
+            # parts of one row are at the same height, even if their print is higher or lower
         lines = [
             ((line.block, min(each.y0 for each in row if each.block == line.block), line.x0), [line])
             for row in rows
             for line in row
         ]
         drawn = [((table.block, table.top, table.left), table.elements) for table in tables]
-    else:  # a row stands where its middle is, as rows are found
+    else:  # a row is placed by its middle, as rows are found by it
         lines = [((min((line.y0 + line.y1) / 2 for line in row), 0.0, 0.0), list(row)) for row in rows]
         drawn = [((table.top, 0.0, table.left), table.elements) for table in tables]
         if not drawn:
@@ -240,7 +240,7 @@ def _guessed(
     items: Sequence[TextItem],
     places: Mapping[int, float],
 ) -> dict[int, list[Line | Table]]:
-    """Tell what the engine's tables put in place of lines: the table for the first, nothing for the others."""
+    """Return what replaces the lines of the engine's tables: the table for the first line, nothing for the others."""
     guesses = [index for index, block in enumerate(blocks) if block.kind == "table"]
     if not guesses:
         return {}
@@ -263,7 +263,7 @@ def _guessed(
 
 
 def _left_of(lines: Sequence[Line], rows: Sequence[Sequence[Line]], tables: Sequence[int]) -> list[Line]:
-    """List the lines to the left of some, in their rows, that are of no table."""
+    """List the lines to the left of some lines, in the same rows, that belong to no table."""
     own, left = set(map(id, lines)), min(line.x0 for line in lines)
     return [
         line
@@ -278,7 +278,7 @@ def _left_of(lines: Sequence[Line], rows: Sequence[Sequence[Line]], tables: Sequ
 
 
 def _areas(blocks: Sequence[LayoutBlock]) -> list[_Area]:
-    """Measure the blocks that text stands in, from the top: a page has thousands of items to be placed."""
+    """List the blocks that text is in with their edges, sorted from the top; computed once for thousands of items."""
     found: list[_Area] = []
     for index, block in enumerate(blocks):
         box = block.bbox
@@ -289,7 +289,7 @@ def _areas(blocks: Sequence[LayoutBlock]) -> list[_Area]:
 
 
 def _place(item: TextItem, areas: Sequence[_Area], tops: Sequence[float]) -> float:
-    """Find the smallest block around the item's middle; else put it half a step behind the block above it."""
+    """Return the smallest block around the item's middle; if none, half a step after the block above it."""
     x, y = item.x + item.width / 2, item.y + item.height / 2
     best, best_area, above, above_y = -0.5, 0.0, -0.5, -1.0
     for top, index, left, right, under, area in areas[: bisect_right(tops, y + 1)]:
@@ -303,9 +303,9 @@ def _place(item: TextItem, areas: Sequence[_Area], tops: Sequence[float]) -> flo
 
 
 def _has_columns(rows: Sequence[Sequence[Line]], width: float, blocks: Sequence[LayoutBlock]) -> bool:
-    """Tell whether running text stands side by side: rows with two wide parts that belong to different blocks.
+    """Return whether running text is side by side: rows with two wide parts that belong to different blocks.
 
-    Figures are no running text: beside their labels they are rows, whatever blocks the engine made of them.
+    Figures are not running text: figures and their labels are rows, whatever blocks the engine made of them.
     """
     tables = {float(index) for index, block in enumerate(blocks) if block.kind == "table"}
     beside = 0

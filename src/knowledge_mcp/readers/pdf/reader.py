@@ -1,4 +1,4 @@
-"""The PDF reader: a child process does the parsing, this side puts the `Document` together."""
+"""Reads PDF files: a child process parses the file, this module assembles the `Document`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 _MARK = "knowledge_mcp.readers.pdf.rendering:mark"
 _DRAWING = Limits(seconds=120.0)
-"""For one page: a drawing with a million strokes takes some seconds."""
+"""Limits for one page: a drawing with a million strokes takes several seconds."""
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords", COMMENTS: COMMENTS}
 
 
 class PdfReader(SeeingReader):
-    """Read PDF files: text, headings, tables, lists, notes, captions, page labels; scanned pages too. Thread-safe.
+    """Read PDF files: text, headings, tables, lists, notes, captions, page labels; also scanned pages. Thread-safe.
 
     Args:
-        use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
-        passwords: what opens protected files; None leaves them unread.
+        use_outline: False ignores bookmarks and tags, to measure what typography alone finds.
+        passwords: passwords for protected files; with None these are not read.
         given: arguments of `SeeingReader`.
     """
 
@@ -51,13 +51,15 @@ class PdfReader(SeeingReader):
         """Open the file and count its pages.
 
         Raises:
-            UnreadableDocumentError: corrupted, password-protected, encrypted, without pages, empty or no PDF.
+                    UnreadableDocumentError: the file is corrupted, password-protected, encrypted, empty, not a PDF, or
+                    has no
+                        pages.
         """
         _check_magic(item)
         return self._opened(item, self._counted)
 
     def survey(self, item: SourceItem) -> Survey:
-        """Tell of every page how much of it is pictures, how many strokes are drawn on it, and its characters.
+        """Return for every page the share covered by pictures, the number of strokes drawn, and its characters.
 
         Raises:
             UnreadableDocumentError: as in `check`, or its pages cannot be parsed.
@@ -66,16 +68,16 @@ class PdfReader(SeeingReader):
         return self._opened(item, self._survey)
 
     def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
-        """Recognise a few pages for what comes of them; their words are not kept."""
+        """Recognise a few pages to see the result; their words are not kept."""
         return self._opened(item, lambda opened: super(PdfReader, self).sample(opened, pages))
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the whole file.
 
-        Pages that are recognised count twice in what `progress` is told: once parsed, once recognised.
+        Recognised pages count twice in the numbers passed to `progress`: once when parsed, once when recognised.
 
         Raises:
-            UnreadableDocumentError: as in `check`; or no page has text; or time or memory ran out.
+                UnreadableDocumentError: as in `check`; or no page has text; or time or memory ran out.
         """
         _check_magic(item)
         return self._opened(item, lambda opened: self._read(opened, progress))
@@ -97,7 +99,7 @@ class PdfReader(SeeingReader):
         raise InternalError("The page was not drawn.")
 
     def _opened(self, item: SourceItem, action: Callable[[SourceItem], T]) -> T:
-        """Do something with a file, or with a copy of it that a password opened."""
+        """Run an action on a file, or on a copy that was opened with a password."""
         return self._passwords.read(item, self._sandbox, self._limits, action)
 
     def _survey(self, item: SourceItem) -> Survey:
@@ -112,7 +114,7 @@ class PdfReader(SeeingReader):
 
 
 def _check_magic(item: SourceItem) -> None:
-    """Make sure that the bytes are those of a PDF before any parser sees them."""
+    """Check that the bytes are a PDF before any parser sees them."""
     try:
         with item.open() as stream:
             head = stream.read(1024)
@@ -135,7 +137,7 @@ def _check_magic(item: SourceItem) -> None:
 
 
 def _metadata(facts: Mapping[str, str]) -> dict[str, str]:
-    """Keep author, subject, keywords and the dates as ISO 8601 days."""
+    """Keep author, subject, keywords, and the dates as ISO 8601 dates."""
     metadata = {name: facts[key] for key, name in _KEYS.items() if facts.get(key)}
     for key, name in (("CreationDate", "created"), ("ModDate", "modified")):
         if match := _PDF_DATE.match(facts.get(key, "")):

@@ -1,4 +1,4 @@
-"""PDF pages to grey images for text recognition; runs in the sandbox's child."""
+"""Renders PDF pages as grey images for text recognition, and marks words on pages; runs in the sandbox's child."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SPREAD = 24
 
 
 def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[str, Any] | bytes]:
-    """Yield each page's `page` number, `dpi` and whether it is `blank` or `failed`; then, unless one of these, its PNG.
+    """Yield each page's `page` number, `dpi` and whether it is `blank` or `failed`; otherwise its PNG follows.
 
-    The file is reopened now and then: PDFium keeps the pictures that it has decoded.
+    The file is reopened from time to time, as PDFium keeps the pictures that it has decoded.
     """
     import pypdfium2
 
@@ -48,11 +48,11 @@ def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[
 
 
 def _render(document: Any, number: int, dpi: int) -> Iterator[dict[str, Any] | bytes]:
-    """Paint one page on a grey bitmap.
+    """Render one page to a grey bitmap.
 
-    The library's `grayscale` has every picture converted before it is painted; painted on grey as it is, it comes to
-    the same within two of 255 shades, in half the time. That a scan is resampled, by a pixel in three thousand where it
-    has as many dots as are asked for, does it good: painted pixel by pixel, grainy pages read worse.
+    The library's `grayscale` converts every picture before it is painted. Painting the pictures directly onto grey
+    gives the same result within two of 255 shades, in half the time. A scan that already has the requested resolution
+    is resampled, by one pixel in three thousand. That helps: painted pixel by pixel, grainy pages are recognised worse.
     """
     import pypdfium2.raw
 
@@ -71,16 +71,16 @@ def _render(document: Any, number: int, dpi: int) -> Iterator[dict[str, Any] | b
 
 
 def is_blank(image: Any) -> bool:
-    """Tell whether a grey image is of one shade, give or take what a scanner adds."""
+    """Return whether a grey image has only one shade, apart from scanner noise."""
     darkest, lightest = image.getextrema()
     return lightest - darkest < _SPREAD
 
 
 def as_png(image: Any, dpi: float) -> bytes:
-    """Encode a grey image as PNG with its resolution, by which the engine reads type sizes.
+    """Encode a grey image as PNG with its resolution, from which the OCR engine derives font sizes.
 
-    Nothing is compressed: it goes to the next process and no further, and packing the grain of a scan takes as long as
-    rendering it.
+    It is not compressed: it goes only to the next process, and compressing the grain of a scan takes as long as
+    rendering the page.
     """
     width, height = image.size
     pixels = memoryview(image.tobytes())
@@ -103,11 +103,11 @@ def _piece(kind: bytes, body: bytes) -> bytes:
 
 _LEAST = 3
 _ENOUGH = 20
-"""Letters by which the beginning or end of a paragraph is known that goes over the page's edge."""
+"""Number of letters by which the beginning or end of a paragraph that crosses the page's edge is found."""
 _MOST_CHARACTERS = 200_000
 _SAME_LINE = 0.5
 _BESIDE = 4.0
-"""Heights of a line by which two of its words may stand apart, signs that are no letters between them."""
+"""Maximum distance between two words of a line, in line heights: other signs may be between them."""
 _PIECES = re.compile(r"\n|(?<!\\)\|")
 
 _Place = tuple[float, float, float, float]
@@ -116,13 +116,13 @@ _Place = tuple[float, float, float, float]
 def word_places(sheet: Any, words: str, frames: Sequence[_Place], size: tuple[int, int]) -> list[_Place]:
     """Find words on a page, and return a box for each of their lines.
 
-    Words that are not found as a whole are looked for line by line and cell by cell, and of what goes over the page's
-    edge the part that stands on it. Only places inside the frames count.
+    Words that are not found as a whole are searched line by line and cell by cell. If they cross the page's edge, the
+    part on the page is found. Only places inside the frames count.
 
     Args:
-        sheet: PDFium's page.
-        words: what is looked for.
-        frames: left, top, right, bottom in pixels of a picture of the page; none for the whole page.
+        sheet: the PDFium page.
+        words: the words to find.
+        frames: left, top, right, bottom in pixels of a picture of the page; empty for the whole page.
         size: width and height of that picture.
     """
     with contextlib.closing(sheet.get_textpage()) as text:
@@ -138,17 +138,17 @@ def word_places(sheet: Any, words: str, frames: Sequence[_Place], size: tuple[in
 
 
 def is_inside(place: _Place, frames: Sequence[_Place]) -> bool:
-    """Tell whether the middle of a place lies inside one of the frames."""
+    """Return whether the middle of a place is inside one of the frames."""
     x, y = (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
     return any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in frames)
 
 
 @dataclass(slots=True)
 class _Spelled:
-    """The letters and digits of a page, each with the number of the character that shows it.
+    """The letters and digits of a page, each with the index of the character that shows it.
 
     Attributes:
-        after: where the last words were found; the next ones are looked for behind them first.
+        after: where the last words ended; the next ones are searched after this position first.
     """
 
     sheet: Any
@@ -171,7 +171,7 @@ class _Spelled:
         return cls(sheet, text, size, "".join(letters), numbers)
 
     def find(self, spelling: str, frames: Sequence[_Place]) -> list[_Place]:
-        """Return where the letters stand as a whole: the first place inside the frames, nothing where there is none."""
+        """Return the boxes of the first whole match inside the frames; empty if there is none."""
         if len(spelling) < _LEAST:
             return []
         for start in self._starts(spelling):
@@ -181,7 +181,7 @@ class _Spelled:
         return []
 
     def find_part(self, spelling: str, frames: Sequence[_Place]) -> list[_Place]:
-        """Return where the beginning or the end of the letters stands, as far as it goes."""
+        """Return the boxes of the beginning or the end of the letters, as far as they match."""
         if len(spelling) < 2 * _ENOUGH:
             return []
         for start in self._starts(spelling[:_ENOUGH]):
@@ -203,7 +203,7 @@ class _Spelled:
                 start = self.letters.find(spelling, start + 1, end)
 
     def _places(self, start: int, stop: int, frames: Sequence[_Place]) -> list[_Place]:
-        """Return a box for each line of these letters, nothing where some stand outside the frames."""
+        """Return a box for each line of these letters; empty if any are outside the frames."""
         numbers = sorted(set(self.numbers[start:stop]))
         places = [self._on_picture(self.text.get_charbox(number)) for number in numbers]
         if frames and not all(is_inside(place, frames) for place in places):
@@ -212,7 +212,7 @@ class _Spelled:
         return _in_lines(places)
 
     def _on_picture(self, box: _Place) -> _Place:
-        """Turn a box of the file (left, bottom, right, top) into one of the picture (left, top, right, bottom)."""
+        """Convert a box of the file (left, bottom, right, top) to one of the picture (left, top, right, bottom)."""
         pdfium, (width, height) = raw(), self.size
         x, y = ctypes.c_int(), ctypes.c_int()
         xs: list[float] = []
@@ -225,7 +225,7 @@ class _Spelled:
 
 
 def _alike(one: str, other: str) -> int:
-    """Count the letters that two texts begin with alike."""
+    """Return the length of the common prefix of two texts."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -237,7 +237,7 @@ def _spelling(text: str) -> str:
 
 
 def _in_lines(places: Sequence[_Place]) -> list[_Place]:
-    """Join the boxes of characters that follow one another in a line; lines may run across the page, or up and down."""
+    """Join the boxes of consecutive characters of a line; lines may be horizontal or vertical."""
     steps = [abs(after[0] - before[0]) >= abs(after[1] - before[1]) for before, after in itertools.pairwise(places)]
     along = 0 if sum(steps) * 2 >= len(steps) else 1
     joined: list[_Place] = []
@@ -256,7 +256,7 @@ def _in_lines(places: Sequence[_Place]) -> list[_Place]:
 
 
 def _goes_on(line: _Place, place: _Place, along: int) -> bool:
-    """Tell whether a character stands in a line that runs along an axis (0 across the page), or a little beside it."""
+    """Return whether a character is in a line along an axis (0 is horizontal), or close to it."""
     across = 1 - along
     common = min(line[across + 2], place[across + 2]) - max(line[across], place[across])
     smaller = min(line[across + 2] - line[across], place[across + 2] - place[across])
@@ -270,15 +270,15 @@ _PAINT, _FRAME = (255, 236, 130), (214, 69, 0)
 def mark(
     path: str, *, page: int, boxes: Sequence[Sequence[float]], words: str = "", dpi: int = 150
 ) -> Iterator[dict[str, Any] | bytes]:
-    """Yield `width` and `height` in pixels and in how many places `words` were found; then the picture as PNG.
+    """Yield `width` and `height` in pixels and the number of places of `words`; then the picture as PNG.
 
     Args:
         path: the file.
         page: physical page from 1.
         boxes: left, top, right, bottom of each place, in points.
-        words: what stands there, or some of it: lines and cells of tables are looked for one by one where the whole is
-            not found; empty to colour the boxes.
-        dpi: dots per inch, fewer for sheets that would be too large.
+        words: the text there, or part of it: if the whole is not found, lines and cells of tables are searched one by
+            one. If empty, the boxes are coloured.
+        dpi: dots per inch; fewer for sheets that would be too large.
 
     Raises:
         Refusal: the file cannot be opened, or has no such page.
@@ -306,7 +306,7 @@ def mark(
 
 
 def _drawn(sheet: Any, boxes: Sequence[Sequence[float]], words: str, dpi: int) -> tuple[Any, int]:
-    """Draw the page and the marks; returns the picture, and how many places of the words were found."""
+    """Draw the page and the marks; return the picture and the number of places of the words."""
     from PIL import Image, ImageChops, ImageDraw
 
     width, height = sheet.get_size()

@@ -1,7 +1,7 @@
-"""The lines that a page draws to grids of cells; and what else it draws, to tell a drawing from a table.
+"""Turns the lines drawn on a page into grids of cells, and tells a drawing from a table by what else is drawn.
 
-Lines are level or upright: strokes, edges of boxes and of filled areas; a thin filled area is a line too. Lines that
-stand within `_NEAR` of one another are one line. All work is bounded: what has more lines or crossings is a drawing.
+Lines are horizontal or vertical: strokes, edges of boxes and of filled areas; a thin filled area is a line too. Lines
+within `_NEAR` of each other are one line. All work is bounded: a page with more lines or crossings is a drawing.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ if TYPE_CHECKING:
 _NEAR = 3.0
 """Points within which two lines are one: both edges of a thin area, a double line, frames of boxes that touch."""
 _SHORT = 6.0
-"""Points below which a line bounds no cell: no row is lower than its type; dots and ticks are shorter."""
+"""Length in points below which a line bounds no cell: a row is at least as high as its font; dots and ticks are
+shorter."""
 _LEAST_LINES = 4
 _MOST_LINES = 30_000
-"""Lines from which on a page is a drawing; a full page of cells of one letter has some 10,000 edges."""
+"""Number of lines above which a page is a drawing; a full page of cells of one letter has about 10,000 edges."""
 _MOST_LOOKS = 1_000_000
-"""Pairs of lines looked at for a crossing; about a third of a second."""
+"""Maximum number of pairs of lines examined for crossings; takes about a third of a second."""
 _MOST_CELLS = 20_000
 _COVERED = 0.95
-"""Share of its outline that the cells of a grid fill at least, but for rounding: a table leaves nothing out."""
+"""Minimum share of a grid's outline that its cells cover, to allow for rounding: a table leaves nothing out."""
 
 _SIGNS = 2
-"""Signs of a drawing from which on it is one: one alone may be a mark, a stamp, an icon."""
+"""Number of signs of a drawing from which a region is one: a single sign may be a mark, a stamp, an icon."""
 _BAND = 0.9
 _LARGE = 20.0
-"""Points in both directions from which on a filled area with curves is no mark: a round box."""
+"""Size in points, in both directions, above which a filled area with curves is not a mark but a round box."""
 _SHEET = 100
-"""Lines outside of grids from which on a page holds a large drawing; a page of boxed text has a few dozen."""
+"""Number of lines outside grids from which a page contains a large drawing; a page of boxed text has a few dozen."""
 
 _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class RuledCell:
-    """One cell: its place in the grid, how many rows and columns it spans, its box in points from the top left."""
+    """One cell: its row and column, how many rows and columns it spans, its box in points from the top left."""
 
     row: int
     column: int
@@ -57,7 +58,7 @@ class RuledCell:
 
 @dataclass(frozen=True, slots=True, order=True)
 class DrawnLine:
-    """A line: its place across its direction, and from where to where it goes along it."""
+    """A line: its position across its direction, and its start and end along it."""
 
     at: float
     start: float
@@ -66,7 +67,7 @@ class DrawnLine:
 
 @dataclass(slots=True)
 class RuledGrid:
-    """Cells that fill a rectangle, from the top and the left; `edges` are the places of the upright lines."""
+    """Cells that fill a rectangle, from the top left; `edges` are the positions of the vertical lines."""
 
     cells: list[RuledCell]
     edges: tuple[float, ...]
@@ -83,16 +84,16 @@ class Drawn:
     """What is drawn on a page.
 
     Attributes:
-        grids: of two rows and two columns at least; whether they are tables, their words tell.
+        grids: with at least two rows and two columns; their words decide whether they are tables.
         rows: grids of one row.
-        boxes: single boxes, and grids of one row or one column, that lines make.
-        areas: the same that filled areas make.
-        strokes: boxes around curves and lines that are neither level nor upright.
-        level: level lines, from the top.
-        upright: upright lines, from the left.
-        crowded: there are more lines than a table has.
-        loose: how many lines and strokes there are outside of grids.
-        sheet: the box around all of those.
+        boxes: single boxes, and grids of one row or one column, made by lines.
+        areas: the same, made by filled areas.
+        strokes: boxes around curves, and around lines that are neither horizontal nor vertical.
+        level: horizontal lines, from the top.
+        upright: vertical lines, from the left.
+        crowded: True if there are more lines than a table has.
+        loose: number of lines and strokes outside grids.
+        sheet: the bounding box of all of those.
     """
 
     grids: list[RuledGrid] = field(default_factory=list[RuledGrid])
@@ -107,7 +108,7 @@ class Drawn:
     sheet: _Box = (0.0, 0.0, 0.0, 0.0)
 
     def is_part(self, grid: RuledGrid) -> bool:
-        """Tell whether a grid is a part of a drawing: it lies within one, or a slanted line goes from cell to cell."""
+        """Return whether a grid is part of a drawing: it lies within one, or a slanted line runs from cell to cell."""
         left, top, right, bottom = grid.box
         if self._is_within_sheet(grid.box):
             return True
@@ -120,15 +121,15 @@ class Drawn:
         return False
 
     def is_drawing(self, region: _Box, lines: Sequence[Line]) -> bool:
-        """Tell whether a region without a grid is a part of a drawing.
+        """Return whether a region without a grid is part of a drawing.
 
-        Boxes with words in them that stand apart, curves and slanted lines, and short upright lines are signs of it;
-        those below one another are one, the side of a column with gaps.
-        Filled areas over the whole width or height are none, unless all words stand in them: rows and columns are
-        shaded so.
+        Signs of a drawing are separate boxes with words in them, curves and slanted lines, and short vertical lines;
+        lines below each other count as one, as the side of a column with gaps.
+        Filled areas across the whole width or height are no sign, as rows and columns may be shaded, unless all words
+        are inside them.
 
         Args:
-            region: box around the lines.
+            region: bounding box of the lines.
             lines: the words of the region.
         """
         if self.crowded or self._is_within_sheet(region):
@@ -147,7 +148,7 @@ class Drawn:
         return sum(box[3] - box[1] < high / 2 for box in self._sides_within(region)) > _SIGNS
 
     def _sides_within(self, region: _Box) -> list[_Box]:
-        """List the upright lines in a region that are no sides of boxes, those below one another as one with gaps."""
+        """List the vertical lines in a region that are not sides of boxes, merging those below each other."""
         inside = [box for each in self.upright if _is_in(box := (each.at, each.start, each.at, each.end), region)]
         sides: list[_Box] = []
         for line in (line for line in inside if not any(_holds(box, line) for box in self.boxes)):
@@ -159,7 +160,7 @@ class Drawn:
         return sides
 
     def _is_within_sheet(self, box: _Box) -> bool:
-        """Tell whether a box lies within what the many lines of a drawing reach over: a schematic with its frame."""
+        """Return whether a box is within the extent of the many lines of a drawing: a schematic with its frame."""
         if self.loose < _SHEET:
             return False
         return _holds(self.sheet, box)
@@ -188,7 +189,7 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
 
 
 def grids_of(level: list[DrawnLine], upright: list[DrawnLine]) -> list[RuledGrid]:
-    """Find the grids that some lines make, in the order of their places."""
+    """Find the grids that some lines make, sorted by position."""
     drawn = Drawn()
     for rows, columns in _groups(level, upright, drawn):
         _cut(rows, columns, drawn)
@@ -196,7 +197,7 @@ def grids_of(level: list[DrawnLine], upright: list[DrawnLine]) -> list[RuledGrid
 
 
 def _measure_sheet(level: Sequence[DrawnLine], upright: Sequence[DrawnLine], drawn: Drawn) -> None:
-    """Count what is drawn outside of grids, and measure how far it reaches."""
+    """Count what is drawn outside grids, and measure its extent."""
     if len(level) + len(upright) + len(drawn.strokes) < _SHEET:
         return
     grids = [grid.box for grid in drawn.grids]
@@ -212,9 +213,9 @@ def _measure_sheet(level: Sequence[DrawnLine], upright: Sequence[DrawnLine], dra
 
 
 def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
-    """Tell lines, thin filled areas among them, from the edges of wide filled areas.
+    """Separate lines, including thin filled areas, from the edges of wide filled areas.
 
-    A path of several thin areas is known by its edges: those of a thin area have short edges at both ends.
+    A path of several thin areas is recognised by its edges: a thin area has short edges at both ends.
     """
     ends: set[tuple[int, int]] = set()
     for line in graphics.lines:
@@ -241,7 +242,7 @@ def _directions(lines: Sequence[_Box]) -> tuple[list[DrawnLine], list[DrawnLine]
 
 
 def _add_filled(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None:
-    """Add grids and boxes that filled areas make, outside of those that lines alone make."""
+    """Add grids and boxes made by filled areas, outside the grids that lines alone make."""
     more = Drawn()
     for rows, columns in _groups(level, upright, more):
         _cut(rows, columns, more)
@@ -252,11 +253,11 @@ def _add_filled(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) 
 
 
 def joined(parts: Iterable[tuple[float, float, float]], near: float = _NEAR) -> list[DrawnLine]:
-    """Join parts of lines of one direction, and leave out what is too short; in the order of their places.
+    """Join parts of lines of one direction, and omit lines that are too short; sorted by position.
 
     Args:
-        parts: place across the direction, start and end of each.
-        near: points within which two are one.
+        parts: position across the direction, start and end of each.
+        near: distance in points within which two parts are one.
     """
     found: list[DrawnLine] = []
     group: list[tuple[float, float, float]] = []
@@ -285,7 +286,7 @@ def _run(group: list[tuple[float, float, float]], near: float) -> Iterator[Drawn
 
 
 def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright: Sequence[DrawnLine]) -> list[_Box]:
-    """List curves, and strokes that have an extent in both directions without a line along their top or side."""
+    """List curves, and strokes that extend in both directions without a line along their top or side."""
     tops, sides = [line.at for line in level], [line.at for line in upright]
     found: list[_Box] = []
     for shape in shapes:
@@ -293,7 +294,7 @@ def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright:
         if width <= _NEAR + 1 or height <= _NEAR + 1:
             continue
         if not shape.stroke and not (shape.has_curve and width > _LARGE and height > _LARGE):
-            continue  # letters, marks and arrow heads are drawn as small areas
+                continue  # letters, marks and arrowheads are drawn as small areas
         lined = _is_lined(level, tops, y, x, width, height) or _is_lined(upright, sides, x, y, height, width)
         if shape.has_curve or not lined:
             found.append((x, y, x + width, y + height))
@@ -303,7 +304,7 @@ def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright:
 def _is_lined(
     lines: Sequence[DrawnLine], places: Sequence[float], at: float, low: float, long: float, wide: float
 ) -> bool:
-    """Tell whether a line runs within a box; `at` and `wide` are across the lines, `low` and `long` along them."""
+    """Return whether a line runs within a box; `at` and `wide` are across the lines, `low` and `long` along them."""
     near = lines[bisect_left(places, at - _NEAR) : bisect_right(places, at + wide + _NEAR)][:50]
     return any(line.start < low + long and line.end > low for line in near)
 
@@ -314,7 +315,7 @@ def _is_lined(
 def _groups(
     level: Sequence[DrawnLine], upright: Sequence[DrawnLine], drawn: Drawn
 ) -> Iterator[tuple[list[DrawnLine], list[DrawnLine]]]:
-    """Yield lines that hang together, level and upright ones."""
+    """Yield groups of connected horizontal and vertical lines."""
     places = [line.at for line in upright]
     home = list(range(len(level) + len(upright)))
 
@@ -340,7 +341,7 @@ def _groups(
 
 
 def _cut(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None:
-    """Cut what lines enclose into cells, and gather cells that touch to grids and boxes."""
+    """Cut what lines enclose into cells, and collect touching cells into grids and boxes."""
     level = _with_ends(level, upright)
     upright = _with_ends(upright, level)
     xs, ys = sorted({line.at for line in upright}), sorted({line.at for line in level})
@@ -369,7 +370,7 @@ def _cut(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) -> None
 
 
 def _with_ends(lines: list[DrawnLine], crossing: list[DrawnLine]) -> list[DrawnLine]:
-    """Add the sides that a table leaves open: where most crossing lines end beyond the last line, at one place."""
+    """Add the sides that a table leaves open: most crossing lines end at one place beyond the last line."""
     at = [line.at for line in lines]
     added = list(lines)
     for outer, ends in (
@@ -385,7 +386,7 @@ def _with_ends(lines: list[DrawnLine], crossing: list[DrawnLine]) -> list[DrawnL
 
 
 def _barred(lines: Sequence[DrawnLine], across: Sequence[float], along: Sequence[float]) -> list[bytearray]:
-    """Tell for each place of a line and each step along it whether the line is drawn there."""
+    """Return for each position of a line and each step along it whether the line is drawn there."""
     index = {at: position for position, at in enumerate(across)}
     found = [bytearray(len(along) - 1) for _ in across]
     for line in lines:
@@ -396,7 +397,7 @@ def _barred(lines: Sequence[DrawnLine], across: Sequence[float], along: Sequence
 
 
 def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: list[bytearray]) -> list[RuledCell]:
-    """Merge the smallest boxes over sides that are not drawn; what is open to the outside or no rectangle goes."""
+    """Merge the smallest boxes across sides that are not drawn; omit those open to the outside or not rectangular."""
     wide, high = len(xs) - 1, len(ys) - 1
     seen = bytearray(wide * high)
     cells: list[RuledCell] = []
@@ -431,7 +432,7 @@ def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: li
 
 
 def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
-    """Group cells that share a part of a side."""
+    """Group cells that share part of a side."""
     home = list(range(len(cells)))
 
     taken: dict[tuple[int, int], int] = {}
@@ -464,13 +465,13 @@ def _holds(outer: _Box, box: _Box) -> bool:
 
 
 def _meet(one: _Box, other: _Box) -> bool:
-    """Tell whether two boxes share an area."""
+    """Return whether two boxes overlap."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     return across > _NEAR and min(one[3], other[3]) - max(one[1], other[1]) > _NEAR
 
 
 def _is_in(box: _Box, outer: _Box) -> bool:
-    """Tell whether the middle of a box lies in another one."""
+    """Return whether the middle of a box is in another one."""
     return outer[0] <= (box[0] + box[2]) / 2 <= outer[2] and outer[1] <= (box[1] + box[3]) / 2 <= outer[3]
 
 

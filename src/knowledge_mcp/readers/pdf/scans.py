@@ -1,7 +1,7 @@
-"""Which pages of a PDF are to be read by text recognition, and what of each page counts once they were.
+"""Decides which pages of a PDF need text recognition, and what of each page counts after it.
 
-A page needs it that shows something and has no text; whose text is a stamp, a watermark or a running head over a scan;
-or whose text is not what is printed, because the file maps its glyphs to the wrong characters or to none.
+A page needs it if it shows something but has no text, if its text is a stamp, a watermark or a header over a scan, or
+if its text is not what is printed, because the file maps its glyphs to wrong characters or to none.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _EXAMINED = 4000
 
 @dataclass(slots=True)
 class PageGraphics:
-    """What is on one page beside its text.
+    """What is on one page in addition to its text.
 
     Attributes:
         number: physical page from 1.
-        image_ratio: area of pictures over area of the page, 0..1.
-        images: how many pictures there are.
-        paths: how many vector paths there are: rules of tables and frames too.
-        slanted: how many of the paths looked at (the first 4,000) have curves or lines that are not upright or level.
+        image_ratio: area of pictures divided by the area of the page, 0..1.
+        images: number of pictures.
+        paths: number of vector paths, including ruling lines and frames of tables.
+        slanted: number of examined paths (the first 4,000) with curves or lines that are not vertical or horizontal.
     """
 
     number: int
@@ -48,7 +48,7 @@ class PageGraphics:
 
 
 def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageGraphics]:
-    """Yield the marks of pages; the file is reopened now and then, which frees what PDFium caches."""
+    """Yield the graphics of pages; the file is reopened from time to time, which frees PDFium's caches."""
     import pypdfium2
 
     waiting = list(numbers)
@@ -62,7 +62,7 @@ def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageGraphics]:
 
 
 def graphics_of(page: Any, number: int) -> PageGraphics:
-    """Count what is on an open page beside its text."""
+    """Count what is on an open page in addition to its text."""
     pdfium = raw()
     marks = PageGraphics(number)
     count = pdfium.FPDFPage_CountObjects(page)
@@ -92,7 +92,7 @@ def _walk(objects: Iterable[Any], outer: Matrix, marks: PageGraphics, depth: int
 
 
 def _is_slanted(path: Any) -> bool:
-    """Tell whether a path has a curve, or a line that is neither upright nor level: no rule, frame or cell has."""
+    """Return whether a path has a curve, or a line neither vertical nor horizontal: rules, frames and cells do not."""
     pdfium = raw()
     x, y = ctypes.c_float(), ctypes.c_float()
     before: tuple[float, float] | None = None
@@ -115,7 +115,7 @@ def _is_slanted(path: Any) -> bool:
 
 
 def _covered(box: tuple[float, float, float, float], quads: Sequence[Sequence[tuple[float, float]]]) -> float:
-    """Tell which share of a box the four-sided figures cover, by painting them on a grid of it."""
+    """Return the share of a box that the quadrilaterals cover, by painting them on a raster."""
     from PIL import Image, ImageDraw
 
     left, bottom, right, top = box
@@ -131,18 +131,18 @@ def _covered(box: tuple[float, float, float, float], quads: Sequence[Sequence[tu
 
 
 def _clipped(x: float, y: float) -> tuple[float, float]:
-    """Keep a corner within what the painter can count with."""
+    """Limit a corner to coordinates that the painter can handle."""
     return min(max(x, -1e6), 1e6), min(max(y, -1e6), 1e6)
 
 
 NO_TEXT, STAMP, GARBLED, FORCED = "no text layer", "a stamp over a scan", "unreadable text layer", "asked for"
 
 _NO_TEXT = 10
-"""Characters below which a page has no text (B-FR-005)."""
+"""Number of characters below which a page has no text (B-FR-005)."""
 _STAMP = 400
-"""Letters below which the text on a page covered by a picture may be a stamp."""
+"""Number of letters below which the text of a page covered by a picture may be a stamp."""
 COVERED = 0.5
-"""Share of a page from which on pictures make it a scanned one."""
+"""Share of a page above which pictures make it a scanned page."""
 _ADDS = 1.3
 _NO_SCRIPT = re.compile("[\x00-\x08\x0e-\x1f\x80-\x9f\ue000-\uf8ff\ufffd]")
 _LATIN_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]{3,}(?![\w/.-])")
@@ -156,9 +156,9 @@ _SURE = 60.0
 
 
 def pages_to_recognise(path: str, pages: Sequence[PageLayout], *, force: bool) -> dict[int, str]:
-    """Name the pages that need text recognition, by number, each with the reason.
+    """Return the pages that need text recognition, by number, each with the reason.
 
-    Pages with a text of their own cost a look at their characters only; the file is opened for the others.
+    For pages with text, only their characters are examined; the file is opened for the others.
     """
     if force:
         return {page.number: FORCED for page in pages}
@@ -176,11 +176,11 @@ def pages_to_recognise(path: str, pages: Sequence[PageLayout], *, force: bool) -
 
 
 _WORDY = 0.5
-"""Share of the signs of a text that stand in plain words at least: on 1,000 pages of prose .67 and more."""
+"""Minimum share of a text's characters in plain words: 0.67 and more on 1,000 pages of prose."""
 
 
 def _is_doubtful(text: str) -> bool:
-    """Tell whether a text layer over a picture may be noise: half of it is not in words, or in words of no language."""
+    """Return whether a text layer over a picture may be noise: half of it is not words, or words of no language."""
     signs = len(text) - text.count(" ") - text.count("\n")
     if signs <= 4 * _ENOUGH:
         return False
@@ -192,24 +192,24 @@ def _is_short(text: str) -> bool:
 
 
 def is_garbled(text: str) -> bool:
-    """Tell whether a text layer is not what is printed: characters of no script, or Latin words without vowels.
+    """Return whether a text layer differs from what is printed: characters of no script, or Latin words without vowels.
 
-    On 1,685 pages of standards, guides and reports the vowels (y among them) were at least .30 of the letters in words
-    of three and more, on schematics .23; a font whose codes are taken for characters gives about .15.
+    On 1,685 pages of standards, guides and reports the vowels (including y) were at least 0.30 of the letters in words
+    of three letters or more, on schematics 0.23; a font whose codes are taken as characters gives about 0.15.
     """
     unknown = 0 if text.isascii() else len(_NO_SCRIPT.findall(text))
     if unknown >= _NO_TEXT and unknown > _MANY_UNKNOWN * len("".join(text.split())):
         return True
     if sum(map(text.count, _VOWELS)) >= _FEW_VOWELS * len(text):
-        return False  # as in nearly all prose, and quicker to tell than words
+            return False  # as in nearly all prose, and faster than searching for words
     letters = "".join(_LATIN_WORDS.findall(text))
     return len(letters) >= _ENOUGH and sum(map(letters.count, _VOWELS)) < _FEW_VOWELS * len(letters)
 
 
 def take_recognised(pages: Sequence[PageLayout], path: str) -> set[int]:
-    """Put the recognised lines in place of the pages' own where they say more; returns the pages where they do.
+    """Replace the lines of pages by recognised ones where these say more; return the pages where they do.
 
-    Lines of a text layer that recognition did not see (a stamp printed across dark ground) are kept.
+    Lines of a text layer that recognition did not see (such as a stamp on a dark background) are kept.
     """
     recognised = load_recognised(path)
     taken: set[int] = set()
@@ -226,9 +226,9 @@ def take_recognised(pages: Sequence[PageLayout], path: str) -> set[int]:
 
 
 def without_copies(pages: Sequence[PageLayout], taken: Collection[int]) -> list[PageLayout]:
-    """Leave out recognised pages that repeat an earlier one: their lines are no running heads for standing twice.
+    """Omit recognised pages that repeat an earlier one: their lines are not headers only because they occur twice.
 
-    A page counts as a copy when six in ten of its lines, and eight at least, stand on one earlier page too.
+    A page is a copy if six in ten of its lines, and at least eight, are also on one earlier page.
     """
     originals: list[PageLayout] = []
     holders: defaultdict[str, set[int]] = defaultdict(set)
@@ -256,7 +256,7 @@ def _says_more(page: PageLayout, found: PageLayout, reason: str, confidence: flo
 
 
 def _agree(page: PageLayout, found: PageLayout) -> bool:
-    """Tell whether many of the words that were recognised stand in the text layer too: then it is what is printed."""
+    """Return whether many of the recognised words are also in the text layer, which is then what is printed."""
     words = set(_TOKENS.findall(_text(found)))
     return len(words & set(_TOKENS.findall(_text(page)))) > 0.2 * len(words)
 

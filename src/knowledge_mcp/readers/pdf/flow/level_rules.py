@@ -1,7 +1,7 @@
-"""Tables of figures that level lines part from the text, with no upright line: statistics, results, LaTeX's `booktabs`.
+"""Tables of figures with horizontal rules and no vertical ones: statistics, results, LaTeX's `booktabs`.
 
-The engine guesses them from gaps, and makes several of a wide one, or none where its gaps are narrow. Here two lines of
-one width with figures between them are enough.
+The engine guesses tables from gaps: it splits a wide one into several, and misses one with narrow gaps. Here, two
+rules of the same width with figures between them are enough.
 """
 
 from __future__ import annotations
@@ -20,28 +20,31 @@ if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, TextItem, VectorGraphics
 
 _SAME_END = 6.0
-"""Points by which lines of one table begin and end apart at most: pages are set by hand."""
+"""Maximum distance in points between the ends of the rules of one table: pages are set by hand."""
 _SHORTEST = 100.0
-"""Points of a table's line at least: shorter ones underline words, begin footnotes, or stand below a group's name."""
+"""Minimum length in points of a table's rule: shorter ones underline words, begin footnotes, or are below the name of a
+group of columns."""
 _TOUCHING = 0.5
-"""Points by which pieces of one line are apart at most."""
+"""Maximum gap in points between pieces of one rule."""
 _OVER = 3.0
-"""Points by which words stand out of the lines of their table at most."""
+"""Maximum distance in points by which words may extend beyond the rules of their table."""
 _FEWEST, _COLUMNS = 3, 3
-"""Rows of figures and columns at least."""
+"""Minimum numbers of rows with figures and of columns."""
 _FIGURES, _FULL = 0.8, 0.6
-"""Share of the words behind the first column that are figures, and share of the rows that have some."""
+"""Minimum share of figures among the words after the first column, and of rows that contain figures."""
 _SHARED = 0.1
-"""Share of a line by which the shares of several names over it may miss its end: each is in the middle of its own."""
+"""Share of a rule's length by which the widths computed for several names above it may miss its end: each name is
+centred in its part."""
 _HEAD = 7
-"""Rows of a head at most."""
+"""Maximum number of header rows."""
 _HALF = 0.9
-"""Times the size of print by which a line of a name is off its figures, where these stand beside the middle of two."""
+"""Maximum vertical distance between a line of a name and its figures, as a factor of the font size, if the figures are
+next to the middle of a name of two lines."""
 _STRIP = 0.5
-"""Times the size of print that a strip between two columns is free at least."""
+"""Minimum width of the gap between two columns, as a factor of the font size."""
 
 _Rule = tuple[float, float, float]
-"""A level line: its height, where it begins and where it ends."""
+"""A horizontal rule: its height, its start and its end."""
 
 
 def tables_between_rules(
@@ -51,18 +54,18 @@ def tables_between_rules(
     page: int,
     places: Mapping[int, float],
 ) -> list[tuple[Table, set[int]]]:
-    """Find the tables that the engine has not whole.
+    """Find the tables that the engine has not found completely.
 
     Args:
-        graphics: of the page; a line that is drawn in pieces that touch, one for each column, is one.
-        items: of the page that are in no table yet.
-        blocks: the engine's; what is one of its tables as a whole is left to it, but for a head in several rows, or
-            whose lines tell which columns a name stands over, and for names of two lines.
+        graphics: drawings of the page; pieces of a line that touch, such as one per column, are joined.
+        items: items of the page that are not in a table yet.
+        blocks: blocks of the engine. A table that is completely one of its tables is left to it, unless it has a header
+            of several rows, rules that show which columns a name covers, or names of two lines.
         page: physical page from 1.
-        places: block of each item, by its identity.
+        places: block of each item, by its id.
 
     Returns:
-        Each table with the identities of its items.
+        Each table with the ids of its items.
     """
     rules = sorted(
         {
@@ -105,11 +108,11 @@ def tables_between_rules(
 
 
 _MOST_RULES = 60
-"""Such lines up to which a page is looked at: a form or a drawing has more."""
+"""Maximum number of such rules on a page that is examined: a form or a drawing has more."""
 
 
 def _frames(rules: Sequence[_Rule]) -> Iterator[tuple[_Rule | None, _Rule, _Rule]]:
-    """Yield neighbouring lines of one width, with the one above them, of their width or below a name of the others."""
+    """Yield neighbouring rules of one width, with the rule above them: of the same width, or below a spanning name."""
     for place, top in enumerate(rules):
         alike = [rule for rule in rules[place + 1 :] if _is_alike(rule, top)]
         above = next((rule for rule in reversed(rules[:place]) if _is_alike(rule, top)), None)
@@ -120,13 +123,13 @@ def _frames(rules: Sequence[_Rule]) -> Iterator[tuple[_Rule | None, _Rule, _Rule
 
 
 def _is_head(rows: Sequence[Sequence[TextItem]]) -> bool:
-    """Tell names of columns from names with their figures between two lines: one row of a head may be years."""
+    """Return whether rows are names of columns and not names with their figures; one header row may contain years."""
     figures = sum(not is_figures(row[0].text) and any(is_figures(item.text) for item in row[1:]) for row in rows)
     return len(rows) <= _HEAD and figures <= 1
 
 
 def _are_in(found: Sequence[tuple[Table, set[int]]], rows: Sequence[Sequence[TextItem]]) -> bool:
-    """Tell whether words of some rows are in a table already: they are printed once."""
+    """Return whether words of some rows are already in a table, as each word is printed once."""
     return any(id(item) in taken for _, taken in found for row in rows for item in row)
 
 
@@ -135,12 +138,12 @@ def _is_alike(one: _Rule, other: _Rule) -> bool:
 
 
 def _is_part(rule: _Rule, other: _Rule) -> bool:
-    """Tell a line below a name that stands over all columns but the first."""
+    """Return whether a rule is below a name that spans all columns except the first."""
     return abs(rule[2] - other[2]) <= _SAME_END and rule[1] > other[1] and other[0] > rule[0]
 
 
 def _between(items: Sequence[TextItem], top: _Rule, bottom: _Rule) -> list[list[TextItem]]:
-    """List the rows between two lines; none where words stand out of them."""
+    """List the rows between two rules; none if words extend beyond the rules."""
     inside = [item for item in items if top[0] < item.y + item.height / 2 < bottom[0]]
     inside = [item for item in inside if item.x < top[2] and item.x + item.width > top[1]]
     if any(item.x < top[1] - _OVER or item.x + item.width > top[2] + _OVER for item in inside):
@@ -149,7 +152,7 @@ def _between(items: Sequence[TextItem], top: _Rule, bottom: _Rule) -> list[list[
 
 
 def _columns(rows: Sequence[Sequence[TextItem]]) -> list[float]:
-    """Tell where columns begin: right of strips that are free in all rows of several words."""
+    """Return the left edges of the columns: right of gaps that are empty in all rows with several words."""
     several = [item for row in rows if len(row) > 1 for item in row]
     if not several or sum(len(row) > 1 for row in rows) < _FEWEST:
         return []
@@ -163,7 +166,7 @@ def _columns(rows: Sequence[Sequence[TextItem]]) -> list[float]:
 
 
 def _with_names(rows: Sequence[list[TextItem]]) -> list[list[TextItem]]:
-    """Put a name of several lines and the figures beside its middle, half a line lower or higher, into one row."""
+    """Merge a name of several lines with the figures next to its middle, half a line lower or higher, into one row."""
     found: list[list[TextItem]] = []
     for row in rows:
         above = found[-1] if found else []
@@ -176,18 +179,18 @@ def _with_names(rows: Sequence[list[TextItem]]) -> list[list[TextItem]]:
 
 
 def _is_left_of(names: Sequence[TextItem], row: Sequence[TextItem]) -> bool:
-    """Tell words that stand to the left of the figures of a row."""
+    """Return whether words are to the left of the figures of a row."""
     first = min((item.x for item in row if is_figures(item.text)), default=0.0)
     return all(item.x + item.width < first and not is_figures(item.text) for item in names)
 
 
 def _height(row: Sequence[TextItem]) -> float:
-    """Measure where the figures of a row stand, else its words: the middle of its last item."""
+    """Return the vertical middle of the last item of a row: its figures, if it has any, else its words."""
     return row[-1].y + row[-1].height / 2
 
 
 def _are_figures(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> bool:
-    """Tell figures with their names from text: most rows have figures, and hardly any words stand among them."""
+    """Return whether rows are figures with their names: most rows have figures, with hardly any words between."""
     behind = [[item for item in row if item.x >= columns[1] - _OVER] for row in rows]
     words = [item.text for row in behind for item in row if any(map(str.isalnum, item.text))]
     figures = sum(map(is_figures, words))
@@ -197,7 +200,7 @@ def _are_figures(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -
 
 
 def _is_whole(rows: Sequence[Sequence[TextItem]], blocks: Sequence[LayoutBlock], below: Sequence[TextItem]) -> bool:
-    """Tell whether one table of the engine has all words of some rows, and none of those below their last line."""
+    """Return whether one table of the engine contains all words of some rows, and none of those below the last rule."""
     inside = [item for row in rows for item in row]
     tables = (box_of(block.bbox) for block in blocks if block.kind == "table" and block.bbox is not None)
     return any(
@@ -226,7 +229,7 @@ def _names(
     columns: Sequence[float],
     groups: Sequence[_Rule],
 ) -> list[str]:
-    """Name each column by all that stands over it; what has a line of its own below it stands over its width."""
+    """Name each column by everything above it; a name with a rule below it covers the width of that rule."""
     names = [""] * len(columns)
     inside = [[item for row in rows for item in row if _column(item.x, columns) == at] for at in range(len(columns))]
     middles = [statistics.median(map(_middle, some)) if some else -1.0 for some in inside]
@@ -244,9 +247,9 @@ def _middle(item: TextItem) -> float:
 
 
 def _reaches(row: Sequence[TextItem], groups: Sequence[_Rule]) -> list[tuple[float, float]]:
-    """Tell from where to where each name of a head stands: over its own width, or its line's.
+    """Return start and end of what each name of a header covers: its own width, or that of the rule below it.
 
-    Several names over one line are each the middle of their share of it; where they are not, all stand over all of it.
+    Several names above one rule are each centred in their part of it. If they are not, each covers the whole rule.
     """
     found = {id(item): (item.x, item.x + item.width) for item in row}
     shared: dict[_Rule, list[TextItem]] = {}

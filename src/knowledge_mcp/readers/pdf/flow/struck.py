@@ -1,7 +1,8 @@
-"""Words of a page that a line or a comment strikes out: whoever reads the page takes them for deleted.
+"""Removes words of a page that a line or a comment strikes out: a reader of the page takes them as deleted.
 
-A redline of a standard prints what went with a line through it, beside what came. Each letter is judged by where the
-line passes it: a line below is an underline, one above and below letters is that of a fraction.
+A redline of a standard prints deleted words with a line through them, next to the new words. Each letter is judged by
+the height at which the line crosses it: a line below is an underline, one between letters above and below is a
+fraction bar.
 """
 
 from __future__ import annotations
@@ -25,36 +26,38 @@ if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
 
 _CROSSED = (0.1, 0.5)
-"""Shares of the size of print above the line that letters stand on, between which a line strikes them out: word
-processors draw it at 0.22 to 0.36, and a small letter is 0.5 high."""
+"""Range above the baseline, as shares of the font size, in which a line strikes letters out: word processors draw it at
+0.22 to 0.36, and a lower-case letter is 0.5 high."""
 _MIDDLE = (0.2, 0.85)
-"""Shares of the height of an item between which such a line passes it, however its font measures it."""
+"""Range within an item's height, as shares, in which such a line crosses it, whatever metrics its font states."""
 _REACH = (-0.3, 0.95)
-"""Shares of the size between which letters and signs reach below and above the line that they stand on."""
+"""Shares of the font size that letters and signs extend below and above the baseline."""
 _HOME = 0.25
-"""Share of the size by which the middle of a line of text is above the line that it stands on; a comma's is not."""
+"""Share of the font size by which the middle of a line of text is above the baseline; that of a comma is not."""
 _OVER = 0.6
-"""Share of the size by which a line may reach beyond its words, for a blank: rules of tables and axes reach further."""
+"""Share of the font size by which a line may extend beyond its words, for a space: table rules and axes extend
+further."""
 _THICK, _THIN = 0.2, 3.0
-"""Share of the size that a line may be thick, and points of a filled area that is one: more is a marker's band."""
+"""Maximum thickness of a line as a share of the font size, and in points for a filled area that counts as a line. A
+highlighter band is thicker."""
 _BLANK, _LEVEL = 0.5, 0.3
-"""Shares of the height of an item by which another one is apart from it at most, to the side and in height, that goes
-on with its words: more than a blank; cells of tables are further apart."""
+"""Maximum horizontal and vertical distance, as shares of an item's height, of a neighbouring item that continues its
+words: more than a space, but cells of tables are further apart."""
 _TOUCHING, _SAME_HEIGHT = 1.0, 0.5
-"""Points by which pieces of one line are apart at most, along it and across: programs draw one below each run."""
+"""Maximum distance in points between pieces of one line, along it and across: programs draw one piece per run."""
 _LARGER, _SMALLER = 2.0, 0.5
-"""Times the usual size of the letters in a line's way from which on, and up to which, one is of other print: a
-watermark below a table; raised and lowered letters have .58 to .7."""
+"""Factors of the usual size of the letters that a line crosses: a letter at least this large, or at most this small, is
+other text, such as a watermark below a table. Superscripts and subscripts have 0.58 to 0.7."""
 _FULL = 0.9
-"""Share of the largest size from which on a letter is none that is raised or lowered, which web pages set at .83."""
+"""Share of the largest font size from which a letter is not a superscript or subscript; web pages set these at 0.83."""
 _MOST_LINES = 10_000
-"""Level lines of a page up to which those that strike out are looked for, which takes seconds then: a page on which
-each word is struck out has some hundred."""
+"""Maximum number of horizontal lines on a page for which strike-outs are looked for; at this number it takes seconds.
+A page on which every word is struck out has a few hundred."""
 _MOST_PAGES = 5
-"""Pages that a warning names, as those of comments do."""
+"""Maximum number of pages that a warning names, as in the warnings about comments."""
 _OUTLINED = (0.3, 1.3)
-"""Share of the size by which what outlines a letter reaches beyond its box at most, and times the size that it is high
-at most."""
+"""Share of the font size by which an outline of a letter extends beyond its box at most, and its maximum height as a
+factor of the font size."""
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom, in points from the top left of a page."""
@@ -62,12 +65,12 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class StruckWords:
-    """What was taken out of a page.
+    """What was removed from a page.
 
     Attributes:
-        count: characters that are not blank.
-        lines: where whole lines were.
-        crowded: the page has so many lines that those that strike out were not looked for.
+        count: number of characters without white space.
+        lines: boxes of lines that were removed completely.
+        crowded: True if the page has too many lines, so strike-outs were not looked for.
     """
 
     count: int = 0
@@ -85,7 +88,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """A letter as it is set: its place in the file, its sign, the middle of its width, its edges, foot and size."""
+    """A letter on the page: its index in the file, its character, horizontal middle, edges, baseline and font size."""
 
     at: int
     text: str
@@ -97,15 +100,16 @@ class _Set:
 
 
 def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] = ()) -> StruckWords:
-    """Take struck words out of the items of a parsed page.
+    """Remove struck-out words from the items of a parsed page.
 
-    An item that is left of a line reaches as far as the line did: words beside struck ones begin no paragraph.
+    If one item remains of a line, it is extended over the whole line, so that words next to struck ones do not begin a
+    paragraph.
 
     Args:
-        page: the same page, open, of PDFium.
-        text: its text.
-        parsed: as the parser has it.
-        marked: places that comments strike out.
+        page: the open PDFium page.
+        text: its text page.
+        parsed: the same page as the parser returns it.
+        marked: boxes that comments strike out.
     """
     rules = _joined(_rules(parsed))
     crowded = len(rules) > _MOST_LINES
@@ -132,14 +136,14 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
 
 
 def crowded_warning(pages: Sequence[int]) -> Iterator[str]:
-    """Say on which pages struck words were not looked for."""
+    """Warn about pages on which struck-out words were not looked for."""
     if pages:
         where = f"{'pages' if len(pages) > 1 else 'page'} {list_first([*map(str, pages)], _MOST_PAGES)}"
         yield f"More than {_MOST_LINES:,} lines on {where}: words that lines strike out there are in the text."
 
 
 def _joined(rules: Iterable[_Rule]) -> list[_Rule]:
-    """Sort rules from the top and make one of the pieces of each that touch."""
+    """Sort lines from the top and merge pieces that touch."""
     levels: list[list[_Rule]] = []
     for rule in sorted(rules, key=lambda rule: rule.height):
         if not levels or rule.height - levels[-1][0].height > _SAME_HEIGHT:
@@ -159,7 +163,7 @@ def _joined(rules: Iterable[_Rule]) -> list[_Rule]:
 
 
 def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
-    """Give the level lines that are drawn, and the filled areas that are thin enough; edges of other areas are none."""
+    """Yield the drawn horizontal lines, and filled areas that are thin enough; edges of other areas do not count."""
     graphics = parsed.vector_graphics
     for line in graphics.lines if graphics is not None else ():
         if line.stroke and abs(line.y1 - line.y2) < 1:
@@ -172,9 +176,9 @@ def _rules(parsed: ParsedPage) -> Iterator[_Rule]:
 
 
 def _crossing(rules: Sequence[_Rule], items: Sequence[TextItem]) -> Iterator[_Rule]:
-    """Give the rules that pass through the middle of items and reach no further than these.
+    """Yield the lines that cross the middle of items and do not extend beyond them.
 
-    Few pages have any, and the letters of the others are not looked at.
+    Few pages have any; on the others, the letters need not be read.
     """
     heights = [rule.height for rule in rules]
     reaches: dict[int, tuple[float, float]] = {}
@@ -191,7 +195,7 @@ def _crossing(rules: Sequence[_Rule], items: Sequence[TextItem]) -> Iterator[_Ru
 
 
 def _letters(page: Any, text: Any) -> Iterator[_Set]:
-    """Give the letters and signs of a page, but blanks, in the order of its file."""
+    """Yield the letters and signs of a page without white space, in file order."""
     sheet = LetterSheet(page, text, (), ligatures_of(str(text.get_text_range())))
     size, across, up = page.get_size(), ctypes.c_double(), ctypes.c_double()
     for letter in sheet.printed():
@@ -204,7 +208,7 @@ def _letters(page: Any, text: Any) -> Iterator[_Set]:
 
 
 class _Letters:
-    """The letters of a page, to be found by where they stand."""
+    """The letters of a page, searchable by position."""
 
     def __init__(self, letters: Iterable[_Set]) -> None:
         self._sorted = sorted(letters, key=lambda letter: letter.foot)
@@ -212,7 +216,7 @@ class _Letters:
         self._largest = max((letter.size for letter in self._sorted), default=0.0)
 
     def within(self, box: Box) -> list[_Set]:
-        """List the letters whose middle is in a box, in the order of the file."""
+        """List the letters whose middle is in a box, in file order."""
         near = self._between(box[1], box[3] + _HOME * self._largest)
         inside = [
             each for each in near
@@ -221,7 +225,7 @@ class _Letters:
         return sorted(inside, key=lambda letter: letter.at)
 
     def in_the_way(self, rule: _Rule) -> list[_Set]:
-        """List the letters that a rule passes, those too that it passes below or above their middle."""
+        """List the letters that a line crosses, also below or above their middle."""
         low, high = (share * self._largest + rule.height for share in _REACH)
         near = self._between(low, high)
         return [each for each in near if rule.start <= each.middle <= rule.end and _is_between(each, rule, _REACH)]
@@ -232,7 +236,7 @@ class _Letters:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A rule, the letters that it strikes out, and the box around what of it passes these."""
+    """A line, the letters that it strikes out, and the bounding box of the part of it that crosses them."""
 
     rule: _Rule
     letters: list[_Set]
@@ -240,9 +244,9 @@ class _Way:
 
 
 def _struck_by(rule: _Rule, letters: _Letters) -> _Way | None:
-    """Find the letters that a rule strikes out, all that stand in its way; None where it is another rule.
+    """Find the letters that a line strikes out: all that it crosses. None if it is another kind of line.
 
-    Raised and lowered letters go with those beside them: what underlines these may strike out a lowered one.
+    Superscripts and subscripts go with their neighbours: a line that underlines these may cross a subscript.
     """
     way = letters.in_the_way(rule)
     if not way:
@@ -263,14 +267,14 @@ def _struck_by(rule: _Rule, letters: _Letters) -> _Way | None:
 
 
 def _outlines(parsed: ParsedPage) -> list[Box]:
-    """List the drawn areas that are no lines, sorted from the left: where print is outlined, each letter is one."""
+    """List the drawn areas that are not lines, sorted from the left: in outlined text, each letter is one of them."""
     graphics = parsed.vector_graphics
     boxes = [shape.bbox for shape in graphics.shapes if shape.stroke] if graphics is not None else []
     return sorted((x, y, x + width, y + height) for x, y, width, height in boxes if height > _THIN)
 
 
 def _is_outlined(way: _Way, outlines: Sequence[Box]) -> bool:
-    """Tell whether the letters that a line passes are drawn around: it is the bar of an E, or the stem of a 4."""
+    """Return whether the letters that a line crosses are outlined: the line is then part of a letter, as in E or 4."""
 
     def is_one(letter: _Set) -> bool:
         beyond, tall = (share * letter.size for share in _OUTLINED)
@@ -285,7 +289,7 @@ def _is_outlined(way: _Way, outlines: Sequence[Box]) -> bool:
 
 
 def _seen(page: Any, ways: Sequence[_Way]) -> list[_Way]:
-    """List those whose rule is seen on the page: some are painted over, or as white as the paper."""
+    """List those whose line is visible on the page: some are painted over, or white on white."""
     picture = PrintedPart(page, [each.box for each in ways]) if ways else None
     return [each for each in ways if picture is not None and picture.shows_line(each.box, each.rule.height)]
 
@@ -296,7 +300,7 @@ def _is_between(letter: _Set, rule: _Rule, shares: tuple[float, float]) -> bool:
 
 
 def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
-    """Cut struck letters out of an item; returns how many went."""
+    """Remove struck-out letters from an item; return how many."""
     signs = [at for at, sign in enumerate(item.text) if not sign.isspace()]
     printed = [(sign, letter) for letter in letters for sign in unicodedata.normalize("NFKC", letter.text)]
     written = [unicodedata.normalize("NFKC", item.text[at]) for at in signs]
@@ -312,7 +316,7 @@ def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
 
 
 def _taken_over(item: TextItem, items: Sequence[TextItem]) -> bool:
-    """Let the item beside one that is empty reach over its place; False where there is none on its line."""
+    """Extend a neighbouring item over the place of an emptied one; False if there is none on its line."""
     near = _BLANK * item.height
     for other in items:
         level = abs(other.y + other.height / 2 - item.y - item.height / 2) < _LEVEL * item.height
