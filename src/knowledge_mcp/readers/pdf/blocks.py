@@ -461,7 +461,7 @@ def _table(table: Table, join: Callable[[str, str], str]) -> dict[str, Any]:
     block["pages"] = [table.page, *(page for _, page in table.turns)]
     block["boxes"] = Extent(table.lines, whole=True).packed()
     if table.turns:
-            block["breaks"] = [starts[row + 1] for row, _ in table.turns]  # a line of dashes follows the header
+        block["breaks"] = [starts[row + 1] for row, _ in table.turns]  # a line of dashes follows the header
     return block
 
 

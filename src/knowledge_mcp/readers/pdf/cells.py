@@ -291,7 +291,7 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
     counts = [_count_figures(column) for column in columns[1:]]
     fewest = min(_FEWEST_FIGURES, len(lines))
     if len(lines) < _FEWEST_FIGURES and (counts.count(fewest) < _FEWEST_FIGURES or not all(columns[0])):
-            return []  # two values in a cell are two rows only if many columns have two, and a name for each
+        return []  # two values in a cell are two rows only if many columns have two, and a name for each
     most = max(counts)
     named = sum(any(column[at] for column in columns[1:]) and bool(columns[0][at]) for at in range(len(lines)))
     enough = most >= _SURE or sum(count >= fewest for count in counts) > 1

@@ -96,7 +96,7 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
     if sum(map(_is_indexed, pieces := [piece for _, run in runs for piece in run])) > _SHARE * len(pieces):
         return {}
     if all(piece.left is None or mark_alone(piece.left.text) is not None for piece in pieces):
-            return {}  # the text next to a list marker is not its meaning
+        return {}  # the text next to a list marker is not its meaning
     step = _spacing([run for _, run in runs])
     edges = right_edges([line for _, line in region])
     if not any(piece.right is not None and id(piece.lines[0]) in loose for _, run in runs for piece in run):

@@ -81,7 +81,7 @@ def _drop_at_end(elements: list[Line | Table], table: Table) -> None:
     start = len(elements)
     while start > 0 and isinstance(line := elements[start - 1], Line) and len(said) < len(words):
         if line.page == table.page and line.y0 < table.lines[0].y1:
-                    return  # it is above the table, in the same column
+            return  # it is above the table, in the same column
         said = letters_of(line.text) + said
         start -= 1
     if words and said == words and sum(map(bool, table.rows[0])) > 1:

@@ -211,7 +211,7 @@ def _in_order(
 ) -> list[Line | Table]:
     """Sort lines and tables, each table where it begins; `guessed` has what replaces a line."""
     if columns:
-            # parts of one row are at the same height, even if their print is higher or lower
+        # parts of one row are at the same height, even if their print is higher or lower
         lines = [
             ((line.block, min(each.y0 for each in row if each.block == line.block), line.x0), [line])
             for row in rows

@@ -294,7 +294,7 @@ def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright:
         if width <= _NEAR + 1 or height <= _NEAR + 1:
             continue
         if not shape.stroke and not (shape.has_curve and width > _LARGE and height > _LARGE):
-                continue  # letters, marks and arrowheads are drawn as small areas
+            continue  # letters, marks and arrowheads are drawn as small areas
         lined = _is_lined(level, tops, y, x, width, height) or _is_lined(upright, sides, x, y, height, width)
         if shape.has_curve or not lined:
             found.append((x, y, x + width, y + height))

@@ -201,7 +201,7 @@ def is_garbled(text: str) -> bool:
     if unknown >= _NO_TEXT and unknown > _MANY_UNKNOWN * len("".join(text.split())):
         return True
     if sum(map(text.count, _VOWELS)) >= _FEW_VOWELS * len(text):
-            return False  # as in nearly all prose, and faster than searching for words
+        return False  # as in nearly all prose, and faster than searching for words
     letters = "".join(_LATIN_WORDS.findall(text))
     return len(letters) >= _ENOUGH and sum(map(letters.count, _VOWELS)) < _FEW_VOWELS * len(letters)
 

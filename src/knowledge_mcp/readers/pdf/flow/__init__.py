@@ -1,1 +1,1 @@
-"""What flows on a page: running text, and what stands beside it."""
+"""Text flow on a page: running text, and everything next to it."""

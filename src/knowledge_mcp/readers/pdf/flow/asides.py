@@ -1,12 +1,12 @@
-"""Callouts, side notes and cards that stand beside the running text: found by the free strip between the two.
+"""Finds callouts, side notes and cards next to the running text by the empty strip between the two.
 
-Two texts that stand side by side keep time of their own: their lines do not share baselines, or both run on from line
-to line at once. Rows of a table share baselines and end in their cells. What runs on beside the page's longer text is
-an aside; it is read as blocks of its own, between two paragraphs of the running text.
+Two texts side by side have independent lines: these do not share baselines, or sentences continue from line to line in
+both. Rows of a table share baselines, and their text ends in the cells. Continuous text next to the page's longer text
+is an aside; it is read as separate blocks, between two paragraphs of the running text.
 
-Notes and titles in the margin (side notes of statutes, side heads of manuals, marks of changes) stand in a column of
-their own, which no line of the running text reaches into on the whole page, and in other print: smaller, or bold. Each
-is read before the paragraph that begins at its height.
+Notes and titles in the margin (side notes of statutes, side heads of manuals, change marks) have their own column,
+which no line of the running text enters on the whole page, and other print: smaller, or bold. Each is read before the
+paragraph that begins at its height.
 """
 
 from __future__ import annotations
@@ -28,40 +28,43 @@ if TYPE_CHECKING:
 
 
 _SEGMENT_GAP = 1.0
-"""Times the print's size that part two texts at least: a justified line has gaps of half of it, a tab more."""
+"""Minimum gap between two texts as a factor of the font size: a justified line has gaps of half of it, a tab more."""
 _NARROWEST = 9.0
-"""Points of a free strip at least: less than the narrowest gutter that is set, more than a stretched blank."""
+"""Minimum width of an empty strip in points: less than the narrowest gutter in use, more than a stretched space."""
 _FEWEST = 2
-"""Lines of an aside at least: a label beside a line stays in its row."""
+"""Minimum number of lines of an aside: a label next to a line stays in its row."""
 _SMALL = 4
-"""Lines from which on an aside may be a list; smaller ones must run on from line to line, as labels do not."""
+"""Number of lines from which an aside may be a list; in a smaller one, sentences must continue from line to line, as in
+labels they do not."""
 _BEYOND = 3
-"""Lines by which the text beside a small aside is longer at least: stretched blanks may stand in a row by chance."""
+"""Number of lines by which the text next to a small aside must be longer: stretched spaces may line up by chance."""
 _FEWEST_WORDS = 2.0
-"""Words a line has on average, on both sides of a strip: numbers, letters and marks in a margin are no text."""
+"""Minimum average number of words per line on both sides of a strip: numbers, letters and marks in a margin are not
+text."""
 _ALIGNED = 0.5
-"""Share of an aside's lines with a baseline of the other side, from which on both must run on to be two texts."""
+"""Share of an aside's lines with a baseline of the other side, above which sentences must continue on both sides."""
 _SAME = 0.15
-"""Times the print's size within which two baselines are one: boxes of letters differ by a point at most."""
+"""Maximum distance between equal baselines as a factor of the font size: boxes of letters differ by up to a point."""
 _RUNS_ON = 3
-"""Lines that go on with the sentence of the line above, on each side, where the baselines are shared."""
+"""Number of lines on each side that continue the sentence of the line above, if baselines are shared."""
 _RUNS_ON_IN_TABLE = 2
-"""The same where the engine sees a table: words that wrap in a narrow cell run on once."""
+"""The same if the engine sees a table: words that wrap in a narrow cell continue once."""
 _BELOW = 2.2
-"""Times the print's size from a line to the next one of the same text at most."""
+"""Maximum distance between lines of the same text as a factor of the font size."""
 _MOST = 12
-"""Asides of a page at most; one with more is a drawing or a form."""
+"""Maximum number of asides of a page; one with more is a drawing or a form."""
 _MOST_STRIPS = 12
-"""Places of strips that are tried, those beside the most rows; the strip of an aside is beside all of its lines."""
+"""Number of places for strips that are tried, those next to the most rows first; the strip of an aside is next to all
+of its lines."""
 _ROW = 6.0
-"""Points of a band in which words of one row are looked for, and in those next to it."""
+"""Height in points of a band in which words of one row are looked for; the neighbouring bands are searched too."""
 _LARGEST = 1500
-"""Pieces of text of a page that are looked at: more are a drawing or figures."""
+"""Maximum number of pieces of text on a page that is examined: more are a drawing or figures."""
 
 
 @dataclass(slots=True)
 class TextSegment:
-    """Some words in a row without a wide gap."""
+    """Some words of a row without a wide gap."""
 
     items: list[TextItem]
     x0: float
@@ -79,16 +82,16 @@ class TextSegment:
 
 @dataclass(slots=True)
 class Aside:
-    """One text beside the running one.
+    """One text next to the running text.
 
     Attributes:
-        items: what it is set with.
-        top: where it begins on the page.
-        clear: whether its lines share hardly any baseline with the text beside it, and both run on from line to line.
-        share: of the letters on both sides of the strip, how many are on its side: half in a column of two, 0 for a
-            note in the margin of the page.
+        items: its items.
+        top: its upper edge.
+        clear: whether its lines share hardly any baseline with the text next to it, and sentences continue in both.
+        share: its side's share of the letters on both sides of the strip: half for one of two columns, 0 for a note in
+            the margin of the page.
         lines: its lines, once they are made.
-        is_title: whether it is a title beside the text that it names.
+        is_title: whether it is a title next to the text that it names.
     """
 
     items: list[TextItem]
@@ -100,11 +103,11 @@ class Aside:
 
 
 def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[Aside]:
-    """Find the texts that stand beside the running text of a page, from the top; mostly there is none.
+    """Find the texts next to the running text of a page, from the top; usually there are none.
 
     Args:
-        items: of the page, outside of what lines draw as tables.
-        tabled: ids of those that the engine takes for the cells of tables: texts beside each other must run on there.
+        items: items of the page, outside of ruled tables.
+        tabled: ids of those that the engine takes as cells of tables: there, texts side by side must be continuous.
     """
     if not _may_have(items):
         return []
@@ -124,7 +127,7 @@ def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[A
 
 
 def _may_have(items: Sequence[TextItem]) -> bool:
-    """Tell cheaply whether text stands beside text: at one place of the page, two rows and more have a wide gap."""
+    """Check quickly whether text may be next to text: at one place of the page, more than two rows have a wide gap."""
     if not 2 * _FEWEST <= len(items) <= _LARGEST:
         return False
     ordered = sorted([(item.y + item.height, item.x, item.x + item.width) for item in items if len(item.text) > 1])
@@ -147,7 +150,7 @@ def _may_have(items: Sequence[TextItem]) -> bool:
 
 
 def segments_of(items: Sequence[TextItem]) -> list[TextSegment]:
-    """Put words together that stand in one row with no wide gap between them; from the top, then from the left."""
+    """Join the words of a row that have no wide gap between them; sorted from the top, then from the left."""
     found: list[TextSegment] = []
     rows: defaultdict[int, list[TextSegment]] = defaultdict(list)
     unsaid = 1.3 * statistics.median(item.height for item in items) if items else 0.0  # boxes of letters without size
@@ -174,7 +177,7 @@ def segments_of(items: Sequence[TextItem]) -> list[TextSegment]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Hold the lines of an aside, `clear` and `share` as of `Aside`, and what stands above and below it likewise."""
+    """The lines of an aside, `clear` and `share` as in `Aside`, and similar groups above and below it."""
 
     group: list[TextSegment]
     clear: bool
@@ -203,7 +206,7 @@ def _next_aside(segments: Sequence[TextSegment], tabled: Collection[int]) -> _Fo
 
 
 def _is_likewise(group: Sequence[TextSegment], aside: Sequence[TextSegment], others: Sequence[TextSegment]) -> bool:
-    """Tell whether a group stands in the column of an aside, above or below it, beside the same text."""
+    """Return whether a group is in the column of an aside, above or below it, next to the same text."""
     if group is aside or _words(group) < _FEWEST_WORDS:
         return False
     inside = min(each.x0 for each in group) > min(each.x0 for each in aside) - group[0].size
@@ -214,7 +217,7 @@ def _is_likewise(group: Sequence[TextSegment], aside: Sequence[TextSegment], oth
 
 
 def _strips(segments: Sequence[TextSegment]) -> list[float]:
-    """List the places of strips that may part two texts, those beside the most lines first."""
+    """List the places of strips that may separate two texts, those next to the most lines first."""
     counted: Counter[int] = Counter()
     for index, segment in enumerate(segments):
         for other in segments[index + 1 : index + 7]:
@@ -228,7 +231,7 @@ def _strips(segments: Sequence[TextSegment]) -> list[float]:
 
 
 def _runs(segments: Sequence[TextSegment], strip: float) -> list[list[TextSegment]]:
-    """Cut the page where something crosses a strip."""
+    """Split the page where something crosses a strip."""
     runs: list[list[TextSegment]] = [[]]
     for each in segments:
         if each.x0 < strip < each.x1:
@@ -239,7 +242,7 @@ def _runs(segments: Sequence[TextSegment], strip: float) -> list[list[TextSegmen
 
 
 def groups_of(segments: Sequence[TextSegment]) -> list[list[TextSegment]]:
-    """Part the lines of one side where more than a line is left free, or the print changes much."""
+    """Split the lines of one side where more than a line is empty."""
     groups: list[list[TextSegment]] = []
     for each in segments:
         above = groups[-1][-1] if groups else None
@@ -253,7 +256,7 @@ def groups_of(segments: Sequence[TextSegment]) -> list[list[TextSegment]]:
 def _is_aside(
     group: Sequence[TextSegment], others: Sequence[TextSegment], strip: float, tabled: Collection[int]
 ) -> bool | None:
-    """Tell whether a group is a text beside others: None if not, else whether that is clear."""
+    """Return whether a group is a text next to others: None if not, otherwise whether that is clear."""
     first, last = group[0].base - group[0].size, group[-1].base
     beside = [each for each in others if first <= each.base <= last + each.size]
     if len(beside) < _FEWEST or _words(group) < _FEWEST_WORDS or _words(beside) < _FEWEST_WORDS:
@@ -279,7 +282,7 @@ def _is_aside(
 
 
 def _starts_together(group: Sequence[TextSegment], beside: Sequence[TextSegment]) -> bool:
-    """Tell rows of a table: where a line of one side begins a text, one of the other side does at the same height."""
+    """Return whether both sides are rows of a table: where a text begins on one side, one begins on the other."""
     starts, others = _starts(group), _starts(beside)
     if len(starts) < _FEWEST or len(others) < _FEWEST:
         return False
@@ -302,7 +305,7 @@ def _has_near(places: Sequence[float], place: float, within: float) -> bool:
 
 
 def _running(segments: Sequence[TextSegment]) -> int:
-    """Count the lines that go on with the sentence of the line above, or with its program text."""
+    """Count the lines that continue the sentence, or the code, of the line above."""
     count = 0
     for above, each in itertools.pairwise(segments):
         goes_on = each.text.lstrip()[:1].islower() and above.text.rstrip()[-1:] not in ".:;!?"
@@ -311,7 +314,7 @@ def _running(segments: Sequence[TextSegment]) -> int:
 
 
 def _words(segments: Sequence[TextSegment]) -> float:
-    """Count the words of a line on average, those without letters not counted."""
+    """Return the average number of words per line, ignoring words without letters."""
     words = sum(any(map(str.isalpha, word)) for each in segments for word in each.text.split())
     return words / max(1, len(segments))
 
@@ -332,7 +335,7 @@ _ENDS = (".", ":", ";", "!", "?", ".)", ".”", '."')
 
 
 def insert_asides(elements: list[Line | Table], asides: Sequence[Aside]) -> None:
-    """Put asides between two paragraphs of the running text, in place: below where they begin, else above it."""
+    """Insert asides between two paragraphs of the running text, in place: below their top, else above it."""
     for aside in reversed(asides):
         place = next((index for index, each in enumerate(elements) if _top(each) >= aside.top), len(elements))
         below = (index for index in range(place, len(elements)) if _is_between(elements, index))
@@ -345,7 +348,7 @@ def insert_asides(elements: list[Line | Table], asides: Sequence[Aside]) -> None
 
 
 def _is_marked(elements: Sequence[object], index: int) -> bool:
-    """Tell whether a line begins with a number, as a section does: a note in the margin that begins there names it."""
+    """Return whether a line begins with a number, as a section does: a margin note at this height names it."""
     line = elements[index] if index < len(elements) else None
     return isinstance(line, Line) and line.text[:1].isdigit()
 
@@ -362,7 +365,7 @@ def _is_ended(element: object) -> bool:
 
 
 def _is_between(elements: Sequence[object], index: int) -> bool:
-    """Tell whether a paragraph may begin here: after an end, or below a wider step or another print."""
+    """Return whether a paragraph may begin here: after an end, or with a change of style."""
     here, above = elements[index], elements[index - 1] if index else None
     if above is None or not isinstance(here, Line) or not isinstance(above, Line):
         return above is not None or _begins(here)
@@ -380,25 +383,25 @@ def _begins(element: object) -> bool:
 
 
 _SMALLER = 0.9
-"""Times the size of the running text that the print of a note has at most, where it is not bold."""
+"""Maximum font size of a note that is not bold, as a factor of that of the running text."""
 _FREE = 4.0
-"""Points between the running text and its margin at least."""
+"""Minimum distance in points between the running text and its margin notes."""
 _MOST_BESIDE = 0.3
-"""Share of a page's letters that its margin has at most: a column has more."""
+"""Maximum share of a page's letters in its margin: a column has more."""
 _WIDEST = 0.33
-"""Share of the running text's width that a note takes at most."""
+"""Maximum width of a note as a share of the running text's width."""
 _TITLES = 2
-"""Titles in the margin of a page at least: a single one is the name of a row."""
+"""Minimum number of titles in the margin of a page: a single one is the name of a row."""
 _LINES = 8
-"""Lines of a note at most."""
+"""Maximum number of lines of a note."""
 _WORDS = 3
-"""Words from which on a piece of text is one of the running text."""
+"""Number of words from which a piece of text is running text."""
 _LINE = 6
-"""Words from which on it is a whole line: cells beside the name of their row have fewer."""
+"""Number of words from which it is a whole line: cells next to the name of their row have fewer."""
 
 
 def margin_notes(items: Sequence[TextItem]) -> list[Aside]:
-    """Find the notes and titles in the margins of a page, from the top; `items` stand outside of what lines draw."""
+    """Find the notes and titles in the margins of a page, from the top; `items` are those outside of ruled tables."""
     if not _may_have_notes(items):
         return []
     segments = segments_of([item for item in items if not is_rotated(item)])
@@ -430,7 +433,7 @@ def margin_notes(items: Sequence[TextItem]) -> list[Aside]:
 
 
 def _may_have_notes(items: Sequence[TextItem]) -> bool:
-    """Tell cheaply whether something stands beside the lines of the most frequent print."""
+    """Check quickly whether something is next to the lines in the most frequent font size."""
     sizes = Counter[float]()
     for item in items:
         sizes[size_of(item)] += len(item.text)
@@ -443,7 +446,7 @@ def _may_have_notes(items: Sequence[TextItem]) -> bool:
 
 
 def _is_note(group: Sequence[TextSegment], text: Sequence[TextSegment]) -> bool:
-    """Tell a note from numbers of lines and names of rows: it has words, beside a line of the running text."""
+    """Return whether a group is a note, not line numbers or row names: it has words, next to a line of text."""
     words = " ".join(each.text for each in group)
     if is_figures(words) or not any(map(str.isalpha, words)) or len({round(each.base) for each in group}) > _LINES:
         return False
@@ -452,7 +455,7 @@ def _is_note(group: Sequence[TextSegment], text: Sequence[TextSegment]) -> bool:
 
 
 def _aside(group: Sequence[TextSegment], text: Sequence[TextSegment], size: float) -> Aside:
-    """Make a note; it begins where the line of the text begins that stands at its first baseline, if one does."""
+    """Make an aside from a note; its top is that of the line of text with the same baseline, if there is one."""
     near = [each.top for each in text if abs(each.base - group[0].base) <= 0.5 * size]
     items = [item for each in group for item in each.items]
     return Aside(items, min([each.top for each in group] + near), True, 0.0, is_title=is_heavy(group[0].items[0]))

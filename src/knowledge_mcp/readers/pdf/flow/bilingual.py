@@ -1,7 +1,7 @@
-"""Documents that say everything in two languages or more: side by side, on facing pages, or one behind the other.
+"""Separates documents with the same text in several languages: side by side, on facing pages, or one after the other.
 
-Each language is read by itself, from its first page to its last, as who reads one of them does. Clauses have the same
-numbers in all, so that each language has a numbering of its own.
+Each language is read separately from its first page to its last, as a reader of one language does. Clauses have the
+same numbers in all languages, so each language has its own numbering.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from liteparse.types import ParsedPage
 
 _MIDDLE = (0.3, 0.7)
-"""Between which shares of a page's width two columns of two languages meet."""
+"""Range of a page's width, as shares, in which two columns in two languages meet."""
 _CROSSING = 0.2
-"""Share of a page's pieces of text that may run across both columns: titles of the whole, and tables, do."""
+"""Maximum share of a page's pieces of text across both columns: common titles, and tables."""
 _NEAR = 3.0
-"""Points by which the columns of a table on the next page may stand elsewhere."""
+"""Maximum horizontal shift in points of a table's columns on the next page."""
 
 
 @dataclass(slots=True)
 class _Part:
-    """A page, or its left or right column, and the language that it is in, empty where it does not tell."""
+    """A page, or its left or right column, and its language, empty if unknown."""
 
     page: PageLayout
     side: str
@@ -40,12 +40,12 @@ class _Part:
 
     @property
     def place(self) -> tuple[str, bool]:
-        """Tell where it stands: the side of its page, and whether that is a left or a right one."""
+        """Return its side of the page, and whether the page number is even."""
         return self.side, self.page.number % 2 == 0
 
 
 def in_languages(pages: Sequence[PageLayout]) -> list[list[PageLayout]]:
-    """Part the pages of a document by language, each in the order of the pages; one language has them as they are."""
+    """Split the pages of a document by language, each in page order; unchanged if there is one language."""
     shown, languages_of_lines = _opened(pages)
     parts = [part for page in shown for part in _parts(page, languages_of_lines)]
     words: Counter[str] = Counter()
@@ -69,7 +69,7 @@ def in_languages(pages: Sequence[PageLayout]) -> list[list[PageLayout]]:
 
 
 def strip_between_languages(page: ParsedPage) -> float:
-    """Find the free strip between two columns in two languages; 0 where a page has none."""
+    """Find the empty strip between two columns in two languages; 0 if a page has none."""
     items = [item for item in page.text_items if item.text.strip() and not is_rotated(item)]
     first, last = (round(share * page.width) for share in _MIDDLE)
     crossing = {x: sum(item.x < x < item.x + item.width for item in items) for x in range(first, last)}
@@ -84,7 +84,7 @@ def strip_between_languages(page: ParsedPage) -> float:
 
 
 def _parts(page: PageLayout, languages: Mapping[int, str]) -> Iterator[_Part]:
-    """Part a page whose columns are in several languages; what runs across them stands with the one that it is in.
+    """Split a page whose columns are in several languages; text across them is kept with the part in its language.
 
     Args:
         page: with the lines of opened tables.
@@ -129,8 +129,8 @@ def _words(element: Line | Table) -> str:
 def _settle(parts: Sequence[_Part], languages: Sequence[str]) -> None:
     """Give each part one of the languages.
 
-    It has that of the parts around it. Between two languages it has that of most parts at such a place; where one
-    language follows the other, that of those behind it: covers and contents come first.
+    A part of unknown language gets that of the parts around it. Between two languages it gets the one most parts at
+    such a place have; if one language follows the other, that of the parts after it, as covers and contents come first.
     """
     known = [part.language if part.language in languages else "" for part in parts]
     told = list(filter(None, known))
@@ -148,17 +148,17 @@ def _settle(parts: Sequence[_Part], languages: Sequence[str]) -> None:
 
 
 def _numbers(parts: Iterable[_Part]) -> set[str]:
-    """List the numbers that lines begin with as clauses do."""
+    """List the clause numbers at the beginning of lines."""
     return {
         number for part in parts for line in part.page.all_lines if (number := split_clause_number(line.text).number)
     }
 
 
-# ---- tables that hold the same clauses in several languages beside each other -------------------------------------
+# ---- tables with the same clauses side by side in several languages -------------------------------------------------
 
 
 def _opened(pages: Sequence[PageLayout]) -> tuple[list[PageLayout], dict[int, str]]:
-    """Put lines in the place of tables that hold clauses in several languages, one language after the other.
+    """Replace tables with clauses in several languages by their lines, one language after the other.
 
     Tables with the same columns are judged together: one may end with each page, or with each clause.
 
@@ -191,7 +191,7 @@ def _opened(pages: Sequence[PageLayout]) -> tuple[list[PageLayout], dict[int, st
 
 
 def _alike(tables: Iterable[tuple[int, Table]]) -> Iterable[list[tuple[int, Table]]]:
-    """Put together tables with the same columns."""
+    """Group tables with the same columns."""
     groups: list[list[tuple[int, Table]]] = []
     for number, table in tables:
         if len(table.edges) != len(table.rows[0]) + 1:
@@ -211,13 +211,13 @@ def _is_near(one: float, other: float) -> bool:
 
 
 def _is_in(table: Table, columns: Sequence[tuple[int, ...]], languages: Sequence[str]) -> bool:
-    """Tell whether a table has languages in their columns, as far as its words tell."""
+    """Return whether a table has the languages in their columns, as far as they can be recognised."""
     told = [language_of(" ".join(row[place[-1]] for row in table.rows)) for place in columns]
     return any(told) and all(one in {"", other} for one, other in zip(told, languages, strict=True))
 
 
 def _read(table: Table, columns: tuple[int, ...]) -> list[Line]:
-    """List the lines of a language, with the numbers that stand in a column of their own."""
+    """List the lines of a language, with numbers from a separate column."""
     *numbering, own = ([line for line in table.lines if _column(line, table) == column] for column in columns)
     return _numbered(numbering[0], own) if numbering else own
 
@@ -227,7 +227,7 @@ def _column(line: Line, table: Table) -> int:
 
 
 def _numbered(numbers: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
-    """Write numbers that stand in a column of their own before the lines at their height."""
+    """Put numbers from a separate column before the lines at their height."""
     found = list(lines)
     for number in numbers:
         for at, line in enumerate(found):

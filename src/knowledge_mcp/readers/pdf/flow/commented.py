@@ -1,7 +1,7 @@
-"""Codes that print a commentary beside their clauses: code to the left, comments to the right, page after page.
+"""Codes with a commentary next to their clauses: code on the left, comments on the right, page after page.
 
-Each column goes on in the same column of the next page. The numbers tell the form: to the right begin "R26.4.1" or
-"C5.2.1", to the left the clauses of these numbers. The columns are read apart, each comment behind its own clause.
+Each column continues in the same column of the next page. The numbers identify the form: on the right "R26.4.1" or
+"C5.2.1", on the left the clauses with these numbers. The columns are read separately, each comment after its clause.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
 
 _BEGINNING = re.compile(r"(?P<letter>[CR])?(?P<number>\d{1,3}(?:\.\d{1,3})+)(?![\d%])")
-"""How a clause or its comment begins."""
+"""The beginning of a clause or its comment."""
 _HEAD = re.compile(r"commentary|comments?", re.IGNORECASE)
-"""What stands above the comments."""
+"""A title above the comments."""
 _NAMED = re.compile(r"commentar(?:y|ies)\b", re.IGNORECASE)
 _FEWEST_PAGES = 2
-"""Pages at least that have comments: columns of one page are read in their order anyway."""
+"""Minimum number of pages with comments: the columns of a single page are read in order anyway."""
 _NEAR_PAGES = 2
-"""Pages by which a comment is away from its clause at most: one of them runs ahead where the other is longer."""
+"""Maximum number of pages between a comment and its clause: one runs ahead if the other is longer."""
 _STRAY = 0.1
-"""Share of the clauses to the right, and of the comments to the left, up to which a line begins so by chance."""
+"""Maximum share of clauses on the right, and of comments on the left, that can be there by chance."""
 _GAP = 9.0
-"""Points of free space at least before what begins in a row, as of the strip beside an aside."""
+"""Minimum free space in points before the beginning of a clause or comment, as for the strip next to an aside."""
 _ASIDE = 0.15
-"""Share of the page's width by which comments begin to the right of their clauses at least."""
+"""Minimum distance between the left edges of clauses and comments as a share of the page's width."""
 _SAME = 6.0
-"""Points by which the numbers of comments are apart at most where they stand in one column."""
+"""Maximum distance in points between the left edges of comment numbers in one column."""
 _INDENT = 36
-"""Points before a comment's number in which the free strip is looked for: its first line may be indented."""
+"""Distance in points before a comment's number in which the free strip is searched: its first line may be indented."""
 _CROSSING = 0.5
-"""Share of the rows that may run across both columns: tables do, and pages of one column."""
+"""Maximum share of rows across both columns: tables and pages with one column have such rows."""
 _BETWEEN = 4
-"""Pages without a number of a comment that one long comment may take, or that have none."""
+"""Maximum number of consecutive pages without a comment number: one long comment, or no comments."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A clause or comment that begins on a page."""
+    """The beginning of a clause or comment on a page."""
 
     page: int
     x: float
@@ -57,14 +57,14 @@ class _Start:
 
 @dataclass(slots=True)
 class CommentStrips:
-    """Find the strip between clauses and comments on pages that are parsed some at a time."""
+    """Find the strip between clauses and comments on pages that are parsed in batches."""
 
     _known: list[float] = field(default_factory=list[float])
     _commented: set[int] = field(default_factory=set[int])
-    _named: bool = False  # the document uses the word: numbers of requirements may look like those of comments
+    _named: bool = False  # the document uses the word; otherwise numbers of requirements may look like comments
 
     def of(self, pages: Sequence[ParsedPage]) -> dict[int, float]:
-        """Return the middle of the strip on each page, by number, that has clauses to the left of their comments."""
+        """Return the middle of the strip, by page number, for pages with clauses to the left of their comments."""
         self._named = self._named or any(_NAMED.search(item.text) for page in pages for item in page.text_items)
         if not self._named or not (self._known or any(map(_may_begin, pages))):
             return {}
@@ -98,7 +98,7 @@ class CommentStrips:
 
 
 def _may_begin(page: ParsedPage) -> bool:
-    """Tell cheaply whether a comment may begin on a page."""
+    """Check quickly whether a comment may begin on a page."""
     return any(item.text[:1] in "CR" and item.text[1:2].isdigit() for item in page.text_items)
 
 
@@ -115,7 +115,7 @@ def _starts(page: ParsedPage) -> Iterator[_Start]:
 
 
 def _matched(starts: Sequence[_Start], pages: Sequence[ParsedPage]) -> list[_Start]:
-    """Take the comments that begin to the right of where their clauses begin, on the same page or nearby."""
+    """Return the comments to the right of the beginning of their clauses, on the same page or nearby."""
     widths = {page.page_num: page.width for page in pages}
     clauses: defaultdict[str, list[_Start]] = defaultdict(list)
     for each in starts:
@@ -133,7 +133,7 @@ def _matched(starts: Sequence[_Start], pages: Sequence[ParsedPage]) -> list[_Sta
 
 
 def _strips(matched: Sequence[_Start], rows: dict[int, list[list[TextItem]]]) -> list[float]:
-    """Find the strips before the comments: pages to the left and to the right may have another margin."""
+    """Find the strips before the comments: left and right pages may have different margins."""
     strips: list[float] = []
     waiting = sorted(matched, key=lambda each: each.x)
     while waiting:
@@ -150,7 +150,7 @@ def _strips(matched: Sequence[_Start], rows: dict[int, list[list[TextItem]]]) ->
 
 
 def _stray(starts: Sequence[_Start], pages: Collection[int], places: Mapping[int, float]) -> bool:
-    """Tell whether clauses begin to the right of the strips as well, or comments to the left: in columns of text."""
+    """Return whether clauses also begin right of the strips, or comments left of them: the text is in plain columns."""
     here = [(each, each.x > places[each.page]) for each in starts if each.page in pages]
     left, right = (
         {each.number for each, is_right in here if not each.is_comment and is_right == side} for side in (False, True)
@@ -177,7 +177,7 @@ def _lies_between(number: int, commented: Collection[int]) -> bool:
 
 @dataclass(slots=True)
 class _Unit:
-    """A clause or comment with all that stands below it in its column."""
+    """A clause or comment with everything below it in its column."""
 
     key: NumberKey
     page: int
@@ -185,7 +185,7 @@ class _Unit:
 
 
 def in_columns(pages: Sequence[PageLayout]) -> list[PageLayout]:
-    """Part pages that have a strip: the clauses of all pages, then the comments of all. Other pages have clauses."""
+    """Split pages that have a strip: the clauses of all pages, then all comments. Other pages count as clauses."""
     columns = [
         replace(page, elements=[each for each in page.elements if _is_comment(each, page.strip) == is_right])
         for is_right in (False, True)
@@ -195,11 +195,11 @@ def in_columns(pages: Sequence[PageLayout]) -> list[PageLayout]:
 
 
 def in_flows(pages: Sequence[PageLayout], numbers: Mapping[int, str]) -> tuple[list[PageLayout], dict[int, bool]]:
-    """Put comments behind their clauses where pages have a strip between them.
+    """Move comments after their clauses if pages have a strip between them.
 
     Args:
-        pages: in order; those without a strip are as a whole of the clauses' column.
-        numbers: of clauses and comments, by id of the line that they begin with.
+        pages: in order; pages without a strip belong completely to the clauses' column.
+        numbers: numbers of clauses and comments, by id of their first line.
 
     Returns:
         Parts of pages in reading order, and which lines begin a paragraph, by id.
@@ -232,22 +232,22 @@ def in_flows(pages: Sequence[PageLayout], numbers: Mapping[int, str]) -> tuple[l
 
 
 def _is_comment(element: Line | Table, strip: float) -> bool:
-    """Tell whether something stands to the right of a strip."""
+    """Return whether an element is to the right of a strip."""
     lines = lines_of(element)
     return strip > 0 and not lines[0].rotated and min(line.x0 for line in lines) > strip
 
 
 def _put_before(code: list[_Unit], page: int, elements: Sequence[Line | Table]) -> None:
-    """Put what stands beside the clauses, before the first comment, before the first clause of its page.
+    """Insert elements from the comments' column that precede the first comment before the first clause of their page.
 
-    It is the rest of a comment whose beginning the file does not have.
+    They are the rest of a comment whose beginning is not in the file.
     """
     place = next((place for place, unit in enumerate(code) if unit.page >= page), len(code))
     code[place - 1].elements.extend(elements)
 
 
 def _paired(code: Sequence[_Unit], comments: Sequence[_Unit]) -> Iterator[_Unit]:
-    """Yield each clause with the comments on it behind it."""
+    """Yield each clause, followed by its comments."""
     places: defaultdict[NumberKey, list[int]] = defaultdict(list)
     for place, unit in enumerate(code):
         places[unit.key].append(place)

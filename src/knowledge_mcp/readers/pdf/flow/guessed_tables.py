@@ -1,4 +1,4 @@
-"""Tables that the engine guesses from gaps: which of them are tables, and what is printed in their cells."""
+"""Decides which of the tables that the engine guesses from gaps are tables, and reads what their cells print."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*|[
 _NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?(?:\s+[^\W\d_]|\Z)")
 _HANGING = re.compile(rf"{_CLAUSE.pattern}|[^\w\s(\"'“‘<\[]\s")
 _STANDS_OUT = 0.9
-"""Points by which a bold line with a clause's number is larger than a table's print at least where it is a heading."""
+"""Minimum difference in points between a bold clause heading and the text of a table."""
 
 _REPEATED = 1.5
 _WRITTEN = re.compile(r"[$\\\\{}]")
 _AROUND = 2.0
-"""Points by which small and raised letters stand out of the box of their cell."""
+"""Points by which small and raised letters extend beyond the box of their cell."""
 
 
 @dataclass(slots=True)
 class _Row:
-    """One row: its cells' words, its extent down the page, where its cells but the first begin, the lines in it."""
+    """One row: the words of its cells, its upper and lower edge, left edges of its cells after the first, its lines."""
 
     cells: list[str]
     top: float
@@ -48,14 +48,14 @@ def tables_of(
     items: Sequence[TextItem] = (),
     outside: Sequence[Line] = (),
 ) -> list[Line | Table] | None:
-    """Make the tables of one region, with any heading lines between them; None where the region is no table.
+    """Make the tables of one region, with any heading lines between them; None if the region is not a table.
 
     Args:
         block: the engine's table.
-        lines: of the region.
+        lines: lines of the region.
         page: physical page from 1.
-        items: of the region, from which the words of cells are taken as they are printed.
-        outside: lines to the left of the region, at the height of its lines: they may be the names of its rows.
+        items: items of the region, from which the words of cells are taken as printed.
+        outside: lines to the left of the region, at the height of its lines: they may be names of its rows.
     """
     rows = [_row(cells, items) for cells in [block.header or [], *(block.rows or [])] if cells]
     lines = [*_named_by(rows, outside), *lines]
@@ -83,7 +83,7 @@ def tables_of(
 
 
 def _text_below(rows: Sequence[_Row], beside: Mapping[int, float]) -> list[Line]:
-    """Take lines of text that run over several columns out of the last row; the engine puts them into a cell."""
+    """Remove lines of text across several columns from the last row; the engine puts them into a cell."""
     last, sides = rows[-1], [side for row in rows for side in row.sides]
     lines = sorted(last.lines, key=lambda line: line.y0)
     first = next((at for at, line in enumerate(lines) if at and _runs_over(line, sides)), len(lines))
@@ -98,15 +98,15 @@ def _text_below(rows: Sequence[_Row], beside: Mapping[int, float]) -> list[Line]
 
 
 _NAME_WORDS, _NAME_COLUMNS = 8, 3
-"""Words of a row's name at most, and columns of names: a parameter, its condition, its symbol."""
+"""Maximum number of words of a row's name, and of name columns: a parameter, its condition, its symbol."""
 _SAME_COLUMN = 12.0
-"""Points by which names of one column begin apart at most."""
+"""Maximum distance in points between the left edges of names in one column."""
 
 
 def _named_by(rows: Sequence[_Row], outside: Sequence[Line]) -> Sequence[Line]:
-    """Put names that stand to the left of figures before them, in columns of their own, and return their lines.
+    """Insert names to the left of figures as new columns, and return their lines.
 
-    The engine leaves them out where the head has no words above them. All rows but one have a name, and no name is a
+    The engine omits them if the header has no words above them. All rows but one must have a name, and no name may be a
     line of running text.
     """
     figures = sum(is_figures(next(filter(None, row.cells), "")) for row in rows)
@@ -142,7 +142,7 @@ def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
 
 
 def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
-    """Return a cell's words as they are printed; the engine writes formulas for small letters raised digits flat."""
+    """Return a cell's words as printed; the engine writes formulas for small letters, and raised digits flat."""
     guessed, box = _clean(cell.text), cell.bbox
     if box is None:
         return guessed
@@ -160,7 +160,7 @@ def _clean(text: str) -> str:
 
 
 def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
-    """Tell paragraphs from a table: many lines run from the left edge over most of the width without a gap."""
+    """Return whether a region is paragraphs: many lines run from the left across most of the width without a gap."""
     left, right = min(line.x0 for line in lines), max(line.x1 for line in lines)
     width = max(right - left, 1.0)
     full = sum(
@@ -177,24 +177,24 @@ def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
 
 
 def _have_three(rows: Sequence[_Row]) -> bool:
-    """Tell whether most rows have three cells and more: a number that hangs before its text makes two."""
+    """Return whether most rows have three cells or more: a number that hangs before its text makes two."""
     return 2 * sum(sum(map(bool, row.cells)) > 2 for row in rows) >= len(rows)
 
 
 def _is_hanging(rows: Sequence[_Row]) -> bool:
-    """Tell items and notes whose marks hang beside them from a table of two columns: a table has names or a head."""
+    """Return whether a table of two columns is items or notes with hanging marks: a table has names or a header."""
     marks = [row.cells[0] for row in rows if row.cells[0]]
     return all(len(row.cells) <= 2 for row in rows) and bool(marks) and all(map(mark_alone, marks))
 
 
 def gap_of(line: Line) -> float:
-    """Measure the widest gap between words, but for the one after a number or bullet that hangs before its text."""
+    """Return the widest gap between words, except the one after a number or bullet that hangs before its text."""
     hanging = line.gap < 2.6 * line.size and _HANGING.match(line.text) is not None
     return 0.0 if hanging else line.gap
 
 
 def _beside(lines: Sequence[Line]) -> dict[int, float]:
-    """Find the lines that stand beside another one: each with the leftmost edge to its right, if there is one."""
+    """Find the lines next to another one: each with the leftmost edge to its right, if there is one."""
     found: dict[int, float] = {}
     ordered = sorted(lines, key=lambda line: line.y0)
     for index, line in enumerate(ordered):
@@ -208,7 +208,7 @@ def _beside(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _is_text(row: _Row, modal: float, beside: dict[int, float]) -> bool:
-    """Tell lines of text from cells: alone at their height, without a gap, yet shared out to several cells."""
+    """Return whether lines are text, not cells: alone at their height, without a gap, yet split into several cells."""
     if sum(map(bool, row.cells)) < 2 or not row.lines:
         return False
     second = min(beside.values(), default=math.inf)
@@ -221,13 +221,13 @@ def _is_text(row: _Row, modal: float, beside: dict[int, float]) -> bool:
 
 
 _WOVEN = 0.25
-"""Share of the rows of several cells from which on these are cut out of running lines, and the table is none."""
+"""Share of the rows with several cells from which these are cut out of running lines, so there is no table."""
 _BLANK = 0.6
-"""Times the print's size above which a gap is no blank of a justified line."""
+"""Gap, as a factor of the font size, above which it is not a space of a justified line."""
 
 
 def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
-    """Tell whether cells are words of sentences: rows of several cells whose lines run on without a gap."""
+    """Return whether cells are words of sentences: rows of several cells whose lines have no gap."""
     several = [row for row in rows if sum(map(bool, row.cells)) > 1 and row.lines]
     three = _have_three(rows)
     running = sum(
@@ -242,20 +242,20 @@ def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
 
 
 def _breaks(line: Line, row: _Row) -> bool:
-    """Tell whether the widest gap of a line, behind a hanging number too, lies before one of the row's cells."""
+    """Return whether the widest gap of a line, also after a hanging number, is before one of the row's cells."""
     if line.split is None or line.gap < _BLANK * line.size:
         return False
     return any(line.split[1] - line.gap - 1 < side < line.split[1] + 1 for side in row.sides)
 
 
 def _runs_over(line: Line, sides: Sequence[float]) -> bool:
-    """Tell whether a line runs without a gap from one cell into another."""
+    """Return whether a line runs from one cell into another without a gap."""
     near = line.size
     return gap_of(line) < _BLANK * near and any(line.x0 < side - near < side + near < line.x1 for side in sides)
 
 
 def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
-    """Give each row its lines; tells whether the cells of every row then hold all letters of its lines."""
+    """Assign each line to a row; return whether the cells of every row then contain all letters of its lines."""
     for line in lines:
         middle = (line.y0 + line.y1) / 2
         home = min(rows, key=lambda row: max(row.top - middle, middle - row.bottom, 0.0))
@@ -264,7 +264,7 @@ def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
 
 
 def _is_heading(row: _Row, modal: float) -> bool:
-    """Tell headings from cells: larger than the table's print, and without a gap but the one behind a bold number."""
+    """Return whether a row is headings: larger than the table's text, or with a bold number and no other gap."""
     return bool(row.lines) and (
         all(_is_clause(line, modal) for line in row.lines)
         or all(line.size >= modal + 1.5 and gap_of(line) < 1.2 * line.size for line in row.lines)
@@ -276,7 +276,7 @@ def _is_clause(line: Line, modal: float) -> bool:
 
 
 def _up_to_clause(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:
-    """Make one table of rows whose places on the page are not known; a clause that begins among them ends it."""
+    """Make one table of rows without known positions; a clause that begins among them ends it."""
     modal = Counter(line.size for line in lines).most_common(1)[0][0]
     end = next((index for index, line in enumerate(lines) if _is_clause(line, modal)), len(lines))
     if end == len(lines):
@@ -300,7 +300,7 @@ def _whole(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Ta
     filled = [sum(bool(row[column]) for row in cells) for column in range(len(kept))]
     if sum(count * 3 >= len(cells) for count in filled) < 2:
         return None
-    # the engine repeats a header that spans columns in each of them: letters may be more, never fewer
+    # the engine repeats a header that spans columns in each column: letters may be more, never fewer
     have, want = Counter(letters_of("".join(itertools.chain.from_iterable(cells)))), _letters(lines)
     return [Table(page, cells, lines)] if not want - have and have.total() <= _REPEATED * want.total() + 40 else None
 

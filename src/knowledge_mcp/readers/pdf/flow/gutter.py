@@ -1,6 +1,6 @@
-"""The free strips of a page of two columns or three, and the order that they give: column after column from the left.
+"""Finds the gutters of a page with two or three columns, and the reading order: columns from left to right.
 
-The engine's blocks mix the columns up where their headings are centred or one of them ends early.
+The engine's blocks mix the columns up if their headings are centred or one of them ends early.
 """
 
 from __future__ import annotations
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
     from liteparse.types import TextItem
 
 _NARROWEST = 9.0
-"""Points of a gutter at least, as of the strip beside an aside."""
+"""Minimum width of a gutter in points, as of the strip next to an aside."""
 _MIDDLE = (0.42, 0.58)
 _THIRDS = ((0.26, 0.42), (0.58, 0.74))
-"""Shares of the page's width between which the gutter of two columns, and those of three, are looked for: columns are
-of one width."""
+"""Ranges of the page's width, as shares, in which the gutter of two columns, and those of three, are looked for:
+columns have equal widths."""
 _NARROWER = 6.0
-"""Points of a gutter between three columns at least: gazettes have 8."""
+"""Minimum width in points of a gutter between three columns: gazettes have 8."""
 _WIDEST = 0.6
-"""Share of the page's width that the columns have together at least, each as wide as the widest."""
+"""Minimum total width of the columns as a share of the page's width, each counted as wide as the widest."""
 _FEWEST, _SHORTEST = 6, 2
-"""Rows of the longer and of the shorter column at least."""
+"""Minimum number of rows of the longer and of the shorter column."""
 _CROSSING = 0.25
-"""Share of the rows that may reach over both columns: titles, running lines, a figure's caption."""
+"""Maximum share of rows across both columns: titles, running lines, a figure's caption."""
 _MOST_BELOW, _SMALL = 8, 0.93
-"""Rows of notes and running lines below the columns at most, and the share of the usual print that they are set in."""
+"""Maximum number of rows of notes and running lines below the columns, and their font size as a share of the usual."""
 _EVEN = 0.75
-"""Share of the wider column's width that the other has at least; its last lines are short."""
+"""Minimum width of a column as a share of the wider column's width; its last lines are short."""
 _FULL, _RUNNING = 0.6, 0.5
-"""Share of its column's width that a line of running text fills, and share of the rows that do."""
+"""Share of its column's width that a line of running text fills, and minimum share of such rows."""
 _OFF_CENTRE = 6.0
-"""Points by which the sum of both ends of a centred line is off at most: three on either side."""
+"""Maximum deviation in points of the sum of both ends of a centred line: three on either side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gutter:
-    """Hold where the strips are, from the left, and the heights of the rows that reach over columns, from the top."""
+    """The positions of the gutters, from the left, and the heights of the rows that cross them, from the top."""
 
     strips: tuple[float, ...]
     crossing: tuple[float, ...]
 
     def crossed(self, heights: Iterable[float]) -> Gutter:
-        """Add the heights of tables that reach over columns."""
+        """Add the heights of tables that cross a gutter."""
         return replace(self, crossing=tuple(sorted([*self.crossing, *heights])))
 
     def is_crossed(self, x0: float, x1: float) -> bool:
-        """Tell whether what stands between two places reaches over a strip."""
+        """Return whether something between two x-coordinates crosses a gutter."""
         return any(x0 < strip < x1 for strip in self.strips)
 
     def place(self, x0: float, x1: float, y: float) -> float:
-        """Return a place's number in reading order: between two rows that cross, the columns come one by one."""
+        """Return a place's number in reading order: between two crossing rows, the columns follow one by one."""
         above, columns = bisect_left(self.crossing, y - 0.5), len(self.strips) + 1
         side = columns if self.is_crossed(x0, x1) else sum(strip < x1 for strip in self.strips)
         return float((columns + 1) * above + side + 1)
 
 
 def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gutter | None:
-    """Find the gutter of a page of columns of running text; None where it has none, unless its place is known."""
+    """Find the gutter of a page of columns of running text; None if it has none, unless its place is known."""
     rows = rows_of(list(items))
     if known:
         return Gutter((known,), _heights_across(rows, known))
@@ -77,12 +77,12 @@ def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gu
 
 
 def _of_two(rows: list[list[TextItem]], width: float) -> Gutter | None:
-    """Find the gutter of two columns, below which running lines and notes may reach over it."""
+    """Find the gutter of two columns; running lines and notes below them may cross it."""
     places = _places(_MIDDLE, width)
     usual = statistics.median(size_of(row[0]) for row in rows)
     left = rows
     while (found := _gutter_at([_least_crossed(left, places)], left, width)) is None:
-        # a note below both columns may end within the strip between them, and the page's number stand in it
+        # a note below both columns may end within the gutter, and the page number may be in it
         if len(rows) - len(left) == _MOST_BELOW or size_of(left[-1][0]) > _SMALL * usual or len(left) <= _FEWEST:
             return None
         left = left[:-1]
@@ -96,7 +96,7 @@ def _of_two(rows: list[list[TextItem]], width: float) -> Gutter | None:
 
 
 def _bounds(rows: Iterable[Sequence[TextItem]]) -> list[float]:
-    """List where the items of some rows begin and end."""
+    """List the left and right edges of the items of some rows."""
     return [bound for row in rows for item in row for bound in (item.x, item.x + item.width)]
 
 
@@ -110,13 +110,13 @@ def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float
 
 
 def _places(shares: tuple[float, float], width: float) -> list[float]:
-    """List places between two shares of a width, some points apart."""
+    """List places between two shares of a width, three points apart."""
     low, high = (share * width for share in shares)
     return [low + step for step in range(0, max(int(high - low), 1), 3)]
 
 
 def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: float) -> Gutter | None:
-    """Tell whether columns of running text stand on both sides of each place."""
+    """Return the gutter if columns of running text are on both sides of each place."""
     sides: list[list[list[TextItem]]] = [[] for _ in range(len(strips) + 1)]
     crossing: list[float] = []
     for row in rows:
@@ -142,7 +142,7 @@ def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: f
 
 
 def _running(side: Sequence[Sequence[TextItem]], span: tuple[float, float]) -> float:
-    """Measure the share of running text: full lines and the last ones below such; centred titles do not count."""
+    """Return the share of running text: full lines and the last ones below them; centred titles do not count."""
     found: list[bool] = []
     was_full = False
     for row in side:
@@ -159,6 +159,6 @@ def _crosses(item: TextItem, x: float) -> bool:
 
 
 def _has_gap(row: Sequence[TextItem]) -> bool:
-    """Tell a row of cells from a line of text; what stands behind the mark of an item is no gap."""
+    """Return whether a row is cells, not a line of text; the space after a list marker is not a gap."""
     row = row[mark_alone(row[0].text) is not None :]
     return any(two.x - one.x - one.width > 1.5 * size_of(one) for one, two in itertools.pairwise(row))

@@ -1,7 +1,7 @@
-"""Tables without lines whose bold head tells where the columns begin: every text below begins at one of these places.
+"""Tables without lines whose bold header shows the columns: every text below begins at the left edge of a name.
 
-The parser guesses such tables from gaps, which are narrow beside a column of texts; where cells take several lines it
-takes each for a row, or the words of all columns run together.
+The parser guesses such tables from gaps, which are narrow next to a column of texts. If cells have several lines, it
+takes each line as a row, or mixes the words of all columns.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from liteparse.types import TextItem
 
 _COLUMNS = 3
-"""Columns at least: two are a list of terms, or items with their marks."""
+"""Minimum number of columns: two are a list of terms, or items with their marks."""
 _FEWEST = 3
-"""Rows below the head at least."""
+"""Minimum number of rows below the header."""
 _APART = 1.0
-"""Times the size of print that parts the names of two columns at least."""
+"""Minimum gap between the names of two columns, as a factor of the font size."""
 _FLUSH = 2.0
-"""Points by which the texts of one column begin apart at most."""
+"""Maximum distance in points between the left edges of texts in one column."""
 _STEP = 2.5
-"""Times the height of a line from one line of a table to the next one at most."""
+"""Maximum distance between lines of a table, as a factor of the line's height."""
 _WIDER = 1.2
-"""Times the step from line to line within a row that the step to the next row has, where space parts the rows."""
+"""Factor of the line pitch within a row from which a step leads to the next row, if space separates the rows."""
 _OVER = 0.8
-"""Times the height of a line from one to the next one at least: figures beside the middle of a name are half a line
-lower, and no row of their own."""
+"""Minimum distance between lines, as a factor of the line's height: figures next to the middle of a name are half a
+line lower, and not a separate row."""
 _BLANK = 0.2
-"""Times the size of print up to which two items are words of one text."""
+"""Maximum gap between two words of one text, as a factor of the font size."""
 
 
 def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
-    """Find the tables of a page whose bold heads tell their columns, as grids; none where lines draw one."""
+    """Find the tables of a page whose bold headers show their columns, as grids; not where lines draw a table."""
     found: list[RuledGrid] = []
     bold = sorted(item.y for item in items if is_heavy(item))
     if not any(last - first <= _FLUSH for first, last in zip(bold, bold[_COLUMNS - 1 :], strict=False)):
@@ -56,7 +56,7 @@ def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
 
 
 def _named(row: Sequence[TextItem]) -> list[float]:
-    """Tell where columns begin if a row is a head: several bold names far apart."""
+    """Return the left edges of the columns if a row is a header: several bold names far apart."""
     if not all(map(is_heavy, row)):
         return []
     pieces = pieces_of(row, _BLANK)
@@ -65,7 +65,7 @@ def _named(row: Sequence[TextItem]) -> list[float]:
 
 
 def _below(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> int:
-    """Count the lines, the head among them, whose texts begin where columns do and end before the next one."""
+    """Count the lines, including the header, whose texts begin at a column's edge and end before the next column."""
     ends = [*columns[1:], float("inf")]
     for count, row in enumerate(rows[1:], 1):
         above = rows[count - 1]
@@ -82,7 +82,7 @@ def _place(start: float, columns: Sequence[float]) -> int | None:
 
 
 def _begins_anew(above: Sequence[TextItem], row: Sequence[TextItem], columns: Sequence[float]) -> bool:
-    """Tell a row of its own from more lines of the row above: figures below figures, or several texts that begin."""
+    """Return whether a row is not part of the row above: figures below figures, or several texts begin."""
     over = {_place(item.x, columns) for item in above if is_figures(item.text)}
     if any(is_figures(item.text) and _place(item.x, columns) in over for item in row):
         return True
@@ -96,7 +96,7 @@ def _top(row: Sequence[TextItem]) -> float:
 def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> list[RuledGrid]:
     """Make a grid of lines: a row begins below a wider step, or else where the first column has words.
 
-    The wider steps may part groups of rows, which then begin by themselves.
+    If the wider steps separate groups of rows, the rows within them are found by their texts.
     """
     left, right = columns[0], max(item.x + item.width for row in rows for item in row)
     top, bottom = _top(rows[0]), max(item.y + item.height for item in rows[-1])

@@ -1,8 +1,8 @@
-"""Letters that a page prints and the parser has not, and formulas that it writes for what is printed.
+"""Adds printed letters that the parser misses, and replaces formulas that it writes for ordinary text.
 
-The parser leaves out some lone numbers, draws letters of the lines above and below into what it takes for a fraction,
-and writes formulas for small, raised and crossed-out letters. PDFium's own text of the page puts that right. Signs that
-have no name keep their place. Ligatures of TeX's fonts, of which only codes are known, are spelled out.
+The parser omits some lone numbers, combines letters of the lines above and below into a supposed fraction, and writes
+formulas for small, raised and crossed-out letters. PDFium's text of the page is used to correct that. Signs without a
+name keep their place. Ligatures of TeX fonts, of which only codes are known, are spelled out.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
 
 _FORMULA = re.compile(r"[_^]\{|\\[a-z]")
 _NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
-"""Signs of a font without names, a tick in a cell: only their codes are known. As text they would be lost."""
+"""Signs of a font without names, such as a tick in a cell: only their codes are known. As text they would be lost."""
 _LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
 _SYMBOL = 0xF000
-"""Where signs of symbol fonts stand in Unicode, by their codes."""
+"""Base of the Unicode range to which signs of symbol fonts are mapped by their codes."""
 _SYMBOL_FONTS = ("symbol", "symbolmt", "wingdings", "wingdings-regular")
-"""How the names of the fonts end whose signs are known by their codes."""
+"""Endings of the names of fonts whose signs are known by their codes."""
 _TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
-"""Ticks and crosses of dingbat fonts: at the beginning of a line they say something, as other signs there do not."""
+"""Ticks and crosses of dingbat fonts: at the beginning of a line they have a meaning, unlike other signs there."""
 _INSET = 0.17
-"""Share of its height by which an item reaches beyond its letters, and may reach into those of the next line."""
+"""Share of its height by which an item extends beyond its letters, and may overlap those of the next line."""
 _BAND = 20
-"""Points of a page's height whose items are looked through for a letter; any figure gives the same."""
+"""Height in points of the bands in which items are searched for a letter; the value does not affect the result."""
 
 _LEVEL = 5.0
-"""Degrees up to which letters run level or upright; as `is_slanted` has it of items."""
+"""Maximum angle in degrees of letters that count as horizontal or vertical, as in `is_slanted` for items."""
 _DIGITS = re.compile(r"[-−]?\d{1,9}")
 _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
-"""What stands beside digits and finds them again in an item: about a word."""
+"""Text next to digits, about a word, by which they are found in an item."""
 _FRACTION = frozenset("/⁄")
 _SMALL, _HIGH = 0.85, 0.15
-"""Shares of the size of print below and above which digits are raised: word processors take 0.58 to 0.7, and 0.33."""
+"""Shares of the font size below and above which digits are superscripts: word processors use 0.58 to 0.7, and 0.33."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedLetter:
-    """One letter: its position in PDFium's text, and where it stands on the page, from the top left, in points."""
+    """One letter: its index in PDFium's text, and its box on the page, from the top left, in points."""
 
     at: int
     text: str
@@ -66,13 +66,13 @@ class PrintedLetter:
 
 
 def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[Box] = ()) -> None:
-    """Write the items of a parsed page as they are printed, in place, and add those that are missing.
+    """Rewrite the items of a parsed page as they are printed, in place, and add missing ones.
 
     Args:
-        page: the same page, open, of PDFium.
-        text: its text.
-        parsed: as the parser has it.
-        hidden: places of what nobody sees, from the top left.
+        page: the open PDFium page.
+        text: its text page.
+        parsed: the same page as the parser returns it.
+        hidden: boxes of hidden text, from the top left.
     """
     printed = str(text.get_text_range())
     ligatures = ligatures_of(printed)
@@ -81,7 +81,7 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
         if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
             item.text = _printed(page, text, item, ligatures) or item.text
         elif is_rotated(item):
-            words = _printed(page, text, item, ligatures)  # the parser sets blanks into words that run down
+            words = _printed(page, text, item, ligatures)  # the parser inserts spaces into words that run down
             item.text = words if letters_of(words) == letters_of(item.text) else item.text
         elif _NAMELESS.fullmatch(item.text):
             item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
@@ -96,7 +96,7 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
 
 
 def _with_signs(item: TextItem) -> str:
-    """Write the signs of symbol fonts as Unicode, but for one that may be the mark of a list's item."""
+    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker."""
     text, font = item.text, (item.font_name or "").lower()
     if not has_private_characters(text) or not font.endswith(_SYMBOL_FONTS):
         return text
@@ -105,32 +105,32 @@ def _with_signs(item: TextItem) -> str:
 
 
 class _Ligatures:
-    """Spell out the ligatures of one page, whose codes begin at `first`, where they stand in words."""
+    """Spells out the ligatures in words of one page; their codes begin at `first`."""
 
     def __init__(self, first: int) -> None:
         self._first = first
-        codes = rf"[{re.escape(chr(first))}-{re.escape(chr(first + len(_LIGATURES) - 1))}](?!\n)"  # no end of a line
+        codes = rf"[{re.escape(chr(first))}-{re.escape(chr(first + len(_LIGATURES) - 1))}](?!\n)"  # not at a line's end
         self._pattern = re.compile(
             rf"(?<=[^\W\d_]){codes}(?=[a-z])|(?<![^\W\d_]){codes}(?=[a-z][a-z])|(?<=[a-z]){codes}(?![^\W\d_])"
         )
 
     def find(self, text: str) -> dict[int, str]:
-        """Return the letters of each ligature, by its place in the text."""
+        """Return the letters of each ligature, by its index in the text."""
         return {found.start(): _LIGATURES[ord(found[0]) - self._first] for found in self._pattern.finditer(text)}
 
     def spell(self, text: str) -> str:
-        """Write the text with its ligatures as letters."""
+        """Return the text with its ligatures as letters."""
         return self._pattern.sub(lambda found: _LIGATURES[ord(found[0]) - self._first], text)
 
 
 _TEX, _DVIPS = _Ligatures(0x0B), _Ligatures(0xAE)
-"""By TeX's own encoding, and as dvips moves them out of the way of programs that take codes below 32 for blanks."""
+"""In TeX's own encoding, and as dvips moves them for programs that treat codes below 32 as white space."""
 
 
 def ligatures_of(printed: str) -> _Ligatures | None:
-    """Find out by which codes a page prints ligatures; None where it prints none.
+    """Find the codes by which a page prints ligatures; None if it prints none.
 
-    Codes that other signs have too must give two words with "fi", by far the most frequent of the five.
+    Codes that other signs also have must occur in two words as "fi", by far the most frequent of the five.
     """
     if _TEX.find(printed):
         return _TEX
@@ -155,7 +155,7 @@ def _add(
     for index, letters in inside.items():
         item = parsed.text_items[index]
         if is_slanted(item):
-            continue  # whole lines of text stand in its box
+            continue  # whole lines of text are in its box
         if ligatures or Counter(letter.text for letter in letters) - Counter(item.text):
             words = _printed(page, text, item, ligatures)
             if not _letters_only(item.text) - _letters_only(words):
@@ -164,14 +164,14 @@ def _add(
 
 
 _SINGLE, _PARTED = 0.6, 2.0
-"""Share of an item's words that are one letter, from which on it may be spaced out, and how many times the usual gap
-between two of its letters is one between two words."""
+"""Minimum share of single-letter words in an item that may be letter-spaced, and gap between two words as a factor of
+the usual gap between two of its letters."""
 
 
 def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
-    """Close up the letters of words that are set wide ("S C O P E  O F"): the parser takes the gaps for blanks.
+    """Join the letters of letter-spaced words ("S C O P E  O F"): the parser takes the gaps as spaces.
 
-    The file has no blanks there, and PDFium says so; where it has some, single letters are words.
+    According to PDFium the file has no spaces there; if it has some, single letters are words.
     """
     wide = [item for item in parsed.text_items if not is_rotated(item) and _is_wide(item.text)]
     if not wide:
@@ -193,9 +193,9 @@ def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
 
 
 def _is_wide(text: str) -> bool:
-    """Tell whether a text may be one that is spaced out: words of one letter for the most part, and no formula."""
+    """Return whether a text may be letter-spaced: mostly words of one letter, and not a formula."""
     if len(text) > 3 * text.count(" "):
-        return False  # cheap, and most texts end here
+        return False  # cheap, and true of most texts
     words = re.split(r"[ -]+", text.strip())
     if len(words) < 3 or any(not word.isalnum() and any(map(str.isalnum, word)) for word in words):
         return False
@@ -204,7 +204,7 @@ def _is_wide(text: str) -> bool:
 
 
 def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
-    """Write digits that are set small and raised as such: 10³ must not read 103, nor "stop.¹ The" one sentence."""
+    """Write small raised digits as superscripts: 10³ must not read 103, nor "stop.¹ The" as one sentence."""
     sheet: LetterSheet | None = None
     for found in _DIGITS.finditer(printed):
         start, end = next(_raised_in(text, found.start(), found.end(), printed), (0, 0))
@@ -225,7 +225,7 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
 
 
 def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
-    """Yield where in a run of digits those begin that are smaller and higher than what stands before or behind them."""
+    """Yield the part of a run of digits that is smaller and higher than the text before or after it."""
     for at in range(start, end):
         beside = at - 1 if at and not printed[at - 1].isspace() else end
         if beside >= len(printed) or printed[beside].isspace():
@@ -243,13 +243,13 @@ def _base_of(text: Any, at: int) -> float:
 
 
 class LetterSheet:
-    """Know where the letters of a page are.
+    """The letters of a page and their positions.
 
     Args:
-        page: of PDFium.
-        text: its text.
-        items: the parser's.
-        ligatures: how it prints them.
+        page: the PDFium page.
+        text: its text page.
+        items: items of the parser.
+        ligatures: how the page prints them.
     """
 
     def __init__(self, page: Any, text: Any, items: Sequence[TextItem], ligatures: _Ligatures | None) -> None:
@@ -266,7 +266,7 @@ class LetterSheet:
         self._ligatures = ligatures.find("".join(map(self._sign, range(self._count)))) if ligatures else {}
 
     def letters(self, names: set[str]) -> Iterator[PrintedLetter]:
-        """Find these letters and ligatures on the page, one that is printed twice at one place once."""
+        """Find these letters and ligatures on the page; a letter printed twice at one place is found once."""
         seen: set[tuple[str, int, int]] = set()
         for at in range(self._count):
             letter = self.letter(at) if at in self._ligatures or self._sign(at) in names else None
@@ -278,14 +278,14 @@ class LetterSheet:
             seen.add((letter.text, x, y))
 
     def printed(self) -> Iterator[PrintedLetter]:
-        """Yield all letters and signs that the file has, in its order, without the blanks that PDFium adds."""
+        """Yield all letters and signs in file order, without the white space that PDFium adds."""
         for at in range(self._count):
             letter = self.letter(at) if raw().FPDFText_IsGenerated(self._text, at) == 0 else None
             if letter is not None:
                 yield letter
 
     def homes(self, letter: PrintedLetter) -> list[int]:
-        """Tell in which of the boxes a letter stands."""
+        """Return the indexes of the boxes that contain a letter."""
         nearby = self._bands.get(round(letter.middle[1]) // _BAND, ())
         found = [index for index in nearby if _is_in(letter, self._boxes[index])]
         if self._slanted.isdisjoint(found) or abs((_angle_of(self._text, letter.at) + 45) % 90 - 45) > _LEVEL:
@@ -293,7 +293,7 @@ class LetterSheet:
         return [index for index in found if index not in self._slanted]
 
     def items(self, letters: Sequence[PrintedLetter]) -> Iterator[TextItem]:
-        """Make an item of each run of letters that follow one another, with the signs that stand close to it."""
+        """Make an item from each run of consecutive letters, with adjacent signs."""
         from liteparse.types import TextItem
 
         runs: list[list[PrintedLetter]] = []
@@ -320,14 +320,14 @@ class LetterSheet:
             )
 
     def _signs(self, at: int, step: int) -> Iterator[PrintedLetter]:
-        """Find the signs beside a letter that are no letters, and that the parser has not either: "(", "−", "%"."""
+        """Find the signs next to a letter that are not letters, and that the parser misses too: "(", "−", "%"."""
         while letter := self.letter(at := at + step):
             if letter.text.isalnum() or letter.text.isspace() or not letter.text.isprintable() or self.homes(letter):
                 return
             yield letter
 
     def letter(self, at: int) -> PrintedLetter | None:
-        """Find one letter by its position in the page's text; None where it has no place."""
+        """Return one letter by its index in the page's text; None if it has no box."""
         pdfium = raw()
         if not 0 <= at < self._count or not pdfium.FPDFText_GetCharBox(self._text, at, *self._edges):
             return None
@@ -341,7 +341,7 @@ class LetterSheet:
 
 
 def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
-    """Return what a letter is set in: size in points, font, weight, and by how many degrees it is turned."""
+    """Return the style of a letter: font size in points, font, weight, and rotation in degrees."""
     pdfium = raw()
     size = size_of_letter(text, at)
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
@@ -355,7 +355,7 @@ def _angle_of(text: Any, at: int) -> float:
 
 
 def size_of_letter(text: Any, at: int) -> float:
-    """Return the size that a letter is set in, in points, by its position in PDFium's text."""
+    """Return the font size of a letter in points, by its index in PDFium's text."""
     pdfium = raw()
     matrix = pdfium.FS_MATRIX()
     pdfium.FPDFText_GetMatrix(text, at, matrix)
@@ -376,7 +376,7 @@ def _is_in(letter: PrintedLetter, box: Box) -> bool:
 
 
 def _printed(page: Any, text: Any, item: TextItem, ligatures: _Ligatures | None) -> str:
-    """Return what PDFium reads in the band of an item that all its letters reach into and none of another line."""
+    """Return what PDFium reads in the band of an item that contains all its letters and none of other lines."""
     across = min(_INSET * item.height, 0.5) if is_rotated(item) else _INSET * item.height
     along = _INSET * item.width if is_rotated(item) else min(_INSET * item.width, 0.5)
     right, bottom = item.x + item.width - along, item.y + item.height - across

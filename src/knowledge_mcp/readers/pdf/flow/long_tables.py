@@ -1,7 +1,7 @@
-"""Tables that the engine ends too early: rows below them whose words keep to their columns.
+"""Extends tables that the engine ends too early by rows below them whose words fit their columns.
 
-A table without lines is guessed from its first rows. Where cells take several lines, the engine takes what follows for
-paragraphs, in which the words of all columns run together.
+A table without lines is guessed from its first rows. If cells have several lines, the engine takes the following rows
+as paragraphs, which mix the words of all columns.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, TextItem
 
 _FLUSH = 1.5
-"""Points by which lines of one cell begin apart at most."""
+"""Maximum distance in points between the left edges of lines of one cell."""
 _CLOSE = 0.6
-"""Share of their height by which lines of one cell are apart at most; more is space between rows."""
+"""Maximum gap between lines of one cell as a share of their height; more is space between rows."""
 _SPACE = 1.3
-"""Times the widest space between rows of a table that the next row may stand below it."""
+"""Maximum space above the next row, as a factor of the widest space between rows of the table."""
 _EDGE = 3.0
 """Points by which words may begin to the left of their column."""
 _WIDER = 12.0
@@ -40,7 +40,7 @@ class _Cell:
     bottom: float
 
     def add(self, other: _Cell) -> None:
-        """Take in what stands behind or below."""
+        """Add what follows to the right or below."""
         self.text = f"{self.text} {other.text}"
         self.left, self.top = min(self.left, other.left), min(self.top, other.top)
         self.right, self.bottom = max(self.right, other.right), max(self.bottom, other.bottom)
@@ -50,20 +50,20 @@ _Row = list[_Cell | None]
 
 
 def with_long_tables(blocks: Sequence[LayoutBlock], items: Sequence[TextItem]) -> list[LayoutBlock]:
-    """Lengthen the engine's tables by the rows below that keep to their columns.
+    """Extend the engine's tables by the rows below that fit their columns.
 
     Args:
-        blocks: of a page, all with their places.
-        items: of the page.
+        blocks: blocks of a page, all with boxes.
+        items: items of the page.
 
     Returns:
-        The blocks, without those that a table took up whole.
+        The blocks, without those that a table has absorbed completely.
     """
     found = list(blocks)
     rows: list[list[TextItem]] | None = None
     for table in sorted((block for block in blocks if block.kind == "table"), key=_top):
         if not any(block is table for block in found):
-            continue  # it goes on with the one above
+            continue  # it continues the table above
         rows = rows if rows is not None else rows_of([item for item in items if not is_rotated(item)])
         longest = table
         while True:
@@ -82,7 +82,7 @@ def with_long_tables(blocks: Sequence[LayoutBlock], items: Sequence[TextItem]) -
 def _going_on(
     table: LayoutBlock, blocks: Sequence[LayoutBlock], rows: Sequence[Sequence[TextItem]]
 ) -> LayoutBlock | None:
-    """Find the table right below one that has its columns and no head of its own."""
+    """Find the table directly below another one that has the same columns and no header of its own."""
     below = min((each for each in blocks if each.kind == "table" and _top(each) > _top(table)), key=_top, default=None)
     if below is None or not (table.rows and below.rows):
         return None
@@ -106,7 +106,7 @@ def _joined(table: LayoutBlock, below: LayoutBlock) -> LayoutBlock:
 def _lengthened(
     table: LayoutBlock, blocks: Sequence[LayoutBlock], rows: Sequence[Sequence[TextItem]]
 ) -> LayoutBlock | None:
-    """Follow a table down the page; None where nothing below belongs to it."""
+    """Extend a table down the page; None if nothing below belongs to it."""
     lefts, right = _columns(_cells_of(table))
     if len(lefts) < 2 or not table.rows or len(_rows_of(table)) < 2:
         return None
@@ -141,7 +141,7 @@ def _lengthened(
 
 
 def _within(rows: Sequence[Sequence[TextItem]], lefts: Sequence[float], right: float) -> Iterator[list[TextItem]]:
-    """Yield of each row what stands within a table's width, where anything does."""
+    """Yield the part of each row within a table's width, if there is any."""
     for row in rows:
         found = [item for item in row if lefts and lefts[0] - _EDGE <= item.x + item.width / 2 <= right]
         if found:
@@ -149,7 +149,7 @@ def _within(rows: Sequence[Sequence[TextItem]], lefts: Sequence[float], right: f
 
 
 def _widest_space(rows: Sequence[Sequence[TextItem]], before: float = math.inf) -> float:
-    """Measure the widest space between rows, those that begin `before` a height."""
+    """Return the widest space between rows, considering rows that begin above the height `before`."""
     tops = [min(item.y for item in row) for row in rows]
     feet = [max(item.y + item.height for item in row) for row in rows]
     return max((top - foot for foot, top in zip(feet, tops[1:], strict=False) if top < before), default=0.0)
@@ -180,7 +180,7 @@ def _words(table: LayoutBlock) -> list[list[str]]:
 
 
 def _columns(rows: Sequence[_Row]) -> tuple[list[float], float]:
-    """Measure where columns begin and the last one ends; no columns where they are not clear of one another."""
+    """Return the left edges of the columns and the right edge of the last; no columns if they overlap."""
     if len({len(row) for row in rows}) != 1:
         return [], 0.0
     columns = [[cell for cell in column if cell is not None] for column in zip(*rows, strict=True)]
@@ -192,7 +192,7 @@ def _columns(rows: Sequence[_Row]) -> tuple[list[float], float]:
 
 
 def _in_columns(items: Sequence[TextItem], lefts: Sequence[float], right: float) -> _Row | None:
-    """Put the words of a row into columns; None where some stand in no column, or reach into the next one."""
+    """Assign the words of a row to columns; None if some are in no column, or extend into the next one."""
     ends = [*lefts[1:], right]
     cells: _Row = [None] * len(lefts)
     for item in items:
@@ -209,12 +209,12 @@ def _in_columns(items: Sequence[TextItem], lefts: Sequence[float], right: float)
 
 
 def _place(item: TextItem, lefts: Sequence[float]) -> int:
-    """Tell in which column an item begins; -1 for none."""
+    """Return the column in which an item begins; -1 if none."""
     return sum(left - _EDGE <= item.x for left in lefts) - 1
 
 
 def _goes_on(current: _Row, cells: _Row, starts: Sequence[set[float]]) -> bool:
-    """Tell whether every word of a row stands below words of the row above, flush with words of its column."""
+    """Return whether every word of a row is below words of the row above, aligned with words of its column."""
     return all(
         more is None or (cell is not None and any(abs(more.left - start) <= _FLUSH for start in known))
         for cell, more, known in zip(current, cells, starts, strict=True)
@@ -229,7 +229,7 @@ def _cell_of(cell: LayoutCell) -> _Cell | None:
 
 
 def _with_rows(table: LayoutBlock, rows: Sequence[_Row], bottom: float) -> LayoutBlock:
-    """Put rows in place of a table's last one."""
+    """Replace the last row of a table by these rows."""
     from liteparse.types import AnnotationRect, LayoutCell
 
     made = [
@@ -250,7 +250,7 @@ def _with_rows(table: LayoutBlock, rows: Sequence[_Row], bottom: float) -> Layou
 
 
 def _outside(block: LayoutBlock, table: LayoutBlock) -> LayoutBlock | None:
-    """Leave of a block what stands below a lengthened table; None where it is all in the table."""
+    """Return the part of a block below an extended table; None if it is completely in the table."""
     box, taken = block.bbox, table.bbox
     if box is None or taken is None or not taken.y <= box.y < _foot(table):
         return block

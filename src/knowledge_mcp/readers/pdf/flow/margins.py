@@ -1,4 +1,4 @@
-"""What stands in the margin and is no word of the text beside it: numbers of lines, and bars that mark changes."""
+"""Removes what is in the margin and not part of the text: line numbers, and change bars."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
 
 _FEWEST = 5
-"""Numbers of one page at least: a column of figures that counts so far does not stand outside of all other words."""
+"""Minimum number of line numbers on a page: a column of figures that counts so far is not outside all other words."""
 _FLUSH = 3.0
-"""Points by which the edges of such numbers lie apart at most, to the left or to the right."""
+"""Maximum distance in points between the left or right edges of line numbers."""
 _PAGES = 0.5
-"""Share of the pages with text that bear such numbers in a document whose lines are numbered."""
+"""Minimum share of pages with text that have such numbers, in a document with numbered lines."""
 _STEPS = frozenset({1, 2, 5, 10})
 _SPARSE = (5, 10)
-"""Steps that paragraphs do not count by: a few on each page tell enough together."""
+"""Steps that paragraph numbers do not have: a few numbers on each page are enough together."""
 _NUMBER = re.compile(r"\s*(?P<number>\d{1,6})(?:\s+(?P<rest>\S.*)|\s*)", re.DOTALL)
-"""A number alone, or with the words of its line, which the parser joins to it where they stand close."""
+"""A number alone, or with the words of its line, which the parser joins to it if they are close."""
 
 _BAR = re.compile(r"[|¦│┃❘❙❚▌▍▎▏ ]{1,200}")
-"""A bar, or several that the parser joined."""
+"""A bar, or several bars joined by the parser."""
 
 _Numbers = list[tuple["TextItem", re.Match[str]]]
 
 
 def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
-    """Take the numbers of lines out of the margins of pages that follow one another; none where few pages have them."""
+    """Remove line numbers from the margins of consecutive pages, unless only few pages have them."""
     found = [_line_numbers(page.text_items) for page in pages]
     few = [many or _line_numbers(page.text_items, 1) for page, many in zip(pages, found, strict=True)]
     steps = {_step(many) for many in few if len(many) > 1}
@@ -48,7 +48,7 @@ def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
 
 
 def take_change_bars(pages: Sequence[ParsedPage]) -> None:
-    """Take bars that are set as signs beside all text of a page out of it; a table that is drawn so has some inside."""
+    """Remove bars that are characters outside all text of a page; tables drawn with characters have bars inside."""
     for page in pages:
         bars = [item for item in page.text_items if _BAR.fullmatch(item.text)]
         rest = [item for item in page.text_items if item.text.strip() and not _BAR.fullmatch(item.text)]
@@ -61,7 +61,7 @@ def take_change_bars(pages: Sequence[ParsedPage]) -> None:
 
 
 def _line_numbers(items: Sequence[TextItem], fewest: int = _FEWEST) -> _Numbers:
-    """Find the numbers that count up, step by step, beside the text of a page: to the left or right of all of it."""
+    """Find the numbers that count up in steps next to the text of a page: to the left or right of all of it."""
     read = [(item, match) for item in items if (match := _NUMBER.fullmatch(item.text)) is not None]
     lone = [item for item, match in read if not match["rest"]]
     rest = [item for item in items if item.text.strip() and not _NUMBER.fullmatch(item.text)]
@@ -92,15 +92,15 @@ def _ordered(numbers: _Numbers) -> list[str]:
 
 
 def _step(numbers: _Numbers) -> int:
-    """Tell by how much numbers go up from the first to the second; a single one tells by none."""
+    """Return the difference between the first two numbers; 0 for a single number."""
     ordered = _ordered(numbers)
     return int(ordered[1]) - int(ordered[0]) if len(ordered) > 1 else 0
 
 
 def _count_up(numbers: _Numbers) -> bool:
-    """Tell numbers that go up by one step; the parser joins those that stand close above each other ("2728").
+    """Return whether numbers go up by one step; the parser joins numbers that are close above each other ("2728").
 
-    A single one, which only counts where others tell what it is, is a multiple of five.
+    A single number only counts if other pages have line numbers; it must be a multiple of five.
     """
     ordered, step = _ordered(numbers), _step(numbers)
     if len(ordered) == 1:

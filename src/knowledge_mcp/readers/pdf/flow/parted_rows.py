@@ -1,7 +1,7 @@
-"""Tables whose rows level lines part, with no upright line: lists of requirements, data sheets, Word's lighter styles.
+"""Tables with only horizontal rules between rows: requirement lists, data sheets, Word's lighter styles.
 
-The lines are those of a grid but for its upright ones: these stand in the strips where hardly any row has words. What
-reaches over a strip is one cell there: the name of a group of columns, or a line of text over the whole width.
+The vertical lines of the grid are placed in the strips in which hardly any row has words. Words that cross a strip are
+in one cell there: the name of a group of columns, or a line of text across the whole width.
 """
 
 from __future__ import annotations
@@ -22,37 +22,38 @@ if TYPE_CHECKING:
     from liteparse.types import TextItem
 
 _SAME_END = 6.0
-"""Points by which lines of one table begin and end apart at most: pages are set by hand."""
+"""Maximum distance in points between the ends of the rules of one table: pages are set by hand."""
 _SHORTEST = 100.0
-"""Points of a table's line at least: shorter ones underline words or begin footnotes."""
+"""Minimum length in points of a table's rule: shorter ones underline words or begin footnotes."""
 _FEWEST = 3
-"""Rows between lines that have words in two columns at least: head and foot of a page make one, or two."""
+"""Minimum number of rows between rules with words in two columns: a page's header and footer make one or two."""
 _MOST_LINES = 15
-"""Lines of a row at most: what is longer is the text of a page between two lines, which may have columns."""
+"""Maximum number of lines of a row: longer text between two rules is the text of a page, which may have columns."""
 _MOST_RULES = 200
-"""Level lines of one length up to which they are a table's: ruled paper has fewer, drawings have more."""
+"""Maximum number of horizontal rules of one length in a table: ruled paper has fewer, drawings have more."""
 _SEVERAL = 0.4
-"""Rows that no line parts, for each that lines part, at most: lines may part groups of rows, or only the head."""
+"""Maximum number of rows without a rule for each ruled row: rules may separate groups of rows, or only the header."""
 _SPACE = 1.5
-"""Times the usual space around a row that a line of text in a table has at most: captions and notes have more."""
+"""Maximum space around a line of text in a table as a factor of the usual one: captions and notes have more."""
 _NAME = 2
-"""Lines of a name over some rows at most."""
+"""Maximum number of lines of a name above some rows."""
 _MOST_HEAD = 4
-"""Lines of a head, or of the last row, that no line closes, at most."""
+"""Maximum number of lines of a header, or of the last row, without a closing rule."""
 _MOST_LEVEL = 2000
-"""Level lines of a page from which on it is a drawing: each text on it would be looked at for hundreds of tables."""
+"""Number of horizontal lines above which a page is a drawing: each text on it would be compared with hundreds of
+tables."""
 _OVER = 3.0
-"""Points by which words stand out of the lines of their table at most."""
+"""Maximum distance in points by which words may extend beyond the rules of their table."""
 _PIECE, _APART = 0.3, 1.0
-"""Times the size of print that may part two cells in one line, more than a blank, and from which on it does: blanks of
-justified lines are narrower."""
+"""Gap from which pieces of a line may be separate cells, more than a space, and gap from which they are, as factors of
+the font size: the spaces of justified lines are narrower."""
 _CROSSED = 0.2
-"""Share of the rows that may have words in a strip: names of groups, and lines of text over the whole width."""
+"""Maximum share of rows with words in a strip: names of groups, and lines of text across the whole width."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """The place between two columns: where it begins, where it is freest, where it ends."""
+    """The space between two columns: its start, the place crossed by the fewest rows, its end."""
 
     start: float
     middle: float
@@ -61,15 +62,15 @@ class _Strip:
 
 @dataclass(slots=True)
 class _Row:
-    """What stands between two lines.
+    """What is between two rules.
 
     Attributes:
-        top, bottom: heights of the two lines.
-        head, foot: heights at which its print begins and ends.
-        tops: heights at which its printed lines begin.
-        lines: pieces of text of each.
-        heavy: whether each is bold.
-        is_parted: whether pieces stand side by side.
+        top, bottom: heights of the two rules.
+        head, foot: upper and lower edge of its print.
+        tops: upper edges of its printed lines.
+        lines: pieces of text of each line.
+        heavy: whether each line is bold.
+        is_parted: whether pieces are side by side.
     """
 
     top: float
@@ -82,25 +83,25 @@ class _Row:
     is_parted: bool
 
     def is_inside(self, most: float) -> bool:
-        """Tell a row, or a name over some rows, from a caption or a note, which have more space around them."""
+        """Return whether this is a row or a name above rows; captions and notes have more space around them."""
         return self.is_parted or (self.space <= most and len(self.lines) <= _NAME)
 
     @property
     def space(self) -> float:
-        """Measure what is free above and below its print."""
+        """Return the space above and below its print."""
         return self.bottom - self.top - (self.foot - self.head)
 
     def crosses(self, edge: float) -> bool:
-        """Tell whether words stand over a place."""
+        """Return whether words cross a place."""
         return any(start + 1 < edge < end - 1 for line in self.lines for start, end, _ in line)
 
 
 def parted_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
-    """Find the tables of a page whose rows are parted by level lines alone, as grids.
+    """Find the tables of a page whose rows are separated only by horizontal rules, as grids.
 
     Args:
-        drawn: what the page draws; where its grids stand, nothing is looked for.
-        items: of the page.
+        drawn: the drawings of the page; places with grids are skipped.
+        items: items of the page.
     """
     found: list[RuledGrid] = []
     if not _FEWEST < len(drawn.level) <= _MOST_LEVEL or drawn.crowded:
@@ -118,7 +119,7 @@ def _middle(item: TextItem) -> float:
 
 
 def _alike(lines: Sequence[DrawnLine]) -> Iterator[list[DrawnLine]]:
-    """Group long lines that begin and end at the same places; from the top."""
+    """Group long rules with the same ends, from the top."""
     groups: list[list[DrawnLine]] = []
     for line in sorted(lines):
         if line.end - line.start < _SHORTEST:
@@ -133,7 +134,7 @@ def _alike(lines: Sequence[DrawnLine]) -> Iterator[list[DrawnLine]]:
 
 
 def _runs(rules: Sequence[DrawnLine], items: Sequence[TextItem], drawn: Drawn) -> Iterator[list[_Row]]:
-    """Yield rows that follow one another, where enough of them have words side by side."""
+    """Yield consecutive rows if enough of them have words side by side."""
     read = [
         None if _is_elsewhere(above, below, drawn) else _between(items, above, above.at, below.at)
         for above, below in itertools.pairwise(rules)
@@ -148,7 +149,7 @@ def _runs(rules: Sequence[DrawnLine], items: Sequence[TextItem], drawn: Drawn) -
 
 
 def _is_elsewhere(above: DrawnLine, below: DrawnLine, drawn: Drawn) -> bool:
-    """Tell whether two lines bound a grid, or upright lines run between them."""
+    """Return whether two rules bound a grid, or vertical lines run between them."""
     for grid in drawn.grids:
         left, top, right, bottom = grid.box
         if top < below.at and bottom > above.at and left < above.end and right > above.start:
@@ -162,7 +163,7 @@ def _is_elsewhere(above: DrawnLine, below: DrawnLine, drawn: Drawn) -> bool:
 
 
 def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: float) -> _Row | None:
-    """Read what stands between two heights; None where it is no row of a table."""
+    """Read what is between two heights; None if it is not a row of a table."""
     between = items[bisect_right(items, top, key=_middle) : bisect_left(items, bottom, key=_middle)]
     inside = [item for item in between if item.x < rule.end and item.x + item.width > rule.start]
     if any(item.x < rule.start - _OVER or item.x + item.width > rule.end + _OVER for item in inside):
@@ -189,7 +190,7 @@ def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: flo
 def _grids(
     rows: list[_Row], rule: DrawnLine, level: Sequence[DrawnLine], items: Sequence[TextItem], size: float
 ) -> list[RuledGrid]:
-    """Make grids of rows: their lines, those within them, and upright ones in the strips between their columns."""
+    """Make grids from rows: their rules, the lines within them, and vertical lines in the strips between columns."""
     strips = _strips(rows, size)
     edges = [rule.start, *(strip.middle for strip in strips), rule.end]
     cuts = [list(_cuts(row, edges)) for row in rows]
@@ -212,14 +213,14 @@ def _grids(
 
 
 def _beyond(row: _Row, way: int, rule: DrawnLine, items: Sequence[TextItem], edges: Sequence[float]) -> Iterator[_Row]:
-    """Find the head above the first line, or the last row below the last one, where no line closes the table there.
+    """Find the header above the first rule, or the last row below the last rule, if no rule closes the table there.
 
     Args:
-        row: the first or the last one that is known.
-        way: -1 for what is above, 1 for what is below.
-        rule: a line of the table.
-        items: of the page, from the top.
-        edges: of the columns.
+        row: the first or the last known row.
+        way: -1 for above, 1 for below.
+        rule: a rule of the table.
+        items: items of the page, from the top.
+        edges: edges of the columns.
     """
     near = row.space + (row.foot - row.head) / len(row.lines)
     at = row.top if way < 0 else row.bottom
@@ -235,7 +236,7 @@ def _beyond(row: _Row, way: int, rule: DrawnLine, items: Sequence[TextItem], edg
 
 
 def _below_head(row: _Row, rule: DrawnLine) -> Iterator[DrawnLine]:
-    """Find where bold names end and the first row begins, where a ground in colour parts them and no line."""
+    """Find where bold names end and the first row begins, if a background colour separates them and no rule does."""
     head = row.lines[0]
     for place, (line, bold, other) in enumerate(zip(row.lines[1:], row.heavy, row.heavy[1:], strict=False), 1):
         first = abs(line[0][0] - head[0][0]) <= _OVER
@@ -244,7 +245,7 @@ def _below_head(row: _Row, rule: DrawnLine) -> Iterator[DrawnLine]:
 
 
 def _within(rows: Sequence[_Row], level: Sequence[DrawnLine], sides: Sequence[_Strip]) -> Iterator[DrawnLine]:
-    """Yield the lines within a table that part some of its columns only, from side to side of these."""
+    """Yield the lines within a table that separate only some of its columns, from edge to edge of these."""
     for line in level:
         if rows[0].top + _OVER < line.at < rows[-1].bottom - _OVER:
             start, end = (
@@ -261,7 +262,7 @@ def _strips(rows: Sequence[_Row], size: float) -> list[_Strip]:
     most = int(_CROSSED * len(parted))
     ends = sorted(end for row in parted for start, stop in _covered(row) for end in ((start, 1), (stop, -1)))
     strips: list[_Strip] = []
-    free: list[tuple[int, float, float, float]] = []  # by how many rows reach in: widths, where they begin and end
+    free: list[tuple[int, float, float, float]] = []  # number of rows that cross, negative width, start and end
     depth = 0
     for (at, step), (following, _) in itertools.pairwise(ends):
         depth += step
@@ -276,7 +277,7 @@ def _strips(rows: Sequence[_Row], size: float) -> list[_Strip]:
 
 
 def _covered(row: _Row) -> Iterator[tuple[float, float]]:
-    """Yield the parts of the width that have words in some line of a row."""
+    """Yield the intervals of the width that have words in some line of a row."""
     pieces = sorted((start, end) for line in row.lines for start, end, _ in line)
     left, right = pieces[0]
     for start, end in pieces[1:]:
@@ -288,7 +289,7 @@ def _covered(row: _Row) -> Iterator[tuple[float, float]]:
 
 
 def _cuts(row: _Row, edges: Sequence[float]) -> Iterator[DrawnLine]:
-    """Find where a row is several, each with texts of its own; the first column may name all of them once."""
+    """Find where a row consists of several, each with its own texts; the first column may name them all once."""
     lines = [{bisect_right(edges, start): text.strip() for start, _, text in line} for line in row.lines]
     above = lines[0]
     for top, line in zip(row.tops[1:], lines[1:], strict=True):

@@ -1,7 +1,7 @@
-"""Formulas and signs that are small pictures in the text: each leaves U+FFFC where it stands.
+"""Finds formulas and signs that are small pictures in the text, and writes U+FFFC at their place.
 
-A picture in a line has words of a sentence beside it; one between lines has the number of a formula to its right, or
-the sentence above goes on with it. Bullets, icons, rules, logos and figures leave nothing.
+A picture in a line has words of a sentence next to it. A picture between lines has a formula number to its right, or
+continues the sentence above. Bullets, icons, rules, logos and figures are ignored.
 """
 
 from __future__ import annotations
@@ -25,52 +25,53 @@ if TYPE_CHECKING:
 
 
 _LOWEST, _NARROWEST = 4.0, 3.0
-"""Points of height and width below which a picture is a rule or a dot."""
+"""Height and width in points below which a picture is a rule or a dot."""
 _HIGHEST = 40.0
-"""Points up to which a picture in a line is a formula: a fraction under a sum sign takes three lines of text."""
+"""Maximum height in points of a formula in a line: a fraction under a sum sign takes three lines of text."""
 _HIGHEST_BETWEEN = 60.0
-"""The same between lines, where fractions stand in fractions and matrices have three rows."""
+"""The same for a formula between lines, with nested fractions or matrices of three rows."""
 _WIDEST = 0.75
-"""Share of the page's width up to which a formula reaches; a figure or a banner is wider."""
+"""Maximum width of a formula as a share of the page's width; a figure or a banner is wider."""
 _LONGEST = 25.0
-"""Times its height from which on a picture is an ornament between parts."""
+"""Width, as a factor of the height, above which a picture is an ornament between parts."""
 _MARGIN = 0.07
-"""Share of the page's height at its head and foot where logos and running lines stand."""
+"""Share of the page's height at top and bottom for logos and running lines."""
 _TOUCHING = 1.5
-"""Points up to which pictures are parts of one: programs cut pictures into strips."""
+"""Maximum distance in points between pieces of one picture: programs cut pictures into strips."""
 _ROOM = 3.0
-"""Points around a picture that lines of a drawing reach into; the edges of a table's cell stand farther off."""
+"""Distance in points around a picture that lines of a drawing enter; edges of table cells are farther away."""
 _WHITE = "ffffffff"
 MOST_PICTURES = 150
-"""Pieces of pictures on a page from which on it is a drawing."""
+"""Maximum number of pieces of pictures on a page; with more it is a drawing."""
 _NEAR = 1.2
-"""Times the print's size up to which a picture stands beside a word as another word does."""
+"""Maximum gap between a picture and a word of the same line, as a factor of the font size."""
 _OVER = 2.0
-"""Points by which the box of a word may reach into a picture: blanks at its end are a part of it."""
+"""Points by which the box of a word may overlap a picture: it includes spaces at its end."""
 _LEVEL = 0.5
-"""Share of a word's height that a picture beside it reaches over."""
+"""Minimum vertical overlap of a picture and a word next to it, as a share of the smaller height."""
 _FEW_WORDS = 4
-"""Words of a row at least that belongs to a sentence; labels of drawings have fewer."""
+"""Minimum number of words of a row that belongs to a sentence; labels of drawings have fewer."""
 _LARGER = 1.0
-"""Points by which a heading's print is larger than most of its page's."""
+"""Points by which a heading is larger than most of its page's text."""
 _OFTEN = 3
-"""Times that pictures of one size begin a line, from which on they are bullets or icons."""
+"""Number of pictures of one size at the beginning of lines from which they are bullets or icons."""
 _ALIKE = 2.0
-"""Points by which bullets of one kind differ at most."""
+"""Maximum difference in points between bullets of one kind."""
 _INDENT = 10
-"""Times the print's size by which a formula stands to the right of the end of a short line above it at most."""
+"""Maximum distance, as a factor of the font size, of a formula to the right of the end of a short line above it."""
 _COLUMN = 20.0
-"""Times the print's size above a formula in which lines tell how wide its column is: some of them are full."""
+"""Distance above a formula, as a factor of the font size, in which lines show the width of its column: some are
+full."""
 _OF_ONE_LINE = 2.0
-"""Times its height that a word is as high as a picture before it; an icon stands beside several lines."""
+"""Maximum height of a picture as a factor of the height of the word after it; an icon is next to several lines."""
 _ABOVE = 2.5
-"""Lines of space above a formula at most."""
+"""Maximum number of empty lines above a formula."""
 _BLANK = 0.15
-"""Share of the print's size that parts a picture from the words beside it, though it may touch them."""
+"""Share of the font size inserted between a picture and the words next to it, as they may touch."""
 _SCALE = 2.0
-"""Pixels to a point at which a picture is looked at."""
+"""Pixels per point in which a picture is rendered."""
 _CONTRAST = 24
-"""Steps of 255 between the darkest and the brightest of what can be seen."""
+"""Minimum difference, out of 255, between the darkest and the brightest pixel of a visible picture."""
 _FORMULA_NUMBER = re.compile(r"\s*[(\[]\s?(?:[A-Z]{1,2}[.-]?)?\d{1,3}(?:[.-]\d{1,3}){0,3}[a-z]?\s?[)\]]\s*")
 _ENDED = (".", "!", "?", ".)", ".”", '."', "。", "！", "？")
 _GOES_ON = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
@@ -78,24 +79,24 @@ _GOES_ON = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: its box in points from the top left of the page as it is shown."""
+    """One picture: its box in points from the top left of the page as shown."""
 
     box: Box
 
     @property
     def height(self) -> float:
-        """Return how high it is."""
+        """Return its height."""
         return self.box[3] - self.box[1]
 
     @property
     def form(self) -> tuple[int, int]:
-        """Return its width and height, as alike as bullets are: programs draw each of them anew."""
+        """Return its width and height, rounded so that bullets of one kind are equal: each is drawn anew."""
         return round((self.box[2] - self.box[0]) / _ALIKE), round(self.height / _ALIKE)
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A picture that is a sign of the text, and the word beside it or above it whose print or row it takes."""
+    """A picture that is a sign of the text, and the word next to it or above it whose style or row it takes."""
 
     picture: Picture
     word: TextItem
@@ -105,8 +106,8 @@ class PictureSigns:
     """Find the pictures of some pages that are signs of their text.
 
     Args:
-        pages: parsed.
-        pictures: of each page, by its place among them.
+        pages: the parsed pages.
+        pictures: of each page, by its index.
     """
 
     def __init__(self, pages: Sequence[ParsedPage], pictures: Mapping[int, Sequence[Picture]]) -> None:
@@ -118,7 +119,7 @@ class PictureSigns:
             self._first.update(each.form for each in some if self._rows[index].left_of(each) is None)
 
     def found(self) -> Iterator[tuple[int, list[Sign]]]:
-        """Yield the places of pages that have such pictures, and these."""
+        """Yield the index of each page with such pictures, and its signs."""
         for index, some in self._pictures.items():
             rows = self._rows[index]
             signs: list[Sign] = []
@@ -132,7 +133,7 @@ class PictureSigns:
                 yield index, signs
 
     def _beside(self, picture: Picture, rows: _Rows) -> TextItem | None:
-        """Return the word that a picture in a line stands beside."""
+        """Return the word next to a picture in a line."""
         if picture.height > _HIGHEST:
             return None
         left, right = rows.left_of(picture), rows.right_of(picture)
@@ -164,7 +165,7 @@ def _may_be_sign(picture: Picture, page: ParsedPage) -> bool:
 
 
 def _is_drawn_at(page: ParsedPage, picture: Picture) -> bool:
-    """Tell the part of a drawing: curves, or lines that are not level, reach into the room around a picture."""
+    """Return whether a picture is part of a drawing: curves or non-horizontal lines enter the space around it."""
     graphics = page.vector_graphics
     if graphics is None:
         return False
@@ -180,7 +181,7 @@ def _is_drawn_at(page: ParsedPage, picture: Picture) -> bool:
         is_seen = shape.stroke or (shape.fill and shape.fill_color != _WHITE)
         if (
             is_seen and height > 1 and not _holds((x, y, x + width, y + height), around)
-        ):  # it is no ground of a whole part
+        ):  # not the background of a whole part
             drawn.append((x, y, x + width, y + height))
     return any(_overlap(each, around) for each in drawn)
 
@@ -194,7 +195,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 class _Rows:
-    """The words of a page by their heights."""
+    """The words of a page, searchable by height."""
 
     def __init__(self, page: ParsedPage) -> None:
         items = [item for item in page.text_items if item.text.strip() and not is_rotated(item)]
@@ -208,12 +209,12 @@ class _Rows:
         self._size = sizes.most_common(1)[0][0] if sizes else 0.0
 
     def near(self, top: float, bottom: float) -> list[TextItem]:
-        """List the words that reach into a band."""
+        """List the words that overlap a horizontal band."""
         first = bisect_left(self._tops, top - self._tallest)
         return [item for item in self._items[first : bisect_left(self._tops, bottom)] if item.y + item.height > top]
 
     def covers(self, picture: Picture) -> bool:
-        """Tell whether words are printed on a picture: it is their ground."""
+        """Return whether words are printed on a picture, which is then their background."""
         left, top, right, bottom = picture.box
         return any(
             left < item.x + item.width / 2 < right
@@ -223,15 +224,15 @@ class _Rows:
         )
 
     def left_of(self, picture: Picture) -> TextItem | None:
-        """Return the word right before a picture; the parser joins words that stand close on both sides of it."""
+        """Return the word directly before a picture; the parser joins words that are close on both sides of it."""
         return self._beside(picture, lambda item: picture.box[0] - item.x - item.width)
 
     def right_of(self, picture: Picture) -> TextItem | None:
-        """Return the word right behind a picture."""
+        """Return the word directly after a picture."""
         return self._beside(picture, lambda item: item.x - picture.box[2])
 
     def _beside(self, picture: Picture, gap: Callable[[TextItem], float]) -> TextItem | None:
-        """Return the first word at the height of a picture, with a small gap between the two, or that runs past it."""
+        """Return the first word at the height of a picture with a small gap between them, or that runs past it."""
         _, top, _, bottom = picture.box
         for item in self.near(top, bottom):
             shared = min(bottom, item.y + item.height) - max(top, item.y)
@@ -242,7 +243,7 @@ class _Rows:
         return None
 
     def is_prose(self, word: TextItem) -> bool:
-        """Tell whether a word stands in running text: its row has some words, and the print of the page."""
+        """Return whether a word is running text: its row has several words, in the font size of the page."""
         count = sum(any(map(str.isalpha, each)) for item in self._row_of(word) for each in item.text.split())
         bold = (word.font_weight or 400) >= 600 or is_bold_name(word.font_name or "")
         return count >= _FEW_WORDS and not bold and size_of(word) < self._size + _LARGER
@@ -263,7 +264,7 @@ class _Rows:
         return max((item for item in above if item.y + item.height > lowest - 3), key=lambda item: item.x, default=None)
 
     def right_edge(self, picture: Picture) -> float:
-        """Return where the lines above a picture end at most."""
+        """Return the right edge of the lines above a picture."""
         left, top, right, _ = picture.box
         above = self.near(top - _COLUMN * self._size, top)
         return max(
@@ -271,7 +272,7 @@ class _Rows:
         )
 
     def below(self, picture: Picture) -> str:
-        """Return the row right below a picture."""
+        """Return the text of the row directly below a picture."""
         left, _, right, bottom = picture.box
         under = [
             item
@@ -292,7 +293,7 @@ def _near(item: TextItem) -> float:
 
 
 def _between(picture: Picture, rows: _Rows) -> TextItem | None:
-    """Return the number of a formula between two lines, or the last word above it; None where it is no formula."""
+    """Return the number of a formula between two lines, or the last word above it; None if it is not a formula."""
     left, top, right, bottom = picture.box
     above = rows.nearest_above(picture)
     opened = opening_of(rows.below(picture))
@@ -311,7 +312,7 @@ def _between(picture: Picture, rows: _Rows) -> TextItem | None:
 
 
 def _united(pictures: Sequence[Picture]) -> list[Picture]:
-    """Put pictures together that touch each other."""
+    """Join pictures that touch each other."""
     found: list[Picture] = []
     for each in sorted(pictures, key=lambda each: each.box):
         box = each.box
@@ -336,12 +337,12 @@ def _united(pictures: Sequence[Picture]) -> list[Picture]:
 
 
 def put_signs(page: Any, parsed: ParsedPage, signs: Sequence[Sign]) -> None:
-    """Add pictures to the words of a parsed page, those that can be seen and have no words on them.
+    """Add pictures to the words of a parsed page if they are visible and have no words on them.
 
     Args:
-        page: the same page, open, of PDFium.
-        parsed: as the parser has it.
-        signs: found on it.
+        page: the open PDFium page.
+        parsed: the same page as the parser returns it.
+        signs: those found on it.
     """
     with contextlib.closing(page.get_textpage()) as text:
         for sign in signs:
@@ -357,14 +358,14 @@ def put_signs(page: Any, parsed: ParsedPage, signs: Sequence[Sign]) -> None:
 
 
 def _runs_past(item: TextItem, picture: Picture) -> bool:
-    """Tell an item of words on both sides of a picture: the parser joins those that stand close."""
+    """Return whether an item has words on both sides of a picture: the parser joins words that are close."""
     left, top, right, bottom = picture.box
     middle = item.y + item.height / 2
     return item.x < left and item.x + item.width > right and top < middle < bottom
 
 
 def _split(page: Any, text: Any, parsed: ParsedPage, item: TextItem, picture: Picture) -> bool:
-    """Cut an item in two where a picture stands in it; tells whether it could."""
+    """Split an item at a picture inside it; return whether it could be split."""
     left, _, right, _ = picture.box
     before = " ".join(text_in(page, text, item.x - 1, item.y + 1, left, item.y + item.height - 1).split())
     if not before or not item.text.startswith(before):
@@ -377,7 +378,7 @@ def _split(page: Any, text: Any, parsed: ParsedPage, item: TextItem, picture: Pi
 
 
 def _is_seen(page: Any, sign: Sign) -> bool:
-    """Tell whether a picture shows anything: it is not all of one colour."""
+    """Return whether a picture shows anything, that is, more than one colour."""
     width, height = page.get_size()
     left, top, right, bottom = sign.picture.box
     crop = (max(left, 0), max(height - bottom, 0), max(width - right, 0), max(top, 0))
@@ -387,7 +388,7 @@ def _is_seen(page: Any, sign: Sign) -> bool:
 
 
 def _as_item(sign: Sign) -> TextItem:
-    """Make an item of a picture, in the print of the word beside or above it."""
+    """Make an item from a picture, in the style of the word next to it or above it."""
     (left, top, right, bottom), word = sign.picture.box, sign.word
     blank = size_of(word) * _BLANK
     values: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""Text that runs up or down a page: a table set sideways is read as it reads when the page is turned.
+"""Reads text that runs up or down a page: a table set sideways is read as if the page were turned.
 
-Letters that lean run level: word processors slant a font that has no italics of its own, signs of symbol fonts too, and
-the parser then takes the text for one that runs across the page.
+Slanted letters are on a horizontal line: word processors slant a font that has no italics, also symbol fonts, and the
+parser then reports text that runs diagonally.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem, VectorGraphics, VectorLine
 
 _FEWEST = 4
-"""Items from which on text beside the page's direction may be a table: two rows of two columns."""
+"""Number of items from which rotated text may be a table: two rows of two columns."""
 _UP, _DOWN = 270, 90
 _ASIDE = 1000
-"""Number of the first text that is turned; asides of a page are counted from 1."""
+"""Number for the first rotated text; asides of a page are counted from 1."""
 _LEANS, _LEVEL = 30.0, 1.0
-"""Degrees that letters lean at most where they are slanted, a third being usual, and that their line then rises."""
+"""Maximum angle in degrees of slanted letters, about a third of which is usual, and maximum slope of their line."""
 _WITHIN = 2.0
-"""Points from the middle of an item within which one of its letters is."""
+"""Distance in points from the middle of an item within which one of its letters is found."""
 
 _Box = tuple[float, float, float, float]
 
@@ -36,11 +36,11 @@ class Turned:
     """The text of a page that runs in one other direction.
 
     Attributes:
-        page: with that text alone, turned upright.
-        items: the items of the page as it came.
+        page: the page with only this text, turned upright.
+        items: the items of the original page.
         most: whether it is most of the page's text.
         up: whether it runs up.
-        sheet: width and height of the page as it came.
+        sheet: width and height of the original page.
     """
 
     page: ParsedPage
@@ -50,7 +50,7 @@ class Turned:
     sheet: tuple[float, float]
 
     def taken_back(self, layout: PageLayout) -> list[Line | Table]:
-        """Return what was made of it, to be shown where it stands; nothing unless it is a table or most of the page."""
+        """Return the elements with their place on the original page; empty unless a table or most of the page."""
         if not self.most and not any(isinstance(element, Table) for element in layout.elements):
             return []
         for element in layout.elements:
@@ -67,7 +67,7 @@ class Turned:
 
 
 def turned_text(parsed: ParsedPage, items: Iterable[TextItem]) -> list[Turned]:
-    """Find the text of a page that runs up, and that which runs down."""
+    """Find the text of a page that runs up, and the text that runs down."""
     words = list(items)
     found: list[Turned] = []
     for direction in (_UP, _DOWN):
@@ -105,22 +105,22 @@ def _turned_graphics(graphics: VectorGraphics, box: Callable[[float, float, floa
 
 
 def set_level(page: Any, text: Any, parsed: ParsedPage) -> None:
-    """Take items of a parsed page whose letters lean, but whose line is level, for level ones, in place.
+    """Mark items of a parsed page as horizontal if their letters are slanted but their line is horizontal; in place.
 
     Args:
-        page: the same page, open, of PDFium.
-        text: its text.
-        parsed: as the parser has it.
+        page: the open PDFium page.
+        text: its text page.
+        parsed: the same page as the parser returns it.
     """
     for item in parsed.text_items:
         leans = (item.rotation + 180.0) % 360.0 - 180.0
         if is_slanted(item) and abs(leans) <= _LEANS and _runs_level(page, text, item):
-            over = item.height * math.tan(math.radians(abs(leans)))  # by which the last letter leans over the next word
+            over = item.height * math.tan(math.radians(abs(leans)))  # how far the last letter leans over the next word
             item.rotation, item.width = 0.0, max(item.width - over, item.width / 2)
 
 
 def _runs_level(page: Any, text: Any, item: TextItem) -> bool:
-    """Tell whether the first letter of an item is followed by the next one at its own height."""
+    """Return whether the first letter of an item is followed by the next one at the same height."""
     pdfium, size = raw(), page.get_size()
     x, y = on_page(page, size, item.x + min(item.width, item.height) / 2, item.y + item.height / 2)
     place = pdfium.FPDFText_GetCharIndexAtPos(text, x, y, item.height / 2 + _WITHIN, item.height / 2 + _WITHIN)
