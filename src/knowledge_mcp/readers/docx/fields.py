@@ -1,4 +1,4 @@
-"""Fields of a Word document: what they show where the file keeps no result, what they refer to, what they count."""
+"""Fields of a Word document: their references and sequences, and their text where the file holds no result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from knowledge_mcp.support.charsets import letters_for_symbols
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _MAX_NESTING = 50
 _COUNTED = frozenset({"AUTONUM", "AUTONUMLGL", "AUTONUMOUT", "LISTNUM"})
-"""Fields whose numbers Word counts again whenever it opens the file, by the headings and lists around them."""
+"""Fields whose numbers Word recomputes each time it opens the file, from the headings and lists around them."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class _Field:
 
 
 class Fields:
-    """Follow the fields of a document; text is shown only while no open field is still in its instruction."""
+    """Track the open fields of a document. Text is visible only if no open field is still in its instruction."""
 
     def __init__(self) -> None:
         self._open: list[_Field] = []
@@ -38,43 +38,46 @@ class Fields:
 
     @property
     def hides_text(self) -> bool:
-        """Tell whether what comes now belongs to an instruction."""
+        """Return whether the next text belongs to a field instruction."""
         return any(not field.in_result for field in self._open)
 
     @property
     def in_contents(self) -> bool:
-        """Tell whether the result of a table of contents or an index is open."""
+        """Return whether the result of a table of contents or an index is open."""
         return any(_words(each.instruction)[:1] in (["TOC"], ["INDEX"]) for each in self._open)
 
     def begin_paragraph(self, start: int = 0) -> None:
-        """Start a paragraph, or its part from a place on: results go on, instructions never do (a damaged field)."""
+        """Start a paragraph, or continue it at `start`.
+
+        Open results continue in the next paragraph. Open instructions are dropped: the field is damaged.
+        """
         self._open = [each for each in self._open if each.in_result]
         self.saw_page_reference = False
         for each in self._open:
             each.start = start
 
     def forget(self) -> None:
-        """Drop all open fields; a heading cannot stand inside one."""
+        """Drop all open fields; a heading cannot be inside one."""
         self._open.clear()
 
     def begin(self, instruction: str = "", *, form: Element | None = None) -> None:
-        """Open a field; `form` is the data of a form's field."""
+        """Open a field; `form` is the data of a form field."""
         if len(self._open) < _MAX_NESTING:
             self._open.append(_Field(instruction, form=form))
 
     def instruct(self, text: str) -> None:
-        """Take a piece of the innermost field's instruction."""
+        """Append text to the instruction of the innermost field."""
         if self._open and not self._open[-1].in_result:
             self._open[-1].instruction += text
 
     def separate(self, text: RichText) -> None:
-        """Go over to the innermost field's result."""
+        """Switch the innermost field from its instruction to its result."""
         if self._open:
             self._open[-1].in_result = True
             self._open[-1].start = len(text)
 
     def end(self, text: RichText) -> str | None:
-        """Close the innermost field and mark its result; returns the label of the sequence that a SEQ field counts."""
+        """Close the innermost field and mark its result; return the sequence name of a SEQ field, else None."""
         if not self._open:
             return None
         field = self._open.pop()
@@ -96,7 +99,7 @@ class Fields:
         return None
 
     def _unkept(self, name: str, field: _Field) -> str:
-        """Return what Word shows for a field whose result it does not keep in the file."""
+        """Return what Word shows for a field whose result is not in the file."""
         rest = field.instruction.strip().partition(" ")[2].strip()
         words = _words(rest)
         if name == "MACROBUTTON":
@@ -111,7 +114,7 @@ class Fields:
         return ""
 
     def _count(self, text: RichText, start: int, arguments: list[str]) -> str:
-        """Count a caption; the number is written only where Word left no result."""
+        """Count a caption; the number is written only if the file holds no result."""
         label = arguments[0]
         switches = [a.lower() for a in arguments[1:]]
         number = self._sequences.get(label, 0)
@@ -153,7 +156,7 @@ _LONGEST_EQUATION = 2000
 
 
 def _equation(instruction: str) -> str:
-    """Write an EQ field: fractions and roots as such, of all else the words, innermost parts first."""
+    """Write an EQ field from the inside out: fractions and roots as such, of everything else only the words."""
     text = instruction[:_LONGEST_EQUATION]
     for _ in range(_MAX_NESTING):
         inner = _FRACTION.sub(lambda match: f"{_bare(match[1])}/{_bare(match[2])}", text)
@@ -166,13 +169,13 @@ def _equation(instruction: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Put what is more than a word into brackets that the patterns do not take for those of a switch."""
+    """Enclose more than one word in brackets that the patterns do not mistake for those of a switch."""
     text = text.strip()
     return text if len(text) <= 1 or text.isalnum() else f"⟨{text}⟩"
 
 
 def _overlaid(match: re.Match[str]) -> str:
-    """Write signs that are printed over one another: a number in a circle is a number in brackets."""
+    """Write overprinted characters: a number in a circle becomes a number in brackets."""
     under, over = match[1].strip(), match[2].strip()
     return f"⟨{over}⟩" if under and under in _CIRCLES else under + over
 
@@ -190,7 +193,7 @@ def _symbol(words: list[str]) -> str:
 
 
 def _form_value(form: Element) -> str:
-    """Return what a form's list or box is set to."""
+    """Return the chosen entry of a drop-down list, or the state of a check box."""
     choices = child(form, "ddList")
     if choices is not None:
         entries = [value(each) or "" for each in choices if local_name(each) == "listEntry"]

@@ -1,8 +1,8 @@
-"""One Word paragraph to text: runs, fields, links, tracked changes as accepted, symbols, equations.
+"""One Word paragraph to text: runs, fields, links, symbols, equations, and tracked changes as accepted.
 
-What a reader of the final document sees is kept; deleted and moved-away text, hidden text, comments and the older
-duplicate of a drawing are not. What is hidden is counted. One hidden text is kept: the tag that requirement tools put
-before a requirement.
+Keeps what a reader of the final document sees. Deleted and moved-away text, hidden text, comments and the fallback copy
+of a drawing are left out; hidden text is counted. The exception is a hidden tag that requirement tools put before a
+requirement: it is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HIDDEN_TAG = re.compile(
     r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"
     r"\s*[:–-]?\s*"
 )
-"""A requirement's tag ("SSR1", "[REQ-12]"), alone in a hidden run."""
+"""A requirement's tag ("SSR1", "[REQ-12]") that is alone in a hidden run."""
 _SKIPPED = frozenset(
     {"pPr", "del", "moveFrom", "delText", "delInstrText", "rPr", "Fallback", "sdtPr", "rt", "annotationRef"}
 )
@@ -36,7 +36,7 @@ _CONTAINERS = frozenset(
     {"ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdtContent", "sdt", "ruby", "rubyBase", "Choice"}
 )
 _FIGURES = {"relIds": "dm", "chart": "id"}
-"""Elements of drawings that lead to a diagram's data or to a chart, and their attributes that do."""
+"""Elements of drawings that point to a chart or to the data of a diagram, and the attribute with the relation id."""
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NONE: Mapping[str, Element] = {}
 _LETTERS = frozenset({"t", "sym", "noBreakHyphen"})
@@ -45,24 +45,24 @@ _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 
 @dataclass(slots=True)
 class Paragraph:
-    """Hold what one paragraph says.
+    """The content of one paragraph.
 
     Attributes:
-        text: its words with marks.
-        style: id of its style, None for the default one.
-        properties: its `pPr`; of several that are one, the last one's.
+        text: its text with marks.
+        style: id of its style, None for the default style.
+        properties: its `pPr`; of joined paragraphs, that of the last one.
         bookmarks: names of the bookmarks that begin in it.
-        notes: ids of the foot- and endnotes it cites, as ("footnote", "3").
+        notes: ids of the footnotes and endnotes it cites, as ("footnote", "3").
         boxes: contents of the text boxes anchored in it.
         pictures: alternative texts of its pictures.
-        drawn: words that a drawing holds outside of text boxes: of older canvases, of lettering (WordArt).
-        figures: the relations that its charts and diagrams lead to, by id.
-        sequence: the sequence that a SEQ field in it counts ("Table", "Figure"), None without one.
-        in_contents: it stands in the field of a table of contents, or of an index.
-        is_contents: it is a line of one.
-        bold: code points that are bolder or larger than the document's text.
-        unknown_symbols: symbols of symbol fonts that have no letter here.
-        signs_unread: pictures that stand in its text like signs of it.
+        drawn: words of a drawing outside text boxes: from older canvases and WordArt.
+        figures: relation ids of its charts and diagrams.
+        sequence: the sequence that a SEQ field in it counts ("Table", "Figure"), None if there is no such field.
+        in_contents: it is inside the field of a table of contents or an index.
+        is_contents: it is a line of a table of contents or an index.
+        bold: number of characters that are bolder or larger than the document's text.
+        unknown_symbols: number of characters of symbol fonts that have no known Unicode equivalent.
+        signs_unread: number of pictures that are set in the text like characters.
     """
 
     text: RichText
@@ -86,12 +86,15 @@ _PAGE_AT_END = re.compile(r"(?:\s|\.)(?:\d+|[ivxlc]+)$")
 
 
 def is_of_contents(paragraph: Paragraph) -> bool:
-    """Tell a line of contents by its field or its page from text that only has the style of one."""
+    """Return whether it is a line of contents, by its field or its page number; the style alone is not enough."""
     return paragraph.in_contents or _PAGE_AT_END.search(paragraph.text.text.strip()) is not None
 
 
 def visible_children(element: Element) -> list[Element]:
-    """List what a reader sees of an element's children; of an alternative only the first choice, else the fallback."""
+    """Return the visible children of an element.
+
+    For `AlternateContent`, those of the first choice, else of the fallback.
+    """
     if local_name(element) == "AlternateContent":
         choice = child(element, "Choice")
         found = choice if choice is not None else child(element, "Fallback")
@@ -100,13 +103,13 @@ def visible_children(element: Element) -> list[Element]:
 
 
 def has_no_end(paragraph: Element) -> bool:
-    """Tell whether a tracked change deletes the end of a paragraph: it and the next are one."""
+    """Return whether a tracked change deletes the end of a paragraph, which joins it with the next one."""
     mark = child(paragraph, "pPr", "rPr")
     return child(mark, "del") is not None or child(mark, "moveFrom") is not None
 
 
 def paragraphs_of(parts: Iterable[Element]) -> Iterator[list[Element]]:
-    """Group the paragraphs and tables of a cell or a note: those that are one paragraph together, a table alone."""
+    """Group the paragraphs and tables of a cell or note: joined paragraphs together, each table alone."""
     group: list[Element] = []
     for part in parts:
         if group and local_name(part) != "p":
@@ -121,13 +124,13 @@ def paragraphs_of(parts: Iterable[Element]) -> Iterator[list[Element]]:
 
 
 def is_label(box: Element) -> bool:
-    """Tell a text box that labels something, plain paragraphs, from one with lists and tables."""
+    """Return whether a text box is a label, with plain paragraphs only, without lists and tables."""
     parts = visible_children(box)
     return all(local_name(part) == "p" for part in parts) and not any(is_on(part, "pPr", "numPr") for part in parts)
 
 
 def words_in(part: Element) -> str:
-    """Return the words of an element as a reader sees them, without its fields and pictures, on one line."""
+    """Return the visible words of an element on one line, without fields and pictures."""
     return "".join(_pieces(part)).strip()
 
 
@@ -138,7 +141,7 @@ def _pieces(part: Element) -> Iterator[str]:
 
 
 def visible_length(element: Element) -> int:
-    """Count the characters that are not blank in all runs of an element."""
+    """Count the non-blank characters in all runs of an element."""
     count = 0
     pending = [element]
     while pending:
@@ -150,7 +153,10 @@ def visible_length(element: Element) -> int:
 
 
 class ParagraphReader:
-    """Read paragraphs in document order, so that fields go on from one to the next; `hidden` counts what is unseen."""
+    """Read paragraphs in document order, since fields may continue in the next one.
+
+    `hidden` counts the characters that are not visible.
+    """
 
     def __init__(self, relations: Mapping[str, Relation], looks: Looks) -> None:
         self._relations = relations
@@ -158,7 +164,7 @@ class ParagraphReader:
         self.fields = Fields()
         self.hidden: Counter[str] = Counter()
         self._signs = False
-        self._counted: dict[str, dict[str, int]] = {}  # of each kind of note, its number by its id
+        self._counted: dict[str, dict[str, int]] = {}  # number of each note by its id, for each kind of note
 
     def read(
         self, element: Element, *, verbatim: bool = False, signs: bool = False, after: Paragraph | None = None
@@ -166,10 +172,10 @@ class ParagraphReader:
         """Read one `p` element.
 
         Args:
-            element: to read.
-            verbatim: whether blanks are kept (code).
-            signs: whether it is said where a picture stands in the text.
-            after: the paragraph that goes on with it, which is then returned.
+            element: the `p` element.
+            verbatim: keep white space (code).
+            signs: mark where a picture is set in the text like a character.
+            after: the paragraph that this element continues; it is returned.
         """
         self._signs = signs
         paragraph = after or Paragraph(RichText(verbatim=verbatim))
@@ -188,7 +194,7 @@ class ParagraphReader:
         return paragraph
 
     def read_joined(self, parts: Sequence[Element]) -> Paragraph:
-        """Read paragraphs, one at least, that are one as soon as changes are accepted."""
+        """Read one or more paragraphs that become one when changes are accepted."""
         paragraph = self.read(parts[0])
         for part in parts[1:]:
             paragraph = self.read(part, after=paragraph)
@@ -263,7 +269,7 @@ class ParagraphReader:
             self.hidden[reason] += visible_length(element)
 
     def _fields_only(self, run: Element, paragraph: Paragraph) -> None:
-        """Follow the fields of a hidden run; hidden bookmarks and indexes are often field codes."""
+        """Track the fields of a hidden run; hidden bookmarks and index entries are often field codes."""
         for part in run:
             if local_name(part) in {"fldChar", "instrText"}:
                 self._run_part(part, _NONE, paragraph)
@@ -295,7 +301,7 @@ class ParagraphReader:
             self._nested(part, properties, paragraph)
 
     def note_mark(self, note: tuple[str, str]) -> str:
-        """Write the mark of a foot- or endnote, counted as Word prints it: "[^1]", "[^e1]"; its id is another."""
+        """Return the mark of a footnote or endnote with the number that Word prints, not its id: "[^1]", "[^e1]"."""
         same = self._counted.setdefault(note[0], {})
         return f"[^{'e' if note[0] == 'endnote' else ''}{same.setdefault(note[1], len(same) + 1)}]"
 
@@ -342,10 +348,10 @@ class ParagraphReader:
 
 
 def _read_drawing(element: Element, paragraph: Paragraph) -> bool:
-    """Find what a drawing says: text boxes (not those in others), its alternative text, lettering, charts, diagrams.
+    """Collect what a drawing says: outermost text boxes, alternative text, WordArt, charts, diagrams.
 
     Returns:
-        Whether it says anything.
+        Whether anything was found.
     """
     lists = (paragraph.boxes, paragraph.pictures, paragraph.drawn, paragraph.figures)
     before = sum(map(len, lists))

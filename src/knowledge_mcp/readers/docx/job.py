@@ -1,8 +1,8 @@
-"""In the child: Word documents (.docx), by our own walk over the XML.
+"""Child process: read Word documents (.docx) by walking over the XML.
 
-No library on the market computes list numbers, keeps tracked insertions, content controls and text boxes, and stays
-fast; so the parts are read with lxml, the main one as a stream whose elements are freed one by one. The archive's
-sizes are checked before anything is unpacked; entities, document types, network and oversized trees are off.
+No available library computes list numbers, keeps tracked insertions, content controls and text boxes, and is fast. So
+the parts are read with lxml; the main part is streamed, and its elements are freed one by one. The sizes in the archive
+are checked before anything is unpacked. Entities, document types, network access and oversized trees are disabled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.readers.shared.containers import Relation
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
-"""What a drawing behind the text has."""
+"""Attributes of a drawing that is behind the text."""
 _NOT_READ = {
     "image": "Words within pictures",
     "chartEx": "Charts of newer kinds (waterfalls, funnels, maps)",
@@ -31,16 +31,16 @@ _NOT_READ = {
     "oleObject": "Embedded objects",
     "subDocument": "Sub-documents",
 }
-"""What a document holds beside its text, by the kinds of relations that lead there."""
+"""Content of a document that is not read, by the type of relation that leads to it."""
 _LONGEST_AROUND = 1000
-"""Characters of headers and footers that are kept: they are facts of the document, no text."""
+"""Characters of headers and footers to keep; they become metadata, not text."""
 
 
 def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield a Word document's messages: its text block by block, then title and properties.
+    """Yield the messages of a Word document: its text block by block, then title and properties.
 
     Raises:
-        Refusal: it is no Word document, damaged, protected, empty, or more than can be read.
+        Refusal: it is not a Word document, or is damaged, protected, empty, or too large.
     """
     builder = RecordingBuilder()
     with open_package(path) as package:
@@ -61,12 +61,12 @@ def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def _check(package: Package) -> None:
-    """Read the body to its end."""
+    """Read the body to its end, to check that it is undamaged and has text."""
     has_text = False
     with package.open_main() as stream:
         for element in body_items(stream):
             has_text = has_text or any(str(text).strip() for text in element.itertext("{*}t"))
-        # the stream ends behind the last element: what is left is read so that the checksum is compared
+        # the stream does not stop at the last element: read the rest, so that the checksum is compared
         stream.read()
     if not has_text:
         raise _without_text()
@@ -78,7 +78,7 @@ def _without_text() -> Refusal:
 
 
 def _walk(package: Package, builder: RecordingBuilder, remarks: Remarks) -> Generator[dict[str, Any], None, str]:
-    """Walk over the body and yield its blocks; returns the first paragraph in a title style, "" without one."""
+    """Walk over the body and yield its blocks; return the first paragraph in a title style, "" if there is none."""
     from lxml.etree import XMLSyntaxError
 
     from knowledge_mcp.readers.docx.looks import Looks
@@ -95,7 +95,7 @@ def _walk(package: Package, builder: RecordingBuilder, remarks: Remarks) -> Gene
         data = package.member(relation.target)
         try:
             return parse(data) if data is not None else None
-        except XMLSyntaxError:  # a damaged chart leaves the text whole
+        except XMLSyntaxError:  # a damaged chart does not affect the text
             return None
 
     walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes, part)
@@ -112,7 +112,7 @@ def _walk(package: Package, builder: RecordingBuilder, remarks: Remarks) -> Gene
 
 
 def _unread(package: Package) -> Iterator[str]:
-    """Name what the file holds beside its text."""
+    """Yield a warning for each kind of content that is not read."""
     kinds = {relation.kind for relation in package.relations.values()}
     for kind, what in _NOT_READ.items():
         if kind in kinds:
@@ -120,7 +120,7 @@ def _unread(package: Package) -> Iterator[str]:
 
 
 def _around(package: Package) -> dict[str, str]:
-    """Give what stands in page headers and footers, each text once: designation, edition, classification."""
+    """Return the texts of page headers and footers, each once: designation, edition, classification."""
     parts = [parse(data) for name in package.headers if (data := package.member(name))]
     said = [words_in(each) for part in parts for each in part.iter("{*}p")]
     words = " | ".join(dict.fromkeys(" ".join(each.split()) for each in said if each.strip()))
@@ -134,7 +134,7 @@ def _parsed(package: Package, kind: str) -> Element | None:
 
 
 def _page_colour(package: Package) -> str:
-    """Return the colour of the pages; empty where drawings stand behind the text, or the pages are coloured."""
+    """Return the page colour; empty if drawings are behind the text, or if the pages have a background."""
     from knowledge_mcp.readers.shared.hidden import WHITE
 
     settings = package.part("settings")
@@ -163,7 +163,7 @@ def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
     return found
 
 
-_CORE = {  # without "revision": Word counts there how often the file was saved
+_CORE = {  # without "revision", which is how often Word saved the file
     "title": "title",
     "creator": "author",
     "subject": "subject",
@@ -187,10 +187,9 @@ _NO_TITLE = re.compile(
 
 
 def read_properties(package: Package) -> dict[str, str]:
-    """Read all properties as flat text; custom ones (names in lower case, blanks as "_") win over core ones.
+    """Read all properties as flat text.
 
-    Raises:
-        lxml.etree.XMLSyntaxError: a properties part is damaged.
+    Custom properties (names in lower case, blanks as "_") take precedence over core ones.
     """
     found: dict[str, str] = {}
     core = package.member("docProps/core.xml")
@@ -209,7 +208,7 @@ def read_properties(package: Package) -> dict[str, str]:
 
 
 def sensible_title(title: str | None) -> str:
-    """Return a title property unless it is one that an application made up."""
+    """Return a title property, or "" if an application made it up."""
     words = " ".join((title or "").split())
     return "" if _NO_TITLE.fullmatch(words) else words
 

@@ -1,7 +1,7 @@
-"""How the text of a Word document looks, by its styles: is a run hidden, struck out, too small, or as its ground.
+"""How styles show the text of a Word document: is a run hidden, struck out, too small, or coloured as its ground.
 
-Where telling is uncertain (a table style that shades some rows, a drawing behind the text, a pattern) text counts as
-seen.
+Where this is uncertain (a table style that shades some rows, a drawing behind the text, a pattern), text counts as
+visible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_INHERITANCE = 20
 _TOO_SMALL = 2
 """Half points."""
 _FARTHEST_POINTS = 22 * 72.0
-"""Word's largest page, in points: what lies farther out than that is on no page."""
+"""Word's largest page, in points. Whatever is farther out than that is not on a page."""
 _EMU_PER_POINT = 12700.0
 _HIGHLIGHTS = {
     "black": "000000", "blue": "0000FF", "cyan": "00FFFF", "green": "00FF00", "magenta": "FF00FF", "red": "FF0000",
@@ -31,12 +31,12 @@ _HIDING = frozenset({"vanish", "specVanish", "strike", "dstrike", "sz", "szCs", 
 _AWAY = re.compile(r"(?:^|;)\s*(?:margin-left|margin-top|left|top)\s*:\s*(-?\d{1,9}(?:\.\d{1,9})?)(pt|in|cm|mm)?")
 _HEIGHT = re.compile(r"(?:^|;)\s*height\s*:\s*(\d{1,6}(?:\.\d{1,9})?)(pt|in|cm|mm|)")
 _LINE_HEIGHT = 40.0
-"""Points up to which a picture is a formula: a fraction under a sum sign takes three lines of text."""
+"""Largest height in points of a picture that is a formula: a fraction below a sum sign takes three lines of text."""
 _UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "": 1.0}
 
 
 def properties_of(element: Element | None) -> Mapping[str, Element]:
-    """Give properties by name, of each name the first."""
+    """Return properties by name; of properties with the same name, the first."""
     named: dict[str, Element] = {}
     for part in element if element is not None else ():
         named.setdefault(local_name(part), part)
@@ -45,14 +45,14 @@ def properties_of(element: Element | None) -> Mapping[str, Element]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What is known of how text looks; None where nothing says it.
+    """How text looks; None where it is not specified.
 
     Attributes:
         vanish: whether it is hidden.
         struck: whether it is struck out.
-        size, complex_size: half points; the second for scripts that are written from right to left.
+        size, complex_size: half points; the second is for scripts that are written from right to left.
         colour: RRGGBB, or "auto".
-        ground: RRGGBB behind it, "auto" for what is behind that, "" for what is unknown.
+        ground: background as RRGGBB, "auto" for the background of what is around it, "" for unknown.
         bold: whether it is bold.
         font: the name of its font.
     """
@@ -67,7 +67,7 @@ class _Look:
     font: str | None = None
 
     def over(self, other: _Look) -> _Look:
-        """Give this look where it says something, else the other."""
+        """Return this look, completed by another one where this one does not specify a value."""
         return _Look(
             other.vanish if self.vanish is None else self.vanish,
             other.struck if self.struck is None else self.struck,
@@ -81,7 +81,7 @@ class _Look:
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether nothing in it can hide text."""
+        """Return whether nothing in it can hide text."""
         small = self.size is not None and self.size <= _TOO_SMALL
         small = small or (self.complex_size is not None and self.complex_size <= _TOO_SMALL)
         return not self.vanish and not self.struck and not small and self.colour in {None, "auto"}
@@ -89,11 +89,11 @@ class _Look:
 
 _NOTHING = _Look()
 _HEAVY = re.compile(r"(?:Black|Heavy|Bold|Fett|Gras)(?:MT|PS)?\Z")
-"""Fonts that are bold by their name, as of files that were made for print."""
+"""Fonts that are bold by their name, as in files that were made for print."""
 _LARGER = 1.2
-"""Titles are set a fifth larger than text at least, small print and tables are not."""
+"""Titles are at least a fifth larger than text; small print and tables are not."""
 _USUAL_SIZE = 20
-"""Half points of text where a file says nothing: 10 points, as Word has it."""
+"""Half points of text if a file does not specify a size: 10 points, Word's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ class _Style:
 
 
 class Looks:
-    """Answer how runs look. Styles are resolved once each.
+    """Answer how runs look. Each style is resolved once.
 
     Args:
-        root: the part with the styles, None without one.
-        page: gives the colour of the pages, empty where it is unknown; asked at most once, and only when it matters.
+        root: the part with the styles, None if there is none.
+        page: returns the page colour, empty if it is unknown; called at most once, and only if it matters.
     """
 
     def __init__(self, root: Element | None, page: Callable[[], str] = lambda: WHITE) -> None:
@@ -124,7 +124,7 @@ class Looks:
                 self._add(element)
 
     def reason(self, properties: Mapping[str, Element], style_id: str | None, run: Element) -> HiddenReason | None:
-        """Tell why a run with these properties, in a paragraph of a style, is not seen; None where it is."""
+        """Return why a run with these properties, in a paragraph of this style, is not visible; None if it is."""
         base = self._of_paragraph(style_id)
         written = self._chain(value(properties["rStyle"])) if "rStyle" in properties else _NOTHING
         if base.is_plain and written.is_plain and _HIDING.isdisjoint(properties):
@@ -144,7 +144,7 @@ class Looks:
         return HiddenReason.COLOUR if is_alike(look.colour, ground) else None
 
     def stands_out(self, properties: Mapping[str, Element], style_id: str | None) -> bool:
-        """Tell whether a run is bolder or larger than the text of its document, by itself or by its styles."""
+        """Return whether a run is bolder or larger than the document's text, by its own properties or its styles."""
         base = self._of_paragraph(style_id)
         if not properties and style_id in {None, self._default}:
             return bool(base.bold)
@@ -156,7 +156,7 @@ class Looks:
         return (look.size or 0) >= _LARGER * (usual.size or _USUAL_SIZE)
 
     def _vanishes(self, own: _Look, written: _Look, base: _Look) -> bool:
-        """Combine the switches: a run's own counts, else those of its two styles undo each other."""
+        """Combine the toggles: a run's own value wins; otherwise those of its two styles cancel each other."""
         if own.vanish is not None:
             return own.vanish
         return bool(self._defaults.vanish) or bool(written.vanish) != bool(base.vanish)
@@ -177,7 +177,7 @@ class Looks:
         return self._chains[style_id]
 
     def _line(self, style_id: str | None) -> Iterator[_Style]:
-        """Give a style and those it is based on, nearest first."""
+        """Yield a style and the styles it is based on, nearest first."""
         for _ in range(_MAX_INHERITANCE):
             style = self._styles.get(style_id or "")
             if style is None:
@@ -196,10 +196,10 @@ class Looks:
         if attribute(element, "type") == "paragraph" and (attribute(element, "default") or "") in {"1", "true", "on"}:
             self._default = style_id
 
-    # ---- what is behind a run
+    # ---- background of a run
 
     def _ground(self, run: Element) -> str:
-        """Find the colour behind a run: that of its paragraph, cell, table, box or page; empty where unknown."""
+        """Return the background of a run: that of its paragraph, cell, table, box or page; empty if unknown."""
         for above in run.iterancestors():
             name = local_name(above)
             found: str | None = None
@@ -252,7 +252,7 @@ def _look(properties: Mapping[str, Element]) -> _Look:
 
 
 def _fill(shading: Element | None) -> str | None:
-    """Return the colour of a shading, "auto" for none, empty for a pattern; None without a shading."""
+    """Return the colour of a shading: "auto" if it has none, empty for a pattern, None if there is no shading."""
     if shading is None:
         return None
     pattern = value(shading)
@@ -265,7 +265,7 @@ def _fill(shading: Element | None) -> str | None:
 
 
 def _behind_box(content: Element) -> str:
-    """Return the colour that fills a text box, empty where it is not plain."""
+    """Return the fill colour of a text box, empty if it is not a plain colour."""
     shape = next((above for above in content.iterancestors() if local_name(above) == "wsp"), None)
     return attribute(child(shape, "spPr", "solidFill", "srgbClr"), "val") or ""
 
@@ -274,29 +274,29 @@ def _behind_box(content: Element) -> str:
 
 
 def unseen_drawing(element: Element) -> HiddenReason | None:
-    """Tell why a drawing is not seen: it is hidden, or stands farther out than any page reaches; None where it is."""
+    """Return why a drawing is not visible: it is hidden or off any page; None if it is visible."""
     for part in element.iter("{*}docPr", "{*}anchor", "{*}group", "{*}shape", "{*}rect"):
         name = local_name(part)
         if name == "docPr" and (attribute(part, "hidden") or "") in {"1", "true", "on"}:
             return HiddenReason.NOT_DISPLAYED
         if name == "anchor" and _is_away(part):
             return HiddenReason.OFF_PAGE
-        if name in {"group", "shape", "rect"}:  # what is in a group is measured in units of its own
+        if name in {"group", "shape", "rect"}:  # inside a group, lengths are in units of the group
             style = attribute(part, "style") or ""
             if re.search(r"visibility\s*:\s*hidden", style):
                 return HiddenReason.NOT_DISPLAYED
             far = (float(size) * _UNITS[unit] for size, unit in _AWAY.findall(style))
             if any(abs(distance) > 2 * _FARTHEST_POINTS for distance in far):
                 return HiddenReason.OFF_PAGE
-        if name != "anchor":  # what follows stands inside
+        if name != "anchor":  # the rest is inside
             break
     return None
 
 
 def stands_in_line(element: Element) -> bool:
-    """Tell a picture that is set like a sign of a line, as formulas are: not higher than two lines or three.
+    """Return whether a picture is set like a character in a line, as formulas are: at most two or three lines high.
 
-    A drawing with text boxes is none.
+    A drawing with text boxes is not.
     """
     if next(element.iter("{*}txbxContent", "{*}anchor"), None) is not None:
         return False

@@ -1,7 +1,7 @@
-"""The zip around a Word document: is it one, may it be opened, and where are its parts.
+"""The zip archive of a Word document: check that it is one and is safe to open, and find its parts.
 
-Everything that can be wrong before the first XML is read ends here as a `Refusal`: another format under the name, a
-password, a truncated archive, an archive made to explode.
+Everything that can be wrong before XML is read becomes a `Refusal`: another format under this name, a password, a
+truncated archive, a zip bomb.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EXPECTED = "a Word document"
 
 
 class Package:
-    """Give the parts of one opened Word document; made by `open_package`."""
+    """The parts of an opened Word document; made by `open_package`."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -50,18 +50,18 @@ class Package:
         return self._archive.open(self._names[self.main])
 
     def part(self, kind: str) -> bytes | None:
-        """Return the part that the main part relates to as `kind` ("styles", "numbering", ...), None without one."""
+        """Return the part that the main part relates to as `kind` ("styles", "numbering", ...), None if missing."""
         found = next((r for r in self.relations.values() if r.kind == kind and not r.external), None)
         return self.member(found.target if found else f"word/{kind}.xml")
 
     @property
     def headers(self) -> list[str]:
-        """List the names of the parts that stand on every page."""
+        """Names of the header and footer parts."""
         kinds = {"header", "footer"}
         return [each.target for each in self.relations.values() if each.kind in kinds and not each.external]
 
     def member(self, name: str) -> bytes | None:
-        """Return a member's bytes by its name, None where it is missing."""
+        """Return a member's bytes by its name, None if it is missing."""
         info = self._names.get(unquote(name)) or self._names.get(name)
         if info is None:
             return None
@@ -84,10 +84,11 @@ def open_package(path: str) -> Generator[Package]:
     """Open a Word document after checking that this is safe.
 
     Raises:
-        Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for what goes wrong with the
-            archive or its XML inside the `with` block.
+        Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for errors of the archive or its
+            XML
+            inside the `with` block.
     """
-    # a document may hold a film: what is read of it is bounded part by part
+    # a document may contain a film: only the parts that are read are limited
     with open_archive(path, _EXPECTED, largest=MAX_TOTAL_BYTES) as archive:
         try:
             yield Package(archive)
@@ -101,11 +102,11 @@ Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxm
 
 
 MAX_ELEMENTS = 2_000_000
-"""How many elements one child of the body may have: about 400 MB; a table of 10,000 rows stays far below."""
+"""Most elements in one child of the body: about 400 MB; a table of 10,000 rows has far fewer."""
 
 
 MAX_ITEMS = 400_000
-"""How many children the body may have; a book of a thousand pages has some ten thousands."""
+"""Most children of the body; a book of a thousand pages has tens of thousands."""
 
 _ITEMS = [
     f"{{*}}{name}"
@@ -114,11 +115,11 @@ _ITEMS = [
         "smartTag", "sectPr",
     )
 ]  # fmt: skip
-"""What may be a child of the body and hold text, or end one that does."""
+"""Possible children of the body that hold text, or that end one that does."""
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """Follow a path of local names, the first match at each step."""
+    """Follow a path of local names, taking the first match at each step."""
     for name in path:
         if element is None:
             return None
@@ -132,7 +133,7 @@ def child(element: Element | None, *path: str) -> Element | None:
 
 
 def attribute(element: Element | None, name: str) -> str | None:
-    """Return an attribute by its local name, None where it is missing."""
+    """Return an attribute by its local name, None if it is missing."""
     if element is None:
         return None
     for key, text in element.attrib.items():
@@ -142,18 +143,18 @@ def attribute(element: Element | None, name: str) -> str | None:
 
 
 def value(element: Element | None, *path: str) -> str | None:
-    """Return `val` of the element at the end of a path, None where either is missing."""
+    """Return `val` of the element at the end of a path, None if either is missing."""
     return attribute(child(element, *path), "val")
 
 
 def is_on(element: Element | None, *path: str) -> bool:
-    """Tell whether a toggle property stands at the end of a path and is not switched off."""
+    """Return whether a toggle property exists at the end of a path and is not switched off."""
     found = child(element, *path)
     return found is not None and (attribute(found, "val") or "true").lower() not in {"0", "false", "off", "none"}
 
 
 def parse(data: bytes) -> Element:
-    """Parse one part with entities, network and huge trees off; raises `lxml.etree.XMLSyntaxError`."""
+    """Parse one part without entities, network access and huge trees; raises `lxml.etree.XMLSyntaxError`."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     root = etree.fromstring(data, parser)
     _refuse_doctype(root)
@@ -161,18 +162,18 @@ def parse(data: bytes) -> Element:
 
 
 class TooManyElementsError(Exception):
-    """Say that one paragraph or table holds more elements than memory is spent on, or the body more than time is."""
+    """One paragraph or table has more elements than memory allows, or the body has more than time allows."""
 
 
 class _Counted:
-    """Count the elements that begin in what is read of a part, to bound what one child of the body may hold."""
+    """Count the elements that begin in a stream, to limit the size of one child of the body."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._open_elements = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Read on."""
+        """Read from the stream and count."""
         data = self._stream.read(size)
         self._open_elements += data.count(b"<") - data.count(b"</")
         if self._open_elements > MAX_ELEMENTS:
@@ -180,12 +181,12 @@ class _Counted:
         return data
 
     def begin(self) -> None:
-        """Start to count again."""
+        """Reset the count."""
         self._open_elements = 0
 
 
 def body_items(stream: IO[bytes]) -> Iterator[Element]:
-    """Yield the children of the body that hold text, one after another, and free each when the next is asked for.
+    """Yield the children of the body that hold text; each is freed when the next is requested.
 
     Raises:
         lxml.etree.XMLSyntaxError: the part is not well-formed, or has a document type declaration.
@@ -220,6 +221,6 @@ def _body_of(element: Element) -> Element | None:
 
 
 def _refuse_doctype(element: Element) -> None:
-    """Office files never have a document type declaration; one that has may define entities."""
+    """Refuse a document type declaration: office files never have one, and it may define entities."""
     if element.getroottree().docinfo.internalDTD is not None:
         raise etree.XMLSyntaxError("a document type declaration is not allowed here", 0, 0, 0)

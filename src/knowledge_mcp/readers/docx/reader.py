@@ -1,4 +1,4 @@
-"""The reader of Word documents: a child process walks over one, this side puts the `Document` together."""
+"""The reader of Word documents: a child process reads the file, this process builds the `Document`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people have left in a Word document beside its text: changes that nobody has accepted, and comments."""
+"""Remarks in a Word document: unaccepted changes and comments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOKED_AT = [f"{{*}}{name}" for name in (*_KINDS, _BEGIN, _END, "commentReferen
 
 
 class Remarks:
-    """Collect changes and comments: `see` takes one child of the body after the other."""
+    """Collect changes and comments; call `see` with each child of the body in order."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -37,7 +37,7 @@ class Remarks:
         self._clauses: dict[str, str] = {}
 
     def see(self, element: Element, clause: str = "") -> None:
-        """Look at an element of the text, which stands in a clause."""
+        """Collect the remarks in an element of the text, which is in `clause`."""
         clause = f"clause {clause}" if clause else ""
         for part in element.iter(*_LOOKED_AT):
             name = local_name(part)
@@ -56,13 +56,13 @@ class Remarks:
 
     def _change(self, part: Element, kind: str, clause: str) -> None:
         self._counts[kind] += 1
-        tags = ("{*}t", "{*}delText") if kind == "deletion" else ("{*}t",)  # what came may be deleted again
+        tags = ("{*}t", "{*}delText") if kind == "deletion" else ("{*}t",)  # inserted words may have been deleted again
         words = "".join(text.text or "" for text in part.iter(*tags))
         if words.strip():
             self._changes.append(remark(clause, attribute(part, "author"), kind, words))
 
     def told(self, package: Package) -> tuple[list[str], dict[str, str]]:
-        """Give the warnings about what was seen and what the file's comments say, and the metadata that hold it."""
+        """Return the warnings about changes and comments, and the metadata that hold them."""
         warnings: list[str] = []
         if self._counts:
             counts = (self._counts[kind] for kind in ("insertion", "deletion", "move"))
@@ -73,7 +73,7 @@ class Remarks:
         return warnings, noted(CHANGES, self._changes) | noted(COMMENTS, comments)
 
     def _comments(self, package: Package) -> Iterator[str]:
-        """Tell each comment in a line: its clause, who made it, the words that it is about, what it says."""
+        """Yield each comment as one line: its clause, its author, the words it is about, its text."""
         resolved = set(_resolved(package))
         for comment in _children(package, "comments"):
             if local_name(comment) != "comment":
@@ -88,7 +88,7 @@ class Remarks:
 
 
 def _resolved(package: Package) -> Iterator[str]:
-    """Yield the paragraphs of comments that somebody has marked as done."""
+    """Yield the ids of the comment paragraphs that are marked as done."""
     for each in _children(package, "commentsExtended"):
         if attribute(each, "done") in {"1", "true"}:
             yield attribute(each, "paraId") or ""

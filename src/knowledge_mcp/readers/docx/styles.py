@@ -1,7 +1,7 @@
-"""Styles of a Word document: what a paragraph is by its style, with inheritance.
+"""Styles of a Word document: what a paragraph is by its style, with inheritance; and the numbers of lists.
 
-A style says little itself; its outline level, its numbering and often its meaning ("Heading 3", "Caption") come from
-the style it is based on.
+A style specifies little itself. Its outline level, its numbering and often its meaning ("Heading 3", "Caption") come
+from the style it is based on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BODY_TEXT_LEVEL = _MOST_LEVELS = 9
 
 
 class Role(StrEnum):
-    """What a paragraph style is for, as its name or that of a style it is based on tells."""
+    """The purpose of a paragraph style, by its name or that of a style it is based on."""
 
     BODY = "body"
     TITLE = "title"
@@ -57,7 +57,7 @@ _HEADING_NAME = re.compile(r"(?:heading|überschrift|titre) (\d)")
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Hold what one paragraph style says itself; None where it says nothing.
+    """What one paragraph style itself specifies; None where it specifies nothing.
 
     Attributes:
         name: lower-case name.
@@ -74,7 +74,7 @@ class Style:
 
 
 class Styles:
-    """Answer questions about paragraph styles by id; None stands for the document's default paragraph style."""
+    """Answer questions about paragraph styles by id; None means the document's default paragraph style."""
 
     def __init__(self, root: Element | None) -> None:
         self._styles: dict[str, Style] = {}
@@ -86,7 +86,7 @@ class Styles:
                 self._add(element)
 
     def chain(self, style_id: str | None) -> list[tuple[str, Style]]:
-        """List a style and those it is based on, nearest first."""
+        """Return a style and the styles it is based on, nearest first."""
         if style_id not in self._chains:
             self._chains[style_id] = self._follow(style_id)
         return self._chains[style_id]
@@ -100,7 +100,7 @@ class Styles:
         return found
 
     def outline(self, style_id: str | None) -> int | None:
-        """Return the outline level from 0 that a style gives, None for body text."""
+        """Return the outline level from 0 of a style, None for body text."""
         chain = self.chain(style_id)
         for _, style in chain:
             if style.outline is not None:
@@ -111,7 +111,10 @@ class Styles:
         return None
 
     def numbering(self, style_id: str | None) -> tuple[str, int | None, list[str]] | None:
-        """Return list id, level (None: by the list's own link) and the ids from the style to the one that says it."""
+        """Return the list id, its level, and the style ids up to the one that sets the list.
+
+        The level is None if the list's link to the style sets it.
+        """
         passed: list[str] = []
         for place, style in self.chain(style_id):
             passed.append(place)
@@ -121,13 +124,13 @@ class Styles:
         return None
 
     def role(self, style_id: str | None) -> Role:
-        """Tell what a style is for."""
+        """Return the purpose of a style."""
         if style_id not in self._roles:
             self._roles[style_id] = self._find_role(style_id)
         return self._roles[style_id]
 
     def names_title(self, style_id: str | None) -> bool:
-        """Tell a style of titles of contents ("TOC Heading") from those of their lines."""
+        """Return whether it is the style of the title of contents ("TOC Heading"), not of their lines."""
         return any("heading" in style.name for _, style in self.chain(style_id)[:1])
 
     def own_number(self, style_id: str) -> str | None:
@@ -164,7 +167,7 @@ _BULLET = "•"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Hold the printed label of one paragraph ("5.3.1", "a)", "•") with its level from 0 and its kind."""
+    """The printed label of a paragraph ("5.3.1", "a)", "•"), its level from 0, and whether it is a bullet."""
 
     text: str
     level: int
@@ -195,9 +198,9 @@ class _List:
 
 
 class Numbering:
-    """Count through a document in reading order; `label` is called once for each paragraph.
+    """Count through a document in reading order; call `label` once for each paragraph.
 
-    Lists of one abstract definition share their counters. A start override holds the first time its list is used.
+    Lists of one abstract definition share their counters. A start override applies when its list is first used.
     """
 
     def __init__(self, root: Element | None, styles: Styles) -> None:
@@ -216,7 +219,7 @@ class Numbering:
                 self._lists[attribute(element, "numId") or ""] = _read_list(element)
 
     def label(self, properties: Element | None, style_id: str | None) -> Label | None:
-        """Advance the paragraph's list and return its label, None for a paragraph in no list.
+        """Advance the paragraph's list and return its label, None if the paragraph is not in a list.
 
         Args:
             properties: the paragraph's `pPr`.
@@ -244,15 +247,15 @@ class Numbering:
         return Label(text, level, is_bullet=False) if text else None
 
     def counts(self, properties: Element | None, style_id: str | None) -> bool:
-        """Tell whether a paragraph has a number that Word counts; arguments as of `label`, which alone advances."""
+        """Return whether Word numbers a paragraph. Arguments as of `label`; this does not advance the list."""
         placed = self._place(properties, style_id)
         rule = placed[3].get(placed[1]) if placed is not None else None
         return rule is not None and rule.format != "bullet" and bool(rule.text)
 
     def settle(self, paragraph: Element, original: Element | None = None) -> None:
-        """Count a paragraph now, which is read later and in another order; a copy of another one has that one's number.
+        """Assign a number now to a paragraph that is read later, in another order; a copy gets that of its original.
 
-        The same label is then given to each who asks for it.
+        From then on, `label` returns the same label for it each time.
         """
         properties = child(paragraph, "pPr")
         if properties is None:
@@ -328,7 +331,7 @@ def _read_level(element: Element) -> _Level:
 
 
 def _read_format(element: Element) -> str:
-    """Read the format; newer ones stand in an alternative with an old one as fallback."""
+    """Read the number format; newer formats are in an `AlternateContent` with an older one as fallback."""
     direct = value(element, "numFmt")
     if direct is not None:
         return direct

@@ -1,4 +1,4 @@
-"""Word tables as Markdown rows: merged cells, header rows over several lines, tables within cells; and layouts."""
+"""Word tables as Markdown rows: merged cells, header rows, nested tables; and tables that only lay out text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CellText = Callable[[Sequence[Element]], RichText]
 
 @dataclass(slots=True)
 class Cell:
-    """Hold one cell: its first grid column, how many it spans, whether it goes on from the cell above, its element."""
+    """One cell: its first grid column, how many it spans, whether it continues the cell above, and its element."""
 
     column: int
     span: int
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Grid:
-    """Hold a table's rows of cells, how many of the first rows are marked as header, and the number of columns."""
+    """The rows of cells of a table, how many of the first rows are marked as header, and the number of columns."""
 
     rows: list[list[Cell]] = field(default_factory=list[list[Cell]])
     headers: int = 0
@@ -45,7 +45,7 @@ class Grid:
 
 
 def grid_rows(table: Element) -> Grid:
-    """Lay a `tbl` out on its grid; rows and cells deleted by a tracked change are left out."""
+    """Lay out a `tbl` on its grid; rows and cells deleted by a tracked change are left out."""
     grid = Grid()
     for row in _parts(table, "tr"):
         properties = child(row, "trPr")
@@ -73,7 +73,7 @@ def grid_rows(table: Element) -> Grid:
 
 
 def _leave_out_columns(grid: Grid) -> None:
-    """Count only the columns in which a cell begins: no other has any text."""
+    """Renumber the columns so that only those count in which a cell begins; others have no text."""
     begun = sorted({cell.column for row in grid.rows for cell in row})
     places = {column: place for place, column in enumerate(begun)}
     for cell in (cell for row in grid.rows for cell in row):
@@ -82,7 +82,10 @@ def _leave_out_columns(grid: Grid) -> None:
 
 
 class TableReader:
-    """Make Markdown rows of tables; `cell_text` reads what is one paragraph, its label included, in document order."""
+    """Make Markdown rows of tables.
+
+    `cell_text` reads the elements of one paragraph, including its label; it is called in document order.
+    """
 
     def __init__(self, cell_text: CellText) -> None:
         self._cell_text = cell_text
@@ -90,12 +93,14 @@ class TableReader:
     def rows(self, grid: Grid) -> list[list[RichText]]:
         """Read all cells; the first row returned is the header.
 
-        A short text that spans rows is repeated in each, so that a row can be understood alone; a text that spans
-        columns stands in the first, but names each of them in a header of several rows, which become one. Rows without
-        any text are left out.
+        A short text that spans rows is repeated in each, so that a row can be understood alone. A text that spans
+        columns is
+        in the first only; in a header it applies to each of them, and several header rows become one. Rows without text
+        are
+        left out.
 
         Raises:
-            TooManyElementsError: rows and columns have more places than a document may have elements.
+            TooManyElementsError: the table has more cells than a document may have elements.
         """
         columns = min(grid.columns, _MAX_SPAN)
         if columns * len(grid.rows) > MAX_ELEMENTS:
@@ -111,7 +116,7 @@ class TableReader:
             for cell in cells:
                 text = self._content(cell.element)
                 own = own or not text.is_blank
-                if cell.column >= len(row):  # wider than any table: no words are lost for it
+                if cell.column >= len(row):  # wider than any real table: keep the words anyway
                     row[-1] = _joined(row[-1], text)
                     continue
                 if cell.continues and text.is_blank:
@@ -129,7 +134,7 @@ class TableReader:
         return with_one_header(built, reaches, headers)
 
     def _content(self, cell: Element, depth: int = 0) -> RichText:
-        """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
+        """Read a cell as one line: paragraphs separated by blanks, nested tables as "a: b; c: d"."""
         content = RichText()
         for parts in paragraphs_of(_parts(cell, "p", "tbl")):
             is_table = local_name(parts[0]) == "tbl"
@@ -162,7 +167,7 @@ def _joined(one: RichText, other: RichText) -> RichText:
 
 
 def _parts(element: Element, *names: str) -> list[Element]:
-    """List rows, cells, or the paragraphs and tables of a cell, those in content controls and insertions too."""
+    """Return rows, cells, or the paragraphs and tables of a cell, also those in content controls and insertions."""
     found: list[Element] = []
     for part in visible_children(element):
         if local_name(part) in names:
@@ -176,14 +181,14 @@ def _number(text: str | None, default: int) -> int:
     return min(whole_number(text, default), _MAX_SPAN)
 
 
-# ---- tables that only lay out text: in one column, or the same clauses in several languages beside each other ------
+# ---- tables that only lay out text: in one column, or the same clauses in several languages side by side ------
 
 
 def laid_out(grid: Grid, numbering: Numbering) -> list[Element]:
-    """List what is in a table that only lays out text: in one column, or the same clauses in a column a language.
+    """Return the content of a table that only lays out text, empty for an ordinary table.
 
-    Each language is read to its end. A row with fewer cells, such as a heading over all, is read with the first one.
-    Empty for a table in the ordinary sense.
+    Such a table has one column, or the same clauses in one column per language. Each language is read to its end. A row
+    with fewer cells, such as a common heading, is read with the first language.
     """
     if max(map(len, grid.rows), default=0) <= 1:
         return [part for row in grid.rows for cell in row for part in visible_children(cell.element)]
@@ -217,7 +222,7 @@ def _read_columns(grid: Grid, columns: tuple[int, ...], numbering: Numbering, *,
 
 
 def _numbered(number: Cell, cell: Cell, numbering: Numbering) -> list[Element]:
-    """Give a cell's parts, the first paragraph behind the number in another cell."""
+    """Return a cell's parts; the number in another cell is put before its first paragraph."""
     parts = visible_children(cell.element)
     stated, first = _opening(number, numbering), _opening(cell, numbering)
     if stated is None or first is None:
@@ -225,7 +230,7 @@ def _numbered(number: Cell, cell: Cell, numbering: Numbering) -> list[Element]:
     joined = copy.deepcopy(stated)
     properties = child(joined, "pPr")
     if words_in(stated):
-        last = [joined, *joined.iterdescendants("{*}r")][-1]  # so that the blank looks as the number does
+        last = [joined, *joined.iterdescendants("{*}r")][-1]  # so that the tab has the look of the number
         etree.SubElement(last, "tab")
         if properties is not None:
             joined.remove(properties)
@@ -240,7 +245,7 @@ def _numbered(number: Cell, cell: Cell, numbering: Numbering) -> list[Element]:
 
 
 def _opening(cell: Cell, numbering: Numbering) -> Element | None:
-    """Give the first paragraph of a cell that has words or a number."""
+    """Return the first paragraph of a cell that has words or a number."""
     paragraphs = (part for part in _parts(cell.element, "p", "tbl") if local_name(part) == "p")
     return next((each for each in paragraphs if words_in(each) or _is_counted(each, numbering)), None)
 
@@ -251,7 +256,7 @@ def _is_counted(paragraph: Element, numbering: Numbering) -> bool:
 
 
 def _clause_of(cell: Cell, numbering: Numbering, row: int) -> str:
-    """Name the clause that a cell begins: by the number typed in it, or by its row where Word counts."""
+    """Return a name of the clause that a cell begins: its typed number, or its row if Word counts it."""
     first = _opening(cell, numbering)
     if first is None:
         return ""

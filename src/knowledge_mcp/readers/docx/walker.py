@@ -1,7 +1,7 @@
 """The body of a Word document, element by element, to headings and blocks.
 
-Left out on purpose, because it is no text of its own: tables of contents and lists of figures (they repeat the headings
-and captions), headers and footers, comments, deleted and moved-away text.
+Left out on purpose, because they are not text: tables of contents and lists of figures (they repeat the headings and
+captions), headers and footers, comments, deleted and moved-away text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from knowledge_mcp.support.wording import how_many
 
 Notes = Mapping[tuple[str, str], Sequence[Element]]
-"""Foot- and endnotes by kind and id: their paragraphs."""
+"""Paragraphs of footnotes and endnotes, by kind and id."""
 
 _LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
 _TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
@@ -56,7 +56,7 @@ class _Anchor:
 
 
 class DocxWalker:
-    """Feed the body's children in order to `feed`, then call `finish` once."""
+    """Convert the body: call `feed` with its children in order, then `finish` once."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class DocxWalker:
         self.title = ""
 
     def feed(self, element: Element, depth: int = 0) -> None:
-        """Take one child of the body."""
+        """Convert one child of the body."""
         name = local_name(element)
         if name == "p":
             self._paragraph(element)
@@ -112,16 +112,16 @@ class DocxWalker:
 
     @property
     def clause(self) -> str:
-        """Tell the number of the clause that is open, empty where there is none."""
+        """Number of the open clause, empty if there is none."""
         return self._number or ""
 
     def finish(self) -> None:
-        """Lay down what is still open and resolve the references to bookmarks."""
+        """Write what is still open, and resolve the references to bookmarks."""
         self._settle_unfinished()
         self._flush_code()
         self._settle_contents()
         for name, place in self._places.items():
-            if not name.startswith("_"):  # Word's own, made by the hundred
+            if not name.startswith("_"):  # bookmarks that Word makes itself, by the hundred
                 self._builder.anchor([name], place)
         for reference in self._pending:
             name = reference.target.removeprefix("#")
@@ -161,7 +161,7 @@ class DocxWalker:
             self._settle_unfinished()
 
     def _settle_unfinished(self) -> None:
-        """Lay down what was read of a paragraph, which no other one follows though its end may be deleted."""
+        """Write the paragraph that is still open, since no other one continues it."""
         paragraph, self._unfinished = self._unfinished, None
         if paragraph is None:
             return
@@ -199,9 +199,9 @@ class DocxWalker:
         self._after(paragraph)
 
     def _settle_contents(self) -> None:
-        """Lay down a lone paragraph that only has a style of contents: the title of a table, a line of a form.
+        """Write a single paragraph that only has a style of contents: the title of a table, or a line of a form.
 
-        Several in a row are contents without pages; the title of contents has its lines below it.
+        Several in a row are contents without page numbers. The title of contents is followed by its lines.
         """
         waiting, self._like_contents = self._like_contents, []
         self._below_contents = False
@@ -217,7 +217,7 @@ class DocxWalker:
         return self._styles.outline(style)
 
     def _number_alone(self, label: Label | None, paragraph: Paragraph) -> None:
-        """Keep a clause number that stands on a line of its own, as terms in standards have it."""
+        """Open a clause for a number on a line of its own, as used for terms in standards."""
         if label is not None and _LEGAL_NUMBER.fullmatch(label.text):
             self._open_clause(label.text.rstrip("."), paragraph)
 
@@ -244,7 +244,7 @@ class DocxWalker:
             self._anchor(paragraph, _Anchor(*section_target(parts)))
 
     def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:
-        """Take a short bold line with a clause number as a heading, in a document that has not used heading styles."""
+        """Treat a short bold line with a clause number as a heading, if the document has not used heading styles."""
         words = " ".join(paragraph.text.text.split())
         if len(words) > _MAX_TYPED_HEADING or words.endswith((".", ":", ";", ",")) or paragraph.bold < 0.9 * len(words):
             return False
@@ -269,7 +269,7 @@ class DocxWalker:
         return True
 
     def _open_clause(self, number: str, paragraph: Paragraph) -> None:
-        """Open a section for a numbered paragraph without a title of its own."""
+        """Open a section for a numbered paragraph without a title."""
         self._flush_code()
         level = max(number.count(".") + 1, 1)
         self._builder.heading(number, level=level, source=HeadingSource.NUMBERING, number=number, printed=number)
@@ -301,14 +301,14 @@ class DocxWalker:
             self._add_block(BlockKind.PARAGRAPH, paragraph.text)
 
     def _is_clause(self, label: Label) -> bool:
-        """Tell a numbered paragraph of a clause (5.3.1 under 5.3) from an item of a list."""
+        """Return whether a numbered paragraph is a clause (5.3.1 below 5.3) rather than a list item."""
         number = label.text.rstrip(".")
         if self._number is None or not _LEGAL_NUMBER.fullmatch(number):
             return False
         return number.startswith(f"{self._number}.")
 
     def _caption_label(self, paragraph: Paragraph, label: Label | None, role: Role) -> str | None:
-        """Return a caption's own label ("Table 3"; "" for one without), None where it is no caption."""
+        """Return a caption's label ("Table 3"; "" if it has none), None if it is not a caption."""
         text = paragraph.text.text.strip()
         if label is not None and re.match(r"(?:Table|Figure)\b", label.text):
             return label.text.rstrip(" .:–—-")
@@ -337,7 +337,7 @@ class DocxWalker:
     # ---- what follows a paragraph
 
     def _after(self, paragraph: Paragraph) -> None:
-        """Lay down what hangs on a paragraph: its notes, its pictures' descriptions, its text boxes."""
+        """Write what belongs to a paragraph: its notes, descriptions of pictures, text boxes."""
         self._unknown_symbols += paragraph.unknown_symbols
         self._signs_unread += paragraph.signs_unread
         for description in paragraph.pictures:
@@ -353,7 +353,7 @@ class DocxWalker:
         self._add_notes()
 
     def _drawn(self, words: Sequence[str], figures: Sequence[str]) -> None:
-        """Lay down what drawings say: their words, diagrams as lists, charts as tables."""
+        """Write what drawings say: words, diagrams as lists, charts as tables."""
         if words:
             self._add_block(BlockKind.PARAGRAPH, RichText("\n".join(words)))
         for name in figures:
@@ -370,7 +370,7 @@ class DocxWalker:
                 self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in rows]))
 
     def _labels(self, boxes: Sequence[Element]) -> None:
-        """Put the labels of a drawing into one block, a line each."""
+        """Write the labels of a drawing as one block, one line each."""
         joined = RichText()
         inside: list[Paragraph] = []
         for box in boxes:
@@ -433,7 +433,7 @@ class DocxWalker:
             self._feed_all(box, depth)
         self._add_notes()
 
-    # ---- laying down
+    # ---- writing
 
     def _add_code(self, line: RichText) -> None:
         if self._code is None:
@@ -458,7 +458,7 @@ class DocxWalker:
             self._anchors[name] = anchor
 
     def _place(self, paragraph: Paragraph, before: int) -> None:
-        """Remember where a paragraph's bookmarks stand; those of one without text stand at what comes next."""
+        """Record the positions of a paragraph's bookmarks; those of an empty paragraph belong to what comes next."""
         if not paragraph.bookmarks or self._code is not None:
             return
         if self._builder.length == before:
@@ -468,6 +468,6 @@ class DocxWalker:
             self._places.setdefault(name, before + 2 if before else 0)
 
     def _anchor_item(self, paragraph: Paragraph, label: Label) -> None:
-        """Let references to a numbered item name its clause with it: "5.3 a)"."""
+        """Let references to a numbered item include its clause: "5.3 a)"."""
         if self._number is not None:
             self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, f"{self._number} {label.text}"))
