@@ -1,4 +1,4 @@
-"""In the child: e-books (.epub): their chapters, which are web pages, in the order of reading."""
+"""Child process: e-books (.epub). Their chapters are web pages, read in reading order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _BOOK = "an EPUB"
 
 
 def epub(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield the messages of an e-book, its chapters in the order of reading.
+    """Yield the messages of an e-book, its chapters in reading order.
 
     Raises:
-        Refusal: it is no e-book, protected against copying, damaged, empty or too large.
+        Refusal: it is not an e-book, or is copy-protected, damaged, empty or too large.
     """
     with open_archive(path, _BOOK, needs=("META-INF/container.xml",)) as archive:
         if member(archive, "META-INF/rights.xml") is not None or _is_protected(archive):
@@ -52,7 +52,7 @@ def _pieces(
 
 
 def _is_protected(archive: zipfile.ZipFile) -> bool:
-    """Tell encrypted chapters from fonts that are merely obfuscated."""
+    """Return whether chapters are encrypted; fonts may be obfuscated, which does not matter."""
     data = member(archive, "META-INF/encryption.xml")
     if data is None:
         return False
@@ -63,7 +63,7 @@ def _is_protected(archive: zipfile.ZipFile) -> bool:
 
 
 def _package(archive: zipfile.ZipFile) -> tuple[dict[str, str], list[str], int]:
-    """Return the book's properties, the names of its chapters, and how many of them its archive lacks."""
+    """Return the book's properties, the names of its chapters, and how many chapters are missing from its archive."""
     container = parse_xml(member(archive, "META-INF/container.xml") or b"", _BOOK)
     rootfile = next((element.get("full-path", "") for element in container.iter("{*}rootfile")), "")
     data = member(archive, rootfile)

@@ -1,7 +1,7 @@
-"""In the child: Office files whose names python-pptx and openpyxl do not know, under the usual ones.
+"""Child process: rewrite Office files in the strict dialect with the names that python-pptx and openpyxl know.
 
-The strict dialect of ISO/IEC 29500 says the same in other namespaces; a show or a template (`.ppsx`, `.potx` under
-another name) is a presentation.
+The strict dialect of ISO/IEC 29500 has the same content in other namespaces. A slide show or template (`.ppsx`,
+`.potx` with another extension) is treated as a presentation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHOWS = (b"presentationml.slideshow.main+xml", b"presentationml.template.main+x
 
 
 def usual_names(archive: zipfile.ZipFile, main: str) -> BinaryIO | None:
-    """Write a file with the names of the usual dialect; None where it has them.
+    """Rewrite a file in the usual dialect; None if it already is.
 
     Args:
         archive: the file.
@@ -47,7 +47,7 @@ def usual_names(archive: zipfile.ZipFile, main: str) -> BinaryIO | None:
 
 
 def written_again(archive: zipfile.ZipFile, members: Mapping[str, bytes]) -> BinaryIO:
-    """Write an archive again with some of its members changed."""
+    """Copy an archive with some of its members replaced."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as written:
         for info in archive.infolist():

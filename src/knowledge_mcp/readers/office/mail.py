@@ -1,7 +1,7 @@
-"""In the child: mails (.msg, .eml): sender, receivers, date, subject and body; attachments are named, not opened.
+"""Child process: mails (.msg, .eml): sender, receivers, date, subject and body. Attachments are named, not opened.
 
-For Outlook's .msg ours and not MarkItDown's, which leaves out copies, date and attachments, finds nothing in a message
-that has only an HTML body, and hands a plain text on as if it were Markdown. The container is opened by olefile.
+Outlook's .msg is read by our own code, because MarkItDown drops copies, date and attachments, finds nothing in a
+message with only an HTML body, and passes plain text on as Markdown. The container is opened by olefile.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PAGES = {20127: "ascii", 28591: "latin-1", 28592: "iso8859-2", 28605: "iso8859-
 _SENDER_NAME, _SENDER, _SENDER_SMTP = "0C1A", "0C1F", "5D01"
 _TO, _CC, _SUBJECT, _BODY, _HTML, _RTF = "0E04", "0E03", "0037", "1000", "1013", "1009"
 _SHORT, _FAR_MORE = 100, 2
-"""Words of a plain text that may only say that there is a page, and how many times longer that is then."""
+"""Up to this many words, a plain text may only say that there is a page; how many times longer the page is then."""
 _LONG_NAME, _SHORT_NAME, _DISPLAY_NAME = "3707", "3704", "3001"
 
 
@@ -44,7 +44,7 @@ def msg(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of an Outlook message.
 
     Raises:
-        Refusal: it is none, damaged, empty or too large.
+        Refusal: it is not an Outlook message, or is damaged, empty or too large.
     """
     import olefile
 
@@ -69,9 +69,9 @@ def msg(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def _is_truncated(path: str) -> bool:
-    """Tell whether sectors are in use that the file does not have: olefile gives what is left without a word.
+    """Return whether sectors are in use that the file does not have; olefile silently returns what is left.
 
-    The first 109 sectors of the allocation table are looked at, which describe seven megabytes or more.
+    Only the first 109 sectors of the allocation table are checked; they describe at least seven megabytes.
     """
     size = Path(path).stat().st_size
     with Path(path).open("rb") as stream:
@@ -103,7 +103,7 @@ def _other(container: Any) -> Refusal:
 
 
 class _Message:
-    """Give the properties of one message."""
+    """Read the properties of one message."""
 
     def __init__(self, container: Any) -> None:
         self._container = container
@@ -111,19 +111,19 @@ class _Message:
         self._pages = [page for page in (self._codec(_MESSAGE_PAGE), self._codec(_INTERNET_PAGE)) if page]
 
     def text(self, tag: str, folder: str = "", *, body: bool = False) -> str:
-        """Return a text property, empty where the message has none."""
+        """Return a text property, empty if the message does not have it."""
         wide = self.data(f"{folder}__substg1.0_{tag}001F")
         if wide:
             return wide.decode("utf-16-le", "replace").rstrip("\x00")
         return self._decoded(self.data(f"{folder}__substg1.0_{tag}001E").rstrip(b"\x00"), body=body)
 
     def html(self) -> str:
-        """Return the body as HTML, empty where there is none."""
+        """Return the HTML body, empty if there is none."""
         data = self.data(f"__substg1.0_{_HTML}0102")
         return self._decoded(data, body=True) if data else self.text(_HTML, body=True)
 
     def data(self, name: str) -> bytes:
-        """Return a stream's bytes, none where it is missing."""
+        """Return a stream's bytes, empty if it is missing."""
         if not self._container.exists(name):
             return b""
         if self._container.get_size(name) > _MOST_BYTES:
@@ -132,7 +132,7 @@ class _Message:
         return found
 
     def attachments(self) -> list[str]:
-        """Name the files that hang on the message."""
+        """Return the names of the attachments."""
         folders = sorted({str(entry[0]) for entry in self._container.listdir() if str(entry[0]).startswith("__attach")})
         names: list[str] = []
         for folder in folders:
@@ -141,7 +141,7 @@ class _Message:
         return names
 
     def sent(self) -> str:
-        """Return when it was sent, or received, as ISO 8601 UTC; empty where it does not say."""
+        """Return when it was sent, or received, as ISO 8601 UTC; empty if unknown."""
         ticks = self.fixed.get((_SENT, _TIME)) or self.fixed.get((_RECEIVED, _TIME)) or 0
         try:
             sent = _EPOCH + dt.timedelta(microseconds=ticks // 10)
@@ -150,7 +150,7 @@ class _Message:
             return ""
 
     def sender(self) -> str:
-        """Return who wrote it: name and address as far as they are known."""
+        """Return the sender's name and address, as far as they are known."""
         name, address = self.text(_SENDER_NAME), self.text(_SENDER_SMTP) or self.text(_SENDER)
         if address.upper().startswith("/O=") or address == name:
             address = ""
@@ -173,7 +173,7 @@ class _Message:
             return ""
 
     def _decoded(self, data: bytes, *, body: bool) -> str:
-        """Decode by the code page that the message names (the body's own first), else by what the bytes look like."""
+        """Decode by the code page that the message names (for a body, its own first), else by detection."""
         for name in reversed(self._pages) if body else self._pages:
             try:
                 return data.decode(name)
@@ -200,7 +200,7 @@ def _pieces(message: _Message) -> Iterator[Piece]:
 def _written(
     subject: str, fields: dict[str, str], attachments: list[str], body: str, html: str, warnings: list[str]
 ) -> Iterator[Piece]:
-    """Write a mail: its subject as heading, who and when, then its plain text, or its HTML where that says far more."""
+    """Write a mail: subject as heading, header fields, then the plain text, or the HTML if it is much longer."""
     from knowledge_mcp.readers.html.walk import html_pieces
 
     subject = " ".join(subject.split())
@@ -225,10 +225,10 @@ def _written(
 
 
 def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a mail as it was sent.
+    """Yield the messages of a mail (RFC 5322).
 
     Raises:
-        Refusal: it is none, damaged, empty or too large.
+        Refusal: it is not a mail, or is damaged, empty or too large.
     """
     data = bytes_of(path, _MAIL, markup=True)
     try:
@@ -256,7 +256,7 @@ def _mail_pieces(mail: EmailMessage) -> Iterator[Piece]:
 
 
 def _is_shown(part: Any) -> bool:
-    """Tell text that goes on behind a picture, as some programs write it, from a file."""
+    """Return whether an attachment is text that continues after a picture, as some programs write it."""
     is_file = part.get_filename() or part.get_content_disposition() == "attachment"
     return not is_file and (_is_text(part, "plain") or _is_text(part, "html"))
 
@@ -266,7 +266,7 @@ def _is_text(part: Any, kind: str) -> bool:
 
 
 def _name(part: Any) -> str:
-    """Name an attachment: a mail without a name of its own by its subject."""
+    """Return the name of an attachment; for a mail without a name, its subject."""
     name: str = part.get_filename() or ""
     if not name and part.get_content_type() == "message/rfc822":
         name = str(part.get_content().get("subject", ""))
@@ -274,7 +274,7 @@ def _name(part: Any) -> str:
 
 
 def _content(part: Any) -> str:
-    """Decode a part's text by the encoding that it names, else by what the bytes look like."""
+    """Decode a part's text by the encoding that it names, else by detection."""
     data: bytes = part.get_payload(decode=True) or b""
     found = decoded(data, part.get_content_charset("utf-8"))
     return found[0] if found is not None else _likely(data)

@@ -1,8 +1,8 @@
-"""In the child: presentations to Markdown by MarkItDown, told safely what to do.
+"""Child process: convert presentations to Markdown with MarkItDown, safely.
 
-Of MarkItDown only the one converter for the format is switched on, and `convert_stream` is given our own open file: no
-address is resolved, no archive walked through, and nothing else is tried where that one fails. What it writes is then
-settled: slide texts, which it leaves as they are, are escaped, so that they come out of the Markdown reader whole.
+Only MarkItDown's converter for this format is enabled, and `convert_stream` gets our own open file: no address is
+resolved, no archive is walked through, and no other converter is tried if this one fails. The output is then cleaned
+up: MarkItDown does not escape slide texts, so they are escaped here for the Markdown reader.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DEFAULT_NAME = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?P<levels>\ufdd0{1,9})(?P<number>\d{0,4})\ufdd0")
-"""What `SlideConverter` writes before an item."""
+"""What `SlideConverter` writes before a list item."""
 _TABLE_END = re.compile(r"\|\s*$")
 
 
@@ -51,7 +51,7 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield a presentation's facts and Markdown; each slide begins with its marker.
 
     Raises:
-        Refusal: it is no presentation, locked, damaged, empty or too large.
+        Refusal: it is not a presentation, or is locked, damaged, empty or too large.
     """
     with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as opened:
         usual = usual_names(opened, "ppt/presentation.xml")
@@ -83,7 +83,7 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
-    """Give the names of the slides' parts, and the width and height of a slide in EMU."""
+    """Return the names of the slides' parts, and the width and height of a slide in EMU."""
     root = parse_xml(member(archive, "ppt/presentation.xml") or b"", _PRESENTATION)
     relations = relations_of(partial(member, archive), "ppt/presentation.xml", _PRESENTATION)
     targets = {each.id: each.target for each in relations}
@@ -99,10 +99,11 @@ def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
 
 
 def settled(text: str) -> tuple[str, int]:
-    """Make Markdown of what MarkItDown writes of slides, and count the pictures without a description.
+    """Make valid Markdown of MarkItDown's output for slides, and count the pictures without a description.
 
-    Each line of a text is a paragraph of its own; a slide's title comes first on it; one without a title is called by
-    its number, so that what it says does not count to the slide before.
+    Each line of a text becomes a paragraph. A slide's title is moved to its beginning. A slide without a title is named
+    by
+    its number, so that its content does not belong to the previous slide.
     """
     out: list[str] = []
     pictures = 0
@@ -116,7 +117,7 @@ def settled(text: str) -> tuple[str, int]:
 
 
 def _contents(text: str) -> list[str]:
-    """Part the slides at their markers; one that is out of turn is a slide's own words."""
+    """Split the text into slides at their markers; a marker with an unexpected number is text of a slide."""
     starts: list[int] = []
     ends: list[int] = []
     for match in _SLIDE.finditer(text):
@@ -162,7 +163,7 @@ def _settled_line(line: str) -> str:
 
 
 def _converted(path: str, source: BinaryIO | None) -> str:
-    """Convert a file, or what stands in its place."""
+    """Convert a file, or `source` in its place."""
     from markitdown import MarkItDown, MarkItDownException, StreamInfo
 
     from knowledge_mcp.readers.office.slides import SlideConverter

@@ -1,6 +1,6 @@
 """Office files to `Document`: presentations, workbooks, e-books, OpenDocument files, mails.
 
-What converts them is named by media type below and runs in a child process; the heavy libraries are imported there.
+The converters are listed below by media type. They run in a child process, which imports the heavy libraries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROOM = "knowledge_mcp.readers.office"
 
 
 class OfficeReader(ConvertingReader):
-    """Read .pptx, .xlsx, .xls, .ods, .odt, .epub, .msg and .eml files. Slides are pages, others have none. Thread-safe.
+    """Read .pptx, .xlsx, .xls, .ods, .odt, .epub, .msg and .eml files. Slides are pages; others have none. Thread-safe.
 
     Of `ConvertingReader`'s arguments, `markdown` reads what MarkItDown makes of presentations.
     """

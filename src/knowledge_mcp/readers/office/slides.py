@@ -1,7 +1,7 @@
-"""In the child: MarkItDown's converter of presentations, with tables whose cells may hold bars, and levels of lists.
+"""Child process: MarkItDown's converter of presentations, extended by cells that may contain bars, and list levels.
 
-Imported only where MarkItDown is installed. Should a later MarkItDown no longer call what is replaced here, its own way
-of writing tables is back, and nothing breaks.
+Imported only if MarkItDown is installed. If a later MarkItDown does not call what is overridden here, it writes tables
+in its own way, and nothing breaks.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from knowledge_mcp.readers.shared.richtext import RichText, table_text
 from knowledge_mcp.readers.shared.tables import TableCells
 
 ITEM = "\ufdd0"
-"""Before the words of a list item: one for each level, a number where it has one, and one more."""
+"""Written before the words of a list item: once for each level, then a number if there is one, then once more."""
 
 
 class SlideConverter(PptxConverter):
-    """Convert presentations; a table's cells are escaped, so that each stays one cell, and list items are marked."""
+    """Convert presentations; cells of tables are escaped, so that each stays one cell, and list items are marked."""
 
     def convert(self, file_stream: BinaryIO, stream_info: Any, **kwargs: Any) -> Any:
         presentation: Any = importlib.import_module("pptx").Presentation(file_stream)  # comes with MarkItDown
@@ -52,7 +52,7 @@ class SlideConverter(PptxConverter):
         return f"\n{table_text(cells.rows()).text}\n\n"
 
     def _convert_chart_to_markdown(self, chart: Any) -> str:
-        title, tables = chart_parts(chart._chartSpace)  # noqa: SLF001 - python-pptx knows no chart with depth
+        title, tables = chart_parts(chart._chartSpace)  # noqa: SLF001 - python-pptx does not support 3-D charts
         written = ["### " + " ".join(f"Chart: {title}".rstrip(": ").split())]
         for rows in tables:
             cells = [[RichText(escaped(cell).replace("\\|", "|")) for cell in row] for row in rows]
@@ -61,7 +61,7 @@ class SlideConverter(PptxConverter):
 
 
 def _texts(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Give the shapes with text, those of groups too."""
+    """Yield the shapes with text, including those in groups."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _texts(shape.shapes)
@@ -70,7 +70,7 @@ def _texts(shapes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _mark_items(paragraphs: Iterable[Any]) -> bool:
-    """Mark the items of a text that has levels or bullets of its own; tells whether there are any."""
+    """Mark the items of a text that has levels or bullets; return whether there are any."""
     written = [each for each in paragraphs if each.text.strip()]
     if not any(each.level or _bullet(each) for each in written):
         return False
@@ -92,7 +92,7 @@ def _mark_items(paragraphs: Iterable[Any]) -> bool:
 
 
 def _bullet(paragraph: Any) -> str:
-    """Return how a paragraph itself says that it has a bullet, a number or none; empty where it says nothing."""
-    settings = paragraph._p.pPr  # noqa: SLF001 - python-pptx has no other way to bullets
+    """Return how a paragraph itself sets a bullet, a number or neither; empty if it does not."""
+    settings = paragraph._p.pPr  # noqa: SLF001 - python-pptx has no other access to bullets
     names = {element.tag.rpartition("}")[2] for element in settings} if settings is not None else set[str]()
     return next((name for name in ("buNone", "buAutoNum", "buChar", "buBlip") if name in names), "")

@@ -1,6 +1,6 @@
-"""In the child: what a presentation keeps in other parts or newer markup is written where slides are read.
+"""Child process: write what a presentation keeps in other parts or in newer markup into its slides.
 
-Diagrams become lists, equations text, and of alternatives the one that PowerPoint shows stays.
+Diagrams become lists, equations become text, and of alternatives the one that PowerPoint shows is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HINTS = (b"AlternateContent", b"relIds", b"oMath", b"<p:sp>", b"<p:sp ")
 
 
 def completed(archive: zipfile.ZipFile, slides: Iterable[str]) -> dict[str, bytes]:
-    """Return the slides that something was written into, by the names of their parts."""
+    """Return the slides that were changed, by the names of their parts."""
     from lxml import etree
 
     found: dict[str, bytes] = {}
@@ -45,7 +45,7 @@ def completed(archive: zipfile.ZipFile, slides: Iterable[str]) -> dict[str, byte
 
 
 def _choose(tree: Element) -> None:
-    """Put what PowerPoint shows in place of alternatives: the newer shape or equation where it is one that is read."""
+    """Replace `AlternateContent` by what PowerPoint shows: the newer shape or equation if it can be read."""
     for alternative in reversed(list(tree.iter("{*}AlternateContent"))):
         options = [part for part in alternative if local_name(part) in {"Choice", "Fallback"} and _is_read(part)]
         parent = alternative.getparent()
@@ -76,7 +76,7 @@ def _run(text: str) -> Element:
 
 
 def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None:
-    """Put a text box with a diagram's words as a list in place of its frame."""
+    """Replace a diagram's frame by a text box with its words as a list."""
     from lxml import etree
 
     marks = next(frame.iter("{*}relIds"), None)
@@ -110,7 +110,7 @@ def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None
 
 
 def _give_outline(shape: Element) -> None:
-    """Make a shape without an outline a rectangle: python-pptx knows no shape without one."""
+    """Make a shape without a geometry a rectangle: python-pptx cannot read a shape without one."""
     from lxml import etree
 
     settings = shape.find("{*}spPr")

@@ -1,10 +1,10 @@
-"""In the child: what nobody sees of a presentation is taken out of the XML of its slides, and counted by reason.
+"""Child process: remove hidden text from the XML of a presentation's slides, and count it by reason.
 
-Digits that are raised or lowered are written as such, while it is at it.
+It also writes raised and lowered digits as superscripts and subscripts.
 
-Hidden slides and shapes, shapes wholly off the slide, letters that are struck out, of one point and less, or
-transparent, and letters in the colour of what is behind them, where that is sure: any filled shape or picture beneath
-makes it unsure.
+Hidden are: hidden slides and shapes, shapes completely off the slide, letters that are struck out, of one point or
+less, or transparent, and letters in the colour of their background, if that is certain: it is not if there is a filled
+shape or picture below.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXPECTED = "a PowerPoint presentation"
 _TOO_SMALL = 100
 """Hundredths of a point."""
 _AROUND, _HARDLY = 914_400.0, 180_000.0
-"""An inch, and a fifth of one, in EMU."""
+"""An inch, and a fifth of an inch, in EMU."""
 _SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
 _MOST_DEPTH = 30
 _HINTS = re.compile(
@@ -37,18 +37,18 @@ _HINTS = re.compile(
 
 _Box = tuple[float, float, float, float]
 _Frame = tuple[float, float, float, float]
-"""What a point inside a group is multiplied by and moved by, across and down."""
+"""Scale and offset of a point inside a group: scale x, scale y, offset x, offset y."""
 _SAME: _Frame = (1.0, 1.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
 class Seen:
-    """What is seen of a presentation.
+    """What is visible of a presentation.
 
     Attributes:
-        members: parts of the file without what nobody sees, by name; only those that are changed.
-        hidden: characters taken out, by `HiddenReason`.
-        slides: numbers of the slides that are not shown, from 1.
+        members: changed parts of the file without hidden text, by name.
+        hidden: number of removed characters, by `HiddenReason`.
+        slides: numbers of the hidden slides, from 1.
     """
 
     members: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -59,13 +59,13 @@ class Seen:
 def seen_of(
     archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, float], completed: Mapping[str, bytes]
 ) -> Seen:
-    """Take out of slides what nobody sees.
+    """Remove hidden text from slides.
 
     Args:
         archive: the presentation.
         slides: names of the slides' parts, in order.
         size: width and height of a slide, in EMU.
-        completed: slides that something was written into, by the names of their parts.
+        completed: slides that were changed before, by the names of their parts.
     """
     from lxml import etree
 
@@ -94,7 +94,7 @@ def seen_of(
 
 
 class _Sieve:
-    """Take out of slides what nobody sees, and count it."""
+    """Remove hidden text from slides, and count it."""
 
     def __init__(self, archive: zipfile.ZipFile, size: tuple[float, float], hidden: Counter[str]) -> None:
         self._archive = archive
@@ -105,13 +105,13 @@ class _Sieve:
         self._relations: dict[str, dict[str, str]] = {}
 
     def empty(self, slide: Element) -> None:
-        """Take out all words of a slide that is not shown."""
+        """Remove all words of a hidden slide."""
         tree = slide.find("{*}cSld/{*}spTree")
         for shape in _shapes(tree) if tree is not None else []:
             self._drop(shape, HiddenReason.NOT_DISPLAYED)
 
     def sift(self, slide: Element, name: str) -> None:
-        """Take out what is not seen of a slide that is shown."""
+        """Remove hidden text from a visible slide."""
         tree = slide.find("{*}cSld/{*}spTree")
         if tree is None:
             return
@@ -119,14 +119,14 @@ class _Sieve:
         self._shapes(tree, _SAME, ground, 0)
 
     def related(self, name: str, kind: str) -> str:
-        """Return the name of the part of a kind that another part leads to, empty without one."""
+        """Return the name of the part that a part relates to as `kind`, empty if there is none."""
         if name not in self._relations:
             relations = [*relations_of(partial(member, self._archive), name, _EXPECTED)]
             self._relations[name] = {each.kind: each.target for each in reversed(relations) if not each.external}
         return self._relations[name].get(kind, "")
 
     def _ground(self, layout: str) -> _Ground:
-        """Return what stands behind the shapes of slides with a layout."""
+        """Return the background of slides with this layout."""
         if layout not in self._grounds:
             master = self.related(layout, "slideMaster") if layout else ""
             theme = self.related(master, "theme") if master else ""
@@ -205,12 +205,12 @@ class _Sieve:
 
 @dataclass(slots=True)
 class _Ground:
-    """What stands behind a slide's shapes.
+    """The background of a slide's shapes.
 
     Attributes:
-        scheme: colours by the names of the slide's scheme.
-        colour: the plain colour of the background, empty where it is none.
-        painted: boxes of what paints over it, beneath the shape that is looked at.
+        scheme: colours by their names in the slide's colour scheme.
+        colour: the plain colour of the background, empty if it is not plain.
+        painted: boxes of what is painted on it, below the current shape.
     """
 
     scheme: Mapping[str, str]
@@ -218,7 +218,7 @@ class _Ground:
     painted: list[_Box]
 
     def under(self, background: Element | None) -> _Ground:
-        """Give the ground where a slide or layout has a background of its own, else this one; the boxes are copied."""
+        """Return the background of a slide or layout that may have its own, else this one; the boxes are copied."""
         colour = self.colour
         if background is not None:
             fill = background.find("{*}bgPr/{*}solidFill")
@@ -228,7 +228,7 @@ class _Ground:
         return _Ground(self.scheme, colour, [*self.painted])
 
     def named(self, fill: Element | None) -> str:
-        """Return a fill's colour, empty where it is changed or unknown."""
+        """Return a fill's colour, empty if it is modified or unknown."""
         for colour in fill if fill is not None else ():
             if len(colour):
                 return ""
@@ -241,7 +241,7 @@ class _Ground:
         return ""
 
     def behind(self, shape: Element, box: _Box | None) -> str:
-        """Return the colour behind the words of a shape, empty where it is unknown."""
+        """Return the colour behind the words of a shape, empty if it is unknown."""
         settings = shape.find("{*}spPr")
         fill = settings.find("{*}solidFill") if settings is not None else None
         if fill is not None:
@@ -256,7 +256,7 @@ class _Ground:
 
 
 def _scheme(theme: Element | None, master: Element | None) -> dict[str, str]:
-    """Return the colours of a theme by the names that slides use; `plain` tells that its first background is a fill."""
+    """Return a theme's colours by the names that slides use; `plain` is set if its first background is a plain fill."""
     found: dict[str, str] = {}
     colours = next(iter(theme.iter("{*}clrScheme")), None) if theme is not None else None
     for entry in colours if colours is not None else ():
@@ -273,13 +273,13 @@ def _scheme(theme: Element | None, master: Element | None) -> dict[str, str]:
 
 
 def _cell_ground(run: Element, ground: _Ground) -> str:
-    """Return the colour that a table's cell is filled with itself; empty without one: the table's style may fill it."""
+    """Return the fill colour of a table's cell, empty if it has none: the table's style may fill it."""
     cell = next((above for above in run.iterancestors() if local_name(above) == "tc"), None)
     return ground.named(cell.find("{*}tcPr/{*}solidFill")) if cell is not None else ""
 
 
 def _listed(run: Element, name: str) -> str | None:
-    """Return what the list style of a run's own shape says for its level."""
+    """Return what the list style of a run's shape specifies for the run's level."""
     paragraph = run.getparent()
     body = paragraph.getparent() if paragraph is not None else None
     if paragraph is None or body is None:
@@ -318,7 +318,7 @@ def _parts(element: Element | None) -> Iterator[Element]:
 
 
 def _painted(shape: Element, frame: _Frame) -> _Box | None:
-    """Return the box that a shape may paint, the widest where its place is not known; None where it paints nothing."""
+    """Return the box that a shape may paint, infinite if its position is unknown; None if it paints nothing."""
     everywhere = (-math.inf, -math.inf, math.inf, math.inf)
     kind = local_name(shape)
     if kind == "sp":
@@ -348,7 +348,7 @@ def _pair(transform: Element, name: str, keys: str) -> tuple[float, float] | Non
 
 
 def _box(shape: Element, frame: _Frame) -> _Box | None:
-    """Return where a shape stands on the slide: left, top, right, bottom in EMU; None where it inherits its place."""
+    """Return a shape's box on the slide: left, top, right, bottom in EMU; None if it inherits its position."""
     transform = _transform(shape)
     if transform is None:
         return None
@@ -366,7 +366,7 @@ def _box(shape: Element, frame: _Frame) -> _Box | None:
 
 
 def _inner(group: Element, frame: _Frame) -> _Frame:
-    """Return how places inside a group come to places on the slide."""
+    """Return scale and offset from positions inside a group to positions on the slide."""
     transform = _transform(group)
     if transform is None:
         return frame
@@ -380,7 +380,7 @@ def _inner(group: Element, frame: _Frame) -> _Frame:
 
 
 def _grown(box: _Box, margin: float) -> _Box:
-    """Give a box with a margin for words that stand out of it, a wide one where it is hardly a box."""
+    """Return a box with a margin for words that extend beyond it; a wide margin if the box is very thin."""
     if min(box[2] - box[0], box[3] - box[1]) < _HARDLY:
         margin = 10 * _AROUND
     return box[0] - margin, box[1] - margin, box[2] + margin, box[3] + margin

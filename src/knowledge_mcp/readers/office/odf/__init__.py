@@ -1,1 +1,1 @@
-"""OpenDocument texts, and what they share with spreadsheets."""
+"""OpenDocument texts, and what they have in common with spreadsheets."""

@@ -1,6 +1,6 @@
-"""In the child: how the text of an OpenDocument file looks, by its styles, and why some of it is not seen.
+"""Child process: how styles show the text of an OpenDocument file, and why some of it is not visible.
 
-Where telling is uncertain (coloured pages, pictures behind the text, another script's size) text counts as seen.
+Where this is uncertain (coloured pages, pictures behind the text, the size of another script), text counts as visible.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ _UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.
 _MAX_INHERITANCE = 20
 _TOO_SMALL = 1.0
 _FARTHEST = 300 * 28.35
-"""The largest page, in points: what lies farther out is on no page."""
+"""The largest page, in points. Whatever is farther out is not on a page."""
 _OTHER_SCRIPT = re.compile("[\u0590-\u1cff\u2e80-\uffff\U00010000-\U0010ffff]")
 _SHAPES = frozenset({"frame", "custom-shape", "rect", "text-box", "g", "ellipse", "line", "polygon", "path"})
 
 
 @dataclass(frozen=True, slots=True)
 class OdtLook:
-    """How text looks; None where nothing says it.
+    """How text looks; None where it is not specified.
 
     Attributes:
-        hidden: it is not displayed. struck: it is struck out.
-        size: points. other_sizes: the largest size for letters of other scripts, None where one is not said.
+        hidden: it is not displayed.
+        struck: it is struck out.
+        size: points.
+        other_sizes: the largest size for letters of other scripts, None unless all are specified.
         colour: as the file writes it.
-        ground: the colour behind it, empty where it is unknown.
-        place: "super" or "sub" where it is raised or lowered, empty where it is not.
+        ground: the background colour, empty if it is unknown.
+        place: "super" or "sub" if it is raised or lowered, empty if it is not.
     """
 
     hidden: bool | None = None
@@ -45,7 +47,7 @@ class OdtLook:
     place: str | None = None
 
     def over(self, other: OdtLook) -> OdtLook:
-        """Give this look where it says something, else the other."""
+        """Return this look, completed by another one where this one does not specify a value."""
         return OdtLook(
             other.hidden if self.hidden is None else self.hidden,
             other.struck if self.struck is None else self.struck,
@@ -57,7 +59,7 @@ class OdtLook:
         )
 
     def reason(self, text: str) -> HiddenReason | None:
-        """Tell why a text is not seen, None where it is."""
+        """Return why a text is not visible, None if it is."""
         if self.hidden:
             return HiddenReason.NOT_DISPLAYED
         if self.struck:
@@ -94,30 +96,30 @@ class OdtLooks:
                 self._page = ""
 
     def paragraph(self, element: Element) -> OdtLook:
-        """Return the look of a paragraph or heading, with what is behind it."""
+        """Return the look of a paragraph or heading, including its background."""
         look = self._style_of("paragraph", element.get(f"{TEXT}style-name", ""))
         if look.ground is not None or look.colour is None:
             return look
         return OdtLook(ground=self._behind(element)).over(look)
 
     def is_title(self, element: Element) -> bool:
-        """Tell whether a paragraph has the style of the document's title, or one that is made from it."""
+        """Return whether a paragraph has the style of the document's title, or a style based on it."""
         name = element.get(f"{TEXT}style-name", "")
         parents = (style.get(f"{STYLE}parent-style-name") for style in self._line("paragraph", name))
         return "Title" in (name, *parents)
 
     def span(self, element: Element) -> OdtLook:
-        """Return what a span's style says."""
+        """Return what a span's style specifies."""
         return self._style_of("text", element.get(f"{TEXT}style-name", ""))
 
     def cell(self, name: str) -> OdtLook:
-        """Return the look of what stands in a sheet's cell of a style; its colour counts where that alone gives it."""
+        """Return the look of a sheet's cell by its style; the colour counts only if nothing else can change it."""
         look = self._style_of("table-cell", name).over(OdtLook(ground=self._page))
         is_unsure = any(style.find(f"{STYLE}map") is not None for style in self._line("table-cell", name))
         return replace(look, colour="") if is_unsure else look
 
     def is_displayed(self, sheet: Element) -> bool:
-        """Tell whether a sheet is shown, by its style."""
+        """Return whether a sheet is visible, by its style."""
         styles = self._line("table", sheet.get(f"{TABLE}style-name", ""))
         said = (
             part.get(f"{TABLE}display") for style in styles for part in style.iterchildren(f"{STYLE}table-properties")
@@ -125,7 +127,7 @@ class OdtLooks:
         return next(filter(None, said), "true") != "false"
 
     def behind(self, element: Element, look: OdtLook) -> OdtLook:
-        """Complete a look with what is behind an element, where it has a colour."""
+        """Complete a look that has a colour with the background of an element."""
         if look.colour is None or look.ground is not None:
             return look
         paragraph = next((above for above in element.iterancestors() if local_name(above) in {"p", "h"}), element)
@@ -141,7 +143,7 @@ class OdtLooks:
         return self._known[key]
 
     def _line(self, family: str, name: str) -> Iterator[Element]:
-        """Give a style and those it inherits from, nearest first."""
+        """Yield a style and the styles it inherits from, nearest first."""
         for _ in range(_MAX_INHERITANCE):
             style = self._styles.get((family, name))
             if style is None:
@@ -193,7 +195,7 @@ def _look_of(style: Element) -> OdtLook:
 
 
 def _place(position: str | None) -> str | None:
-    """Read "super 58%", "-33% 58%" and the like."""
+    """Read values such as "super 58%" and "-33% 58%"."""
     where = (position or "").split(" ")[0]
     if position is None or where in {"super", "sub"}:
         return where or None
@@ -206,7 +208,7 @@ def _solid(colour: str | None) -> str | None:
 
 
 def _paints(properties: Element) -> bool:
-    """Tell whether properties paint a ground that is not white."""
+    """Return whether properties paint a background that is not white."""
     colour = properties.get(f"{FO}background-color", "transparent")
     image = properties.find(f"{STYLE}background-image")
     painted = image is not None and len(image.attrib) > 0
@@ -223,7 +225,7 @@ def _points(length: str | None) -> float | None:
 
 
 def unseen_element(element: Element) -> HiddenReason | None:
-    """Tell why nothing of an element is seen: a hidden section, paragraph, field or row, or a shape off every page."""
+    """Return why nothing of an element is visible: hidden section, paragraph, field or row, or a shape off the page."""
     name = local_name(element)
     if name in {"section", "hidden-text"}:
         hidden = element.get(f"{TEXT}display") == "none" or element.get(f"{TEXT}is-hidden") == "true"
@@ -254,5 +256,5 @@ def _is_away(shape: Element) -> bool:
 
 
 def length_of(element: Element) -> int:
-    """Count the characters that are not blank in an element."""
+    """Count the non-blank characters in an element."""
     return nonblank_length("".join(str(text) for text in element.itertext()))

@@ -1,7 +1,7 @@
-"""In the child: the numbers of an OpenDocument text as a word processor prints them: of headings, and of lists.
+"""Child process: the numbers of headings and lists of an OpenDocument text, as a word processor prints them.
 
-A list belongs to a list style, level by level. One that continues another counts on from it; else it begins again, and
-so does a level below an item that was counted.
+A list has a list style with levels. A list that continues another one counts on from it; otherwise it restarts, as does
+a level below an item that was counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_LEVELS = 10
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How a level is numbered: its form, what stands around the number, how many levels it shows, where it starts."""
+    """How a level is numbered: form, text around the number, number of levels shown, start value."""
 
     form: str
     prefix: str
@@ -49,7 +49,7 @@ def _level(element: Element) -> _Level:
 
 
 def _printed(levels: Mapping[int, _Level], counts: Mapping[int, int], level: int) -> str:
-    """Write the number of a level with its dress, "" where the level has none."""
+    """Return the number of a level with its prefix and suffix, "" if the level has none."""
     rule = levels[level]
 
     def part(place: int) -> str:
@@ -73,7 +73,7 @@ def _count(levels: Mapping[int, _Level], counts: dict[int, int], level: int, sta
 
 
 class HeadingNumbers:
-    """Count headings as the document's outline numbering does; nothing where it has none."""
+    """Count headings by the document's outline numbering, if it has one."""
 
     def __init__(self, styles: Element | None) -> None:
         found = styles.iter(f"{TEXT}outline-level-style") if styles is not None else ()
@@ -82,7 +82,7 @@ class HeadingNumbers:
         self._counts: dict[int, int] = {}
 
     def label(self, element: Element, level: int) -> str:
-        """Return a heading's number with its dress, empty without one."""
+        """Return a heading's number with its prefix and suffix, empty if it has none."""
         written = element.find(f"{TEXT}number")
         if level not in self._levels:
             return (written.text or "") if written is not None else ""
@@ -94,12 +94,12 @@ class HeadingNumbers:
 
 @dataclass(slots=True)
 class OpenList:
-    """A list that is open, or one within it.
+    """An open list or sublist.
 
     Attributes:
-        style: the name of its list style, "" where its paragraphs name it.
+        style: the name of its list style, "" if its paragraphs name it.
         level: its level from 1.
-        counts: what was counted so far by level, shared with the lists around it and the one that it continues.
+        counts: the count so far by level, shared with the lists around it and the one that it continues.
     """
 
     style: str
@@ -126,7 +126,7 @@ class Lists:
                     self._paragraphs[style.get(f"{STYLE}name", "")] = (parent, of_list)
 
     def open(self, element: Element, outer: OpenList | None) -> OpenList:
-        """Begin a `list` element within another one, or by itself."""
+        """Open a `list` element, inside `outer` if there is one."""
         style = element.get(f"{TEXT}style-name", "")
         if outer is not None:
             return OpenList(style or outer.style, min(outer.level + 1, _MOST_LEVELS), outer.counts)
@@ -142,7 +142,7 @@ class Lists:
         return OpenList(style, 1, counts)
 
     def label(self, here: OpenList, item: Element, paragraph: Element) -> str:
-        """Count an item and return what is printed before it: a number with its dress, a bullet, "" for nothing."""
+        """Count an item and return what is printed before it: a number with prefix and suffix, a bullet, or ""."""
         levels = self._styles.get(here.style or self._of_paragraph(paragraph), {})
         if local_name(item) == "list-header":
             return ""

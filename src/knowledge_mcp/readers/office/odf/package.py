@@ -1,4 +1,4 @@
-"""In the child: the package of an OpenDocument file, opened after it was checked to be what it is called."""
+"""Child process: open the package of an OpenDocument file, after checking that it is what its name says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 class OdfPackage:
-    """Hold an open OpenDocument file: what it is called in messages, its archive, its content, the styles beside it."""
+    """An open OpenDocument file: its name in messages, archive, content and styles."""
 
     def __init__(self, archive: zipfile.ZipFile, expected: str) -> None:
         self.archive = archive
@@ -31,11 +31,11 @@ class OdfPackage:
 
     @property
     def roots(self) -> list[Element]:
-        """The trees that hold styles."""
+        """The trees that contain styles."""
         return [root for root in (self.styles, self.content) if root is not None]
 
     def body(self, kind: str) -> Element:
-        """Return what holds the document itself.
+        """Return the element that contains the document.
 
         Raises:
             Refusal: there is none.
@@ -56,7 +56,7 @@ def opened_package(path: str, kind: str, expected: str) -> Generator[OdfPackage]
         expected: what it should be, with its article.
 
     Raises:
-        Refusal: it is none of this kind, locked, damaged, empty or too large.
+        Refusal: it is not of this kind, or is locked, damaged, empty or too large.
     """
     with open_archive(path, expected, needs=("content.xml",)) as archive:
         said = (member(archive, "mimetype") or b"").decode("ascii", "replace").strip()

@@ -1,4 +1,4 @@
-"""What people have left in OpenDocument files beside their text: changes that nobody has accepted, and comments."""
+"""Remarks in OpenDocument files: unaccepted changes and comments."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from knowledge_mcp.readers.shared.hidden import (
 
 _BEGINS = {"change-start": f"{TEXT}change-id", "annotation": f"{OFFICE}name"}
 _ENDS = {"change-end": f"{TEXT}change-id", "annotation-end": f"{OFFICE}name"}
-"""Marks between which words stand that came, or that a comment is about, and the attributes with their names."""
+"""Marks around inserted or commented words, and their attributes with the name."""
 
 
 def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
-    """Give the warnings about a text's comments and changes, and the metadata that hold them."""
+    """Return the warnings about a text's comments and changes, and the metadata that hold them."""
     within = _words_within(body)
     comments = [
         comment(each, words=within.get(each.get(f"{OFFICE}name", ""), "")) for each in body.iter(f"{OFFICE}annotation")
@@ -45,12 +45,12 @@ def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
 
 
 def comment(annotation: Element, *, place: str = "", words: str = "") -> str:
-    """Tell a comment in a line, with its place and the words that it is about."""
+    """Return a comment as one line, with its place and the words it is about."""
     return remark(place, _author(annotation), _kind(annotation), words, _said(annotation))
 
 
 def _words_within(body: Element) -> dict[str, str]:
-    """Collect the words between two marks of one name, by that name."""
+    """Collect the words between two marks with the same name, by that name."""
     marked = MarkedWords()
     found: dict[str, str] = {}
     walk = etree.iterwalk(body, events=("start", "end"))

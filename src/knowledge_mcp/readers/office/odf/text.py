@@ -1,7 +1,7 @@
-"""In the child: OpenDocument texts (.odt): headings with their computed numbers, lists, tables, notes, links.
+"""Child process: OpenDocument texts (.odt): headings with their computed numbers, lists, tables, notes, links.
 
-Ours because MarkItDown reads no OpenDocument. Deleted text (tracked changes) is no part of the document; changes
-and comments are told; what nobody sees is left out, and counted.
+MarkItDown cannot read OpenDocument. Deleted text (tracked changes) is not part of the document; changes and comments
+are reported; hidden text is left out and counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def odt(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of an OpenDocument text.
 
     Raises:
-        Refusal: it is none, locked, damaged, empty or too large.
+        Refusal: it is not an OpenDocument text, or is locked, damaged, empty or too large.
     """
     with opened_package(path, "text", "an OpenDocument text") as package:
         if not check:
@@ -73,7 +73,7 @@ def _pieces(package: OdfPackage) -> Iterator[Piece]:
 
 @dataclass(slots=True)
 class _Item:
-    """Hold an open list item: its list, its element, and what is printed before it; None before its first paragraph."""
+    """An open list item: its list, its element, and its label; None before its first paragraph."""
 
     within: OpenList
     element: Element
@@ -81,7 +81,7 @@ class _Item:
 
 
 class _Walk:
-    """Write the blocks of a body; `title` is the first paragraph in its style."""
+    """Write the blocks of a body; `title` is the first paragraph in the title style."""
 
     def __init__(self, outline: HeadingNumbers, lists: Lists, looks: OdtLooks, words: ParagraphWords) -> None:
         self._outline = outline
@@ -91,7 +91,7 @@ class _Walk:
         self.title = ""
 
     def blocks(self, parent: Element, depth: int, item: _Item | None = None) -> Iterator[Piece]:
-        """Write what stands in an element; `item` is the list item that is open."""
+        """Write the content of an element; `item` is the open list item."""
         if depth > MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its parts more than {MOST_DEPTH} levels deep.")
         for element in parent:
@@ -146,9 +146,9 @@ class _Walk:
                 yield from self.blocks(part, depth + 1, _Item(here, part))
 
     def _framed(self, element: Element, depth: int) -> Iterator[Piece]:
-        """Write the text boxes and shapes with words that are anchored in a paragraph, behind it."""
+        """Write the text boxes and shapes with text that are anchored in a paragraph, after it."""
         for box in element.iter("{*}text-box", *(f"{DRAW}{name}" for name in SHAPES)):
-            # a box within a box is written with the outer one
+            # a nested box is written with the outer one
             inside = {"text-box", *SHAPES}
             outer = next((a for a in box.iterancestors() if a is element or local_name(a) in inside), element)
             if outer is element and not any(map(self._words.is_unseen, _between(box, element))):
@@ -170,9 +170,9 @@ class _Walk:
         return table.piece()
 
     def _cells(self, row: Element) -> Iterator[tuple[RichText, int, int]]:
-        """Read a row's cells up to the last one with words, with the columns and rows that they reach over.
+        """Yield a row's cells up to the last one with words, as (text, colspan, rowspan).
 
-        A cell that another one reaches over is not shown.
+        Cells that are covered by another one are not visible.
         """
         blank: list[tuple[RichText, int, int]] = []
         for cell in row:
@@ -192,7 +192,7 @@ class _Walk:
         opened: dict[Element, OpenList] = {}
         items: set[Element] = set()
         for part in cell.iter(f"{TEXT}list", f"{TEXT}p", f"{TEXT}h"):
-            # the words of a note or a comment stand elsewhere or nowhere
+            # the words of notes and comments are handled elsewhere
             if any(local_name(above) in {"note", "annotation"} for above in part.iterancestors()):
                 continue
             if local_name(part) == "list":
@@ -216,7 +216,7 @@ class _Walk:
 
 
 def _between(inner: Element, outer: Element) -> Iterator[Element]:
-    """Give an element and those around it, up to another."""
+    """Yield an element and its ancestors, up to `outer` (exclusive)."""
     yield inner
     for above in inner.iterancestors():
         if above is outer:
@@ -225,5 +225,5 @@ def _between(inner: Element, outer: Element) -> Iterator[Element]:
 
 
 def _repeated(element: Element, name: str) -> int:
-    """Read how often a row or a cell stands there, or how far it reaches."""
+    """Read how often a row or a cell is repeated, or how many it spans."""
     return min(whole_number(element.get(f"{TABLE}{name}"), 1), _MOST_REPEATED)

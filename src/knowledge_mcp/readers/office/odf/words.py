@@ -1,4 +1,4 @@
-"""In the child: the words of a paragraph of an OpenDocument file, with what is not seen of them counted."""
+"""Child process: the words of a paragraph of an OpenDocument file; hidden ones are counted."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _SKIPPED = frozenset({"tracked-changes", "annotation", "annotation-end", "sequen
 SHAPES = frozenset(
     "custom-shape rect ellipse circle polygon polyline path line connector caption regular-polygon measure".split()
 )
-"""What is drawn, and may hold words of its own."""
+"""Shapes that may contain text."""
 
 
 class Embedded:
-    """Read what is embedded in a text: formulas; `unread` tells whether there is anything else."""
+    """Read embedded formulas; `unread` is set if there are other embedded objects."""
 
     def __init__(self, package: OdfPackage) -> None:
         self._package = package
         self.unread = False
 
     def formula(self, frame: Element) -> str:
-        """Return the formula in a frame as text, "" where it holds none."""
+        """Return the formula in a frame as text, "" if there is none."""
         for each in frame.iterchildren(f"{DRAW}object"):
             path = (each.get(LINK) or "").removeprefix("./").rstrip("/")
             data = member(self._package.archive, f"{path}/content.xml") if path else None
@@ -43,7 +43,7 @@ class Embedded:
 
 
 class ParagraphWords:
-    """Read the words of paragraphs; `hidden` counts what nobody sees of them, `notes` gathers those they refer to."""
+    """Read the words of paragraphs; `hidden` counts hidden characters, `notes` collects the notes they refer to."""
 
     def __init__(self, looks: OdtLooks, objects: Embedded, hidden: Counter[str]) -> None:
         self._looks = looks
@@ -52,7 +52,7 @@ class ParagraphWords:
         self.notes: list[Piece] = []
 
     def inline(self, element: Element, look: OdtLook | None = None) -> RichText:
-        """Read a paragraph, in the look of its cell where it has none of its own."""
+        """Read a paragraph, in the look of its cell if one is given."""
         rich = RichText()
         self._collect(rich, element, 0, look or self._looks.paragraph(element))
         self.hidden.update(rich.hidden)
@@ -60,7 +60,7 @@ class ParagraphWords:
         return rich
 
     def is_unseen(self, element: Element) -> bool:
-        """Tell whether nothing of an element is seen, and count it then."""
+        """Return whether nothing of an element is visible; if so, count its characters."""
         reason = unseen_element(element)
         if reason is not None:
             self.hidden[reason] += length_of(element)

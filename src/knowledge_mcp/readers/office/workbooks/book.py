@@ -1,8 +1,8 @@
-"""In the child: what workbooks of every format have in common: sheets of shown rows, written sheet by sheet.
+"""Child process: common code for workbooks of every format: sheets of visible rows, written sheet by sheet.
 
-Ours and not MarkItDown's, which reads them through pandas: there an empty cell becomes `NaN`, a title row `Unnamed: 3`,
-a year beside an empty cell `2020.0`, a formula that was never calculated nothing at all, and every sheet stands in
-memory as a whole. Here values are written as the sheet shows them, and a formula without a value as the formula.
+MarkItDown is not used, because it reads workbooks with pandas: an empty cell becomes `NaN`, a title row `Unnamed: 3`, a
+year next to an empty cell `2020.0`, a formula that was never calculated nothing, and each sheet is completely in
+memory. Here, values are written as the sheet shows them, and a formula without a value as the formula.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ class ReadSheet:
     """One sheet of a workbook.
 
     Attributes:
-        title: what it is called.
-        is_hidden: nobody sees it.
-        rows: gives its rows, once; what is hidden within a cell is left out, and counted in what it is given.
-        marks: what it says beside its cells; of a row and what is merged there, complete when the row is given.
+        title: its name.
+        is_hidden: it is not visible.
+        rows: yields its rows, once; hidden text inside cells is left out and counted in the argument.
+        marks: properties of the sheet besides its cells; those of a row and its merged cells are complete when the row
+            is
+            yielded.
         drawn: the words of shapes on it.
-        comments: on its cells, a line each.
+        comments: comments on its cells, one line each.
     """
 
     title: str
@@ -47,17 +49,17 @@ class ReadSheet:
     comments: Sequence[str] = ()
 
     def sieve(self) -> Sieve:
-        """Make what takes out of its rows what nobody sees."""
+        """Return a sieve that removes hidden text from its rows."""
         return Sieve(self.marks, all_hidden=self.is_hidden)
 
     def seen(self, sieve: Sieve) -> Iterator[tuple[int, list[str]]]:
-        """Give its rows with their numbers, through its sieve."""
+        """Yield its rows with their numbers, through a sieve."""
         return sieve.sift(self.rows(sieve.hidden))
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An open workbook: its sheets one after the other, what it says of itself, and what of it is not read."""
+    """An open workbook: its sheets in order, its properties, and warnings about what is not read."""
 
     sheets: Iterator[ReadSheet]
     properties: Mapping[str, str]
@@ -65,9 +67,9 @@ class Book:
 
 
 def book_pieces(book: Book) -> Iterator[Piece]:
-    """Write a workbook: of each sheet its name, its tables and lines of text, the words drawn on it.
+    """Write a workbook: for each sheet its name, its tables and lines of text, and the words of its shapes.
 
-    A sheet with nothing to see leaves no trace but what is counted.
+    A sheet without visible content is only counted.
     """
     names: list[str] = []
     comments: list[str] = []
@@ -97,7 +99,7 @@ def book_pieces(book: Book) -> Iterator[Piece]:
 
 
 def _hidden_warnings(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
-    """Tell what is left out of a sheet because it is hidden."""
+    """Return warnings about hidden parts of a sheet."""
     if is_hidden:
         count = how_many(sieve.hidden.total(), "character")
         return [f"The sheet {title} is hidden in the workbook, and left out: {count}."]
@@ -107,7 +109,7 @@ def _hidden_warnings(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
 
 
 def printed(value: object, pattern: str) -> str:
-    """Write a cell's value about as the sheet shows it by its number format."""
+    """Return a cell's value approximately as its number format shows it."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -124,6 +126,6 @@ def printed(value: object, pattern: str) -> str:
 
 
 def bound(count: int) -> None:
-    """Refuse a workbook of too many sheets."""
+    """Refuse a workbook with too many sheets."""
     if count > _MOST_SHEETS:
         raise Refusal("too_large", f"The workbook has {count} sheets, more than {_MOST_SHEETS}.")

@@ -1,7 +1,7 @@
-"""In the child: values of cells as their number format shows them: signs, units and words around the number.
+"""Child process: cell values with the signs, units and words that their number format adds.
 
-A register may number its requirements by `"REQ-"0000` and hold bare numbers; a limit may have its unit in `0.0" mm"`.
-Digits are not rounded: a sheet that shows 3.1 holds 3.14159, and that is what is read.
+A register may number its requirements by `"REQ-"0000` and contain bare numbers; a limit may have its unit in
+`0.0" mm"`. Digits are not rounded: where a sheet shows 3.1 for 3.14159, 3.14159 is read.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _SIGNS = frozenset("%°$€£¥￥‰")
 _DATES = frozenset("ymdhsbg")
 _PLAIN = frozenset({"", "General", "GENERAL", "@"})
 _WITHIN = re.compile(r"(?<![\d/])\d(?:[\d.,'’\u00a0\u202f ]{0,40}\d)?(?:[Ee][+-]?\d{1,3})?(?![\d/])")
-"""A number as a sheet shows it: digits in groups, with a sign before decimals, and no fraction."""
+"""A number as a sheet shows it: digits in groups, optionally with decimals and exponent; not part of a fraction."""
 _LONGEST = 255
-"""Characters of a format; Excel takes no more."""
+"""Longest format, in characters: Excel's limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What one section of a format puts around a number or a text.
+    """What one section of a format adds to a number or a text.
 
     Attributes:
         before, after: the words around it.
         has_place: whether the number itself is shown.
         percent: how often it is multiplied by a hundred.
-        zeros: how many digits a whole number has at least.
-        is_scaled: whether thousands are left out, so that units belong to another number than the cell's.
+        zeros: minimum number of digits of a whole number.
+        is_scaled: whether thousands are omitted, so that the unit does not fit the cell's number.
         is_date: it shows a date or a time.
         is_text: it shows a text.
     """
@@ -89,7 +89,7 @@ def _form(section: str) -> _Form:
 
 
 def shown_number(value: float, pattern: str) -> str:
-    """Write a number with what its format puts around it; as it is where the format says nothing more."""
+    """Write a number with what its format adds, or as it is if the format adds nothing."""
     plain = f"{value:.15g}" if isinstance(value, float) else str(value)
     if pattern in _PLAIN or len(pattern) > _LONGEST:
         return plain
@@ -108,15 +108,15 @@ def shown_number(value: float, pattern: str) -> str:
     if form.zeros > 1 and written.isdigit():
         written = written.zfill(form.zeros)
     before, after = form.before, form.after
-    if value == 0 and not before.strip("-– "):  # a stroke in place of zero
+    if value == 0 and not before.strip("-– "):  # a dash in place of zero
         before = ""
-    if value < 0:  # brackets and strokes of a section for what is below zero are its sign
+    if value < 0:  # in the section for negative numbers, brackets and dashes are the sign
         before, after = before.lstrip("(- "), after.rstrip(") ")
     return f"{'-' if value < 0 else ''}{before}{written}{after}"
 
 
 def shown_text(value: str, pattern: str) -> str:
-    """Write a text with what its format puts around it."""
+    """Write a text with what its format adds."""
     if "@" not in pattern or pattern in _PLAIN or len(pattern) > _LONGEST or not value:
         return value
     form = next((section for section in _sections(pattern) if section.is_text), None)
@@ -124,10 +124,10 @@ def shown_text(value: str, pattern: str) -> str:
 
 
 def number_within(value: float, shown: str, *, percent: bool) -> str:
-    """Write a number with what stands around it where a sheet shows it, rounded: "2.5 mm" for 2.49 is "2.49 mm".
+    """Write an exact number in the text that shows it rounded: "2.5 mm" for 2.49 becomes "2.49 mm".
 
-    As `shown_number`, where the text is there and its format is not at hand. The number alone is returned where the
-    text has another one, as with thousands left out.
+    Like `shown_number`, for a file that has the text but not the format. Returns the number alone if the text contains
+    another number, as when thousands are omitted.
     """
     plain = f"{value:.15g}"
     size = abs(value) * (100 if percent else 1)
@@ -151,7 +151,10 @@ def number_within(value: float, shown: str, *, percent: bool) -> str:
 
 
 def _readings(token: str) -> Iterator[tuple[float, float]]:
-    """Read a shown number, its last sign as one of groups or of decimals, each with the unit of its last digit."""
+    """Yield the possible values of a shown number, each with the unit of its last digit.
+
+    Its last separator may separate groups or decimals.
+    """
     mantissa, _, power = token.lower().partition("e")
     digits = re.sub(r"\D", "", mantissa)
     for decimals in {0, len(re.split(r"[.,]", mantissa)[-1])} if re.search(r"[.,]", mantissa) else {0}:

@@ -1,7 +1,7 @@
-"""In the child: OpenDocument spreadsheets (.ods).
+"""Child process: OpenDocument spreadsheets (.ods).
 
-A cell has its value and, beside it, the text that its number format makes of it. As in other workbooks the digits are
-the value's, and what stands around them is the text's.
+A cell has a value, and the text that its number format makes of it. As in other workbooks, the digits are taken from
+the value, and what is around them from the text.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def opened_ods(path: str, *, formulas: bool = True) -> Generator[Book]:
 
     Args:
         path: the file.
-        formulas: whether a formula that was never calculated stands for its value.
+        formulas: whether a formula that was never calculated is written in place of its value.
 
     Raises:
-        Refusal: it is none, locked, damaged or too large.
+        Refusal: it is not a spreadsheet, or is locked, damaged or too large.
     """
     with opened_package(path, "spreadsheet", _EXPECTED) as package:
         body = package.body("spreadsheet")
@@ -55,7 +55,7 @@ def opened_ods(path: str, *, formulas: bool = True) -> Generator[Book]:
 
 
 def _is_copy(table: Element, looks: OdtLooks) -> bool:
-    """Tell what a program keeps of another file's sheet, and shows to nobody."""
+    """Return whether a sheet is a hidden copy of a sheet of another file."""
     return table.find(f"{TABLE}table-source") is not None and not looks.is_displayed(table)
 
 
@@ -76,7 +76,7 @@ def _warnings(package: OdfPackage, body: Element) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell of a row: its element, its place from 1, how often it stands there, its style."""
+    """A cell of a row: its element, its column from 1, how often it is repeated, its style."""
 
     element: Element
     column: int
@@ -85,7 +85,7 @@ class _Cell:
 
 
 class _Table:
-    """Read one sheet; `sheet` is it as sheets of all workbooks are given."""
+    """Read one sheet; `sheet` is the result."""
 
     def __init__(self, table: Element, package: OdfPackage, looks: OdtLooks, *, formulas: bool) -> None:
         self._table = table
@@ -103,7 +103,7 @@ class _Table:
         self.sheet = ReadSheet(self._title, is_hidden, self._rows, self._marks, drawn, self._comments)
 
     def _columns(self) -> Iterator[str]:
-        """Give the style of each column that its cells have without one, and note which columns are hidden."""
+        """Yield each column's default cell style, and record the hidden columns."""
         number = 0
         for column in _parts(self._table, "table-column", _COLUMN_GROUPS):
             times = min(_count(column, "number-columns-repeated"), MOST_COLUMNS - number)
@@ -134,7 +134,7 @@ class _Table:
                 yield [*texts], shown
 
     def _cells(self, row: Element) -> Iterator[_Cell]:
-        """Give the cells of a row up to the last one that says anything."""
+        """Yield the cells of a row up to the last one that is not empty."""
         due: list[_Cell] = []
         own = row.get(f"{TABLE}default-cell-style-name", "")
         column = 1
@@ -162,7 +162,7 @@ class _Table:
         return texts, looks
 
     def _shown(self, cell: _Cell, words: ParagraphWords) -> tuple[str, SheetLook | None]:
-        """Write a cell as it is shown, and say why nobody sees it where nobody does."""
+        """Return a cell's text as it is shown, and why it is not visible, if so."""
         element, base = cell.element, self._look(cell.style)
         paragraphs = [*_paragraphs(element)]
         if local_name(element) == "covered-table-cell":
@@ -180,7 +180,7 @@ class _Table:
         return value, SheetLook(reason) if reason is not None else None
 
     def _look(self, style: str) -> OdtLook:
-        """Tell how a style shows its cells; its colours only where nothing else can change them."""
+        """Return the look of a style's cells; its colours count only if nothing else can change them."""
         if style not in self._known:
             look = self._looks.cell(style)
             self._known[style] = replace(look, colour="") if self._is_unsure else look
@@ -193,7 +193,7 @@ class _Table:
 
 
 def _parts(parent: Element, name: str, groups: frozenset[str]) -> Iterator[Element]:
-    """Give the rows or columns of a sheet, those in groups too."""
+    """Yield the rows or columns of a sheet, including those in groups."""
     for child in parent:
         own = local_name(child)
         if own == name:
@@ -207,7 +207,7 @@ def _count(element: Element, name: str) -> int:
 
 
 def _letters(column: int) -> str:
-    """Name a column: 1 is A, 27 is AA."""
+    """Return the letters of a column: 1 is A, 27 is AA."""
     letters = ""
     while column:
         column, rest = divmod(column - 1, 26)
@@ -216,14 +216,14 @@ def _letters(column: int) -> str:
 
 
 def _paragraphs(cell: Element) -> Iterator[Element]:
-    """Give the paragraphs of a cell, not those of its comment or of what is drawn on it."""
+    """Yield the paragraphs of a cell, without those of its comment or shapes."""
     for child in cell:
         if local_name(child) in {"p", "h", "list"}:
             yield from child.iter(f"{TEXT}p", f"{TEXT}h")
 
 
 def _plain(paragraph: Element) -> str:
-    """Return all the words of a paragraph; a space that is written as an element is one."""
+    """Return all words of a paragraph; elements for spaces become spaces."""
     spaces = {f"{TEXT}s", f"{TEXT}tab", f"{TEXT}line-break"}
     return "".join(
         f"{' ' if each.tag in spaces else each.text or ''}{each.tail or '' if each is not paragraph else ''}"
@@ -232,7 +232,7 @@ def _plain(paragraph: Element) -> str:
 
 
 def _drawn(table: Element) -> Iterator[str]:
-    """Give the words of the text boxes and shapes on a sheet, a paragraph a line."""
+    """Yield the words of each text box and shape on a sheet, one paragraph per line."""
     for shape in table.iter(f"{DRAW}text-box", *(f"{DRAW}{name}" for name in SHAPES)):
         is_hidden = any(each.get(f"{DRAW}display") == "none" for each in (shape, *shape.iterancestors()))
         words = (" ".join(_plain(each).split()) for each in shape.iterchildren(f"{TEXT}p"))
@@ -241,7 +241,7 @@ def _drawn(table: Element) -> Iterator[str]:
 
 
 def _value(cell: Element) -> float | str | None:
-    """Return the value of a cell: a number, or a date, a time or a truth as written; None where it is a text."""
+    """Return a cell's value: a number, or a date, time or boolean as written; None for a text."""
     kind = cell.get(f"{OFFICE}value-type")
     if kind == "date":
         return cell.get(f"{OFFICE}date-value", "").partition(".")[0].removesuffix("T00:00:00").replace("T", " ") or None
@@ -257,6 +257,6 @@ def _value(cell: Element) -> float | str | None:
 
 
 def _formula(cell: Element) -> str:
-    """Write a formula with its cells as `=SUM(A1:A3)`; empty where there is none."""
+    """Return a formula with its cells as `=SUM(A1:A3)`; empty if there is none."""
     _, equals, rest = cell.get(f"{TABLE}formula", "").partition("=")
     return equals + _PLACE.sub(lambda found: ":".join(filter(None, found.groups())), rest)

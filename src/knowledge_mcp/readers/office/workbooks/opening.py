@@ -1,4 +1,4 @@
-"""In the child: a workbook of any format, opened by what its file is, and its messages."""
+"""Child process: open a workbook of any format, detected by the file, and yield its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def workbook(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield a workbook's messages.
 
     Raises:
-        Refusal: it is no workbook, locked, damaged, empty or too large.
+        Refusal: it is not a workbook, or is locked, damaged, empty or too large.
     """
     with opened_workbook(path) as book:
         if not check:
@@ -27,14 +27,14 @@ def workbook(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def opened_workbook(path: str, *, formulas: bool = True) -> AbstractContextManager[Book]:
-    """Open a workbook by its extension; the two formats of Excel are told apart by their bytes.
+    """Open a workbook by its extension; the two formats of Excel are distinguished by their bytes.
 
     Args:
         path: the file.
-        formulas: whether a formula that was never calculated stands for its value.
+        formulas: whether a formula that was never calculated is written in place of its value.
 
     Raises:
-        Refusal: as `workbook`; also for what is met inside the `with` block.
+        Refusal: as `workbook`; also for errors inside the `with` block.
     """
     if Path(path).suffix.lower() == ".ods":
         return opened_ods(path, formulas=formulas)

@@ -1,4 +1,4 @@
-"""In the child: the rows of a sheet as the tables and lines of text that stand on it."""
+"""Child process: split the rows of a sheet into tables and lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knowledge_mcp.readers.shared.tables import MOST_HEADER_ROWS, Reach, is_numb
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 MOST_COLUMNS = 16_384
-"""Most cells of a row: what Excel has."""
+"""Most cells in a row: Excel's limit."""
 
 _Numbered: TypeAlias = tuple[int, list[str]]
 _MOST_LINES = 20
@@ -21,11 +21,12 @@ _MOST_LINES = 20
 def regions(rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
     """Write numbered rows as tables and paragraphs: a blank row ends a table, a single cell above one is its title.
 
-    A table that goes on behind blank rows stays one table: where what follows stands in its columns and begins with
-    numbers, while its header has none. `reaches` says by the number of a row where its merged cells reach.
+    A table continues after blank rows if the rows that follow are within its columns and contain numbers, while its
+    header
+    contains none. `reaches` maps row numbers to the reach of their merged cells.
 
     Raises:
-        Refusal: a row has more cells than a sheet can have, or the text is more than a document may hold.
+        Refusal: a row has more cells than a sheet can have, or the text is longer than a document may be.
     """
     table: list[_Numbered] = []
     gap = False
@@ -68,7 +69,7 @@ def _filled(row: Sequence[str]) -> int:
 
 
 def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
-    """Write one run of rows without a gap: single cells before the first fuller row are lines of text."""
+    """Write rows without a gap; single cells before the first row with several cells are lines of text."""
     start = 0
     while start < len(table) and _filled(table[start][1]) == 1:
         start += 1
@@ -90,7 +91,7 @@ def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Pi
 
 
 def _table(rows: Sequence[_Numbered], reaches: Mapping[int, Reach]) -> Piece:
-    """Write rows as a table; a header of several rows becomes one, and the rows it came from are kept."""
+    """Write rows as a table; header rows become one, and the numbers of the original rows are kept."""
     first, last = rows[0][0], rows[-1][0]
     written = worded_header([row for _, row in rows], reaches)
     numbers = [first, *(number for number, _ in rows[len(rows) - len(written) + 1 :])]

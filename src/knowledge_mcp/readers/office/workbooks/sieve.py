@@ -1,7 +1,7 @@
-"""In the child: what a workbook says beside its cells: hidden sheets, rows and columns, looks that hide, merged cells.
+"""Child process: hidden sheets, rows and columns of a workbook, looks that hide text, merged cells.
 
-A cell's colours count only where they are sure: not where conditional formats, table styles or a picture behind the
-sheet may change them.
+A cell's colours count only if they are certain: not if conditional formats, table styles or a picture behind the sheet
+may change them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from knowledge_mcp.readers.shared.tables import LONGEST_REPEATED, Reach
 _BLANK_FORMAT = re.compile(r'(?:\s|""|\[[^\]]*\])*')
 MOST_ROWS = 1_048_576
 _MOST_MERGED = 1_000_000
-"""Columns that all merged cells of a sheet may cover together; what comes after them counts as not merged."""
+"""Most columns that all merged cells of a sheet may cover together; further ones count as not merged."""
 _MOST_REACHING = 1000
-"""Merged cells that may reach into one row from above."""
+"""Most merged cells that extend into one row from above."""
 
 
 @dataclass(slots=True)
 class SheetMarks:
-    """What a sheet says beside its cells.
+    """Properties of a sheet besides its cells.
 
     Attributes:
-        rows, columns: numbers of those that are hidden, from 1.
-        is_unsure: something else than a cell's own style gives it its colours.
-        has_formulas: there are formulas in it.
-        merged: by the number of its first row, last row, first and last column of each area of merged cells, from 1.
+        rows, columns: numbers of the hidden ones, from 1.
+        is_unsure: colours of cells may come from elsewhere than the cell's style.
+        has_formulas: it contains formulas.
+        merged: areas of merged cells, by first row: last row, first and last column, from 1.
         covered: how many columns these have together.
     """
 
@@ -45,7 +45,7 @@ class SheetMarks:
     covered: int = 0
 
     def add_merged(self, top: int, bottom: int, left: int, right: int) -> None:
-        """Note an area of merged cells, as far as there are not too many."""
+        """Record an area of merged cells, unless there are too many."""
         self.covered += max(right - left, 0) + 1
         if self.covered <= _MOST_MERGED and right <= MOST_COLUMNS:
             self.merged.setdefault(top, []).append((bottom, left, right))
@@ -53,24 +53,24 @@ class SheetMarks:
 
 @dataclass(frozen=True, slots=True)
 class SheetLook:
-    """Why a style does not show what stands in a cell, None where it does; whether that is for its colours."""
+    """Why a style hides a cell's content, None if it does not; and whether that is because of its colours."""
 
     reason: HiddenReason | None = None
     is_colour: bool = False
 
 
 ShownRow: TypeAlias = tuple[list[str], Sequence[SheetLook | None]]
-"""The texts of a row's cells, and how each looks; None where it is shown as any cell is."""
+"""The texts of a row's cells, and how each looks; None if it has no special look."""
 
 
 class Sieve:
-    """Take what nobody sees out of the rows of one sheet, and count it; say short texts of merged cells in each row.
+    """Remove hidden text from the rows of one sheet and count it; repeat short texts of merged cells in each row.
 
-    `reaches` tells where the merged cells of a row reach that was given and may belong to a header.
+    `reaches` has the reach of merged cells, for rows already yielded that may belong to a header.
 
     Args:
-        marks: what the sheet says beside its cells.
-        all_hidden: nobody sees the sheet at all.
+        marks: properties of the sheet besides its cells.
+        all_hidden: the whole sheet is hidden.
     """
 
     def __init__(self, marks: SheetMarks, *, all_hidden: bool) -> None:
@@ -83,7 +83,7 @@ class Sieve:
         self._reaching: list[tuple[int, int, str]] = []
 
     def sift(self, rows: Iterator[ShownRow]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number from 1 and what is seen of rows of texts, each given with the looks of its cells."""
+        """Yield row numbers from 1 and the visible texts of rows, which come with the looks of their cells."""
         for number, (texts, looks) in enumerate(rows, 1):
             if self._all_hidden or number in self._marks.rows:
                 count = sum(map(nonblank_length, texts))
@@ -94,7 +94,7 @@ class Sieve:
                 yield number, self._merged(number, seen) if self._marks.merged else seen
 
     def _merged(self, number: int, texts: list[str]) -> list[str]:
-        """Fill in what merged cells above say, where the row says anything itself, and note where its own reach."""
+        """Fill in the texts of merged cells from above, unless the row is blank, and record the reach of its own."""
         self._reaching = [each for each in self._reaching if each[0] >= number]
         reach = Reach()
         own = any(text.strip() for text in texts)
@@ -115,7 +115,7 @@ class Sieve:
         return texts
 
     def _visible(self, first: int, last: int) -> list[int]:
-        """List where the columns of an area stand that are seen."""
+        """Return the positions of an area's visible columns."""
         hidden = self._marks.columns
         before = sum(1 for column in hidden if column < first)
         shown = sum(1 for column in range(first, last + 1) if column not in hidden)
@@ -139,7 +139,7 @@ class Sieve:
 
 
 def style_look(points: float | None, colour: str, ground: str, pattern: str) -> SheetLook:
-    """Judge a style; `pattern` is its number format."""
+    """Return how a style shows cells; `pattern` is its number format."""
     sections = pattern.split(";") if ";" in pattern else ["General"]
     blank = all(_BLANK_FORMAT.fullmatch(section) for section in sections)
     if points is not None and points <= 1:

@@ -1,4 +1,4 @@
-"""In the child: the old workbooks of Excel (.xls)."""
+"""Child process: old Excel workbooks (.xls)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _EXPECTED = "an Excel workbook"
 
 @contextmanager
 def opened_xls(path: str) -> Generator[Book]:
-    """Open a workbook; formulas that were never calculated have no value there.
+    """Open a workbook; formulas that were never calculated have no value.
 
     Raises:
-        Refusal: it is none, locked, damaged or too large; also for what is met inside the `with` block.
+        Refusal: it is not a workbook, or is locked, damaged or too large; also for errors inside the `with` block.
     """
     import xlrd
     from xlrd.biffh import XLRDError
 
     try:
-        # sheets are parsed one by one; the log of odd records is nobody's reading
+        # sheets are parsed one by one; the log of odd records is discarded
         book: Any = xlrd.open_workbook(path, on_demand=True, formatting_info=True, logfile=io.StringIO())
         bound(book.nsheets)
         yield Book(_sheets(book), {"author": book.user_name} if book.user_name else {})
@@ -39,7 +39,7 @@ def opened_xls(path: str) -> Generator[Book]:
     except (ValueError, IndexError, KeyError, AssertionError, TypeError, AttributeError, OverflowError) as error:
         raise corrupted(_EXPECTED, error) from error
     except Exception as error:
-        # struct.error and compdoc's own error are no children of anything above
+        # struct.error and CompDocError are not derived from any of the above
         if type(error).__name__ in {"error", "CompDocError"}:
             raise corrupted(_EXPECTED, error) from error
         raise
@@ -63,7 +63,7 @@ def _sheets(book: Any) -> Iterator[ReadSheet]:
         sheet = book.sheet_by_index(index)
 
         def rows(hidden: Counter[str], sheet: Any = sheet) -> Iterator[ShownRow]:
-            del hidden  # runs of one cell are not told apart here
+            del hidden  # runs within a cell are not distinguished here
             return _rows(book, sheet)
 
         yield ReadSheet(sheet.name, bool(sheet.visibility), rows, _marks_of(sheet))
@@ -102,7 +102,7 @@ def _date(value: float, mode: Any) -> Any:
 
 
 def _marks_of(sheet: Any) -> SheetMarks:
-    """Return what xlrd knows of a sheet's rows and columns."""
+    """Return the hidden rows and columns and merged cells that xlrd reports."""
     rows = {number + 1 for number, info in sheet.rowinfo_map.items() if info.hidden}
     columns = {number + 1 for number, info in sheet.colinfo_map.items() if info.hidden}
     marks = SheetMarks(rows, columns)
@@ -112,7 +112,7 @@ def _marks_of(sheet: Any) -> SheetMarks:
 
 
 def _look_of(book: Any, index: int) -> SheetLook:
-    """Tell how xlrd's cell is shown by its style, by the style's number."""
+    """Return how a cell is shown, by the number of its style."""
     if not 0 <= index < len(book.xf_list):
         return SheetLook()
     style = book.xf_list[index]
@@ -125,7 +125,7 @@ def _look_of(book: Any, index: int) -> SheetLook:
 
 
 def _pattern_of(book: Any, index: int | None) -> str:
-    """Give the number format of xlrd's cell by its style's number, "" where it is not known."""
+    """Return the number format of a style by its number, "" if it is unknown."""
     if index is None or not 0 <= index < len(book.xf_list):
         return ""
     known = book.format_map.get(book.xf_list[index].format_key)

@@ -1,4 +1,4 @@
-"""In the child: the workbooks of Excel (.xlsx), of both dialects."""
+"""Child process: Excel workbooks (.xlsx), in both dialects."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def opened_xlsx(path: str, *, formulas: bool = True) -> Generator[Book]:
 
     Args:
         path: the file.
-        formulas: whether a formula that was never calculated stands for its value.
+        formulas: whether a formula that was never calculated is written in place of its value.
 
     Raises:
-        Refusal: it is none, locked, damaged or too large; also for what is met inside the `with` block.
+        Refusal: it is not a workbook, or is locked, damaged or too large; also for errors inside the `with` block.
     """
     import warnings
 
     import openpyxl
 
     with open_archive(path, _EXPECTED, needs=_WORKBOOKS) as whole, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of styles and extensions that concern nobody here
+        warnings.simplefilter("ignore")  # about styles and extensions that do not matter here
         usual = usual_names(whole, *_WORKBOOKS)
         data = usual.read() if usual is not None else b""
 
         def source() -> BinaryIO:
-            # as streams: a name would have to have one of the right extensions
+            # as streams: openpyxl accepts only names with certain extensions
             return io.BytesIO(data) if data else Path(path).open("rb")
 
         _read_runs()
@@ -80,14 +80,14 @@ def opened_xlsx(path: str, *, formulas: bool = True) -> Generator[Book]:
 
 
 def _read_runs() -> None:
-    """Have openpyxl's streams tell the fonts within texts that stand in their cells, as of shared texts they do."""
+    """Make openpyxl's streaming reader keep the fonts of inline texts, as it does for shared strings."""
     streams: Any = importlib.import_module("openpyxl.worksheet._read_only")
     if not isinstance(streams.WorkSheetParser, partial):
         streams.WorkSheetParser = partial(streams.WorkSheetParser, rich_text=True)
 
 
 def _sheets(archive: zipfile.ZipFile, book: Any, formulas: BinaryIO | None) -> Iterator[ReadSheet]:
-    """Give the sheets one after the other; `formulas` is the file once more, for what was never calculated."""
+    """Yield the sheets in order; `formulas` is the file again, for cells that were never calculated."""
     import openpyxl
 
     marks = _scanned(archive)
@@ -96,7 +96,7 @@ def _sheets(archive: zipfile.ZipFile, book: Any, formulas: BinaryIO | None) -> I
         written = openpyxl.load_workbook(formulas, read_only=True)
     looks: dict[int, SheetLook] = {}
     for sheet in book.worksheets:
-        # openpyxl's stream of a sheet keeps the name of its part to itself
+        # openpyxl does not expose the name of a sheet's part
         part = getattr(sheet, "_worksheet_path", "")
         sheet.reset_dimensions()
         own = written[sheet.title] if written is not None else None
@@ -116,16 +116,16 @@ def _shown_rows(
     """Yield the texts of rows with the looks of their cells.
 
     Args:
-        sheet: of openpyxl, its texts with their fonts.
-        formulas: the same with formulas in place of values; None where there are none.
-        looks: keeps what is known of each style.
-        theme: of the workbook.
-        hidden: counts what is struck out within cells, and left out.
+        sheet: openpyxl's sheet; its texts have fonts.
+        formulas: the same sheet with formulas in place of values; None if there are none.
+        looks: cache of looks by style.
+        theme: the workbook's theme.
+        hidden: counts the characters that are struck out within cells and left out.
     """
 
     def shown(cell: Any, value: Any) -> tuple[str, SheetLook | None]:
         look = _look(cell, looks, theme)
-        if isinstance(value, list):  # a text in several fonts: each tells for itself
+        if isinstance(value, list):  # a text in several fonts: each run is judged separately
             is_struck = look is not None and look.reason is HiddenReason.STRUCK
             return _not_struck(cell, cast("list[Any]", value), hidden), None if is_struck else look
         return printed(value, _pattern(cell)), look
@@ -144,7 +144,7 @@ def _shown_rows(
 
 
 def _not_struck(cell: Any, runs: Sequence[Any], hidden: Counter[str]) -> str:
-    """Join the runs of a text that are not struck out; one without a font of its own has the cell's."""
+    """Join the runs of a text that are not struck out; a run without a font has the cell's font."""
     font = getattr(cell, "font", None)
     said: list[str] = []
     for run in runs:
@@ -157,7 +157,7 @@ def _not_struck(cell: Any, runs: Sequence[Any], hidden: Counter[str]) -> str:
 
 
 def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetLook | None:
-    """Tell how a cell is shown by its style; None for as any cell is."""
+    """Return how a cell is shown by its style; None if it has no special look."""
     style = getattr(cell, "_style_id", 0)
     if not style:
         return None
@@ -167,7 +167,7 @@ def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetL
 
 
 def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
-    """Give the words of the text boxes and shapes that are drawn on a sheet, a paragraph a line."""
+    """Yield the words of each text box and shape on a sheet, one paragraph per line."""
     for relation in relations_of(partial(member, archive), sheet, _EXPECTED) if sheet else ():
         is_drawing = relation.kind == "drawing" and not relation.external
         data = member(archive, relation.target) if is_drawing else None
@@ -198,12 +198,9 @@ def _part_warnings(archive: zipfile.ZipFile) -> Iterator[str]:
 
 
 def _comments(archive: zipfile.ZipFile, part: str, title: str) -> Iterator[str]:
-    """Tell the comments on the cells of a sheet, a line each; those in threads once, though older programs have a copy.
+    """Yield the comments on a sheet's cells, one line each.
 
-    Args:
-        archive: the workbook.
-        part: the name of the sheet's part.
-        title: what the sheet is called.
+    Threaded comments are read once, not also from the copy for older programs.
     """
     relations = [*relations_of(partial(member, archive), part, _EXPECTED)] if part else []
     threads = [each.target for each in relations if each.kind == "threadedComment" and not each.external]
@@ -222,11 +219,11 @@ def _comments(archive: zipfile.ZipFile, part: str, title: str) -> Iterator[str]:
             yield remark(f"{title} {comment.get('ref', '')}".strip(), author, kind, "", said)
 
 
-# ---- beside the cells ---------------------------------------------------------------------------------------------
+# ---- besides the cells ---------------------------------------------------------------------------------------------
 
 
 def _scanned(archive: zipfile.ZipFile) -> dict[str, SheetMarks]:
-    """Look through the sheets' parts for what openpyxl's streams do not tell, by the names of the parts."""
+    """Scan the sheets' parts for what openpyxl's streaming reader does not report, by the names of the parts."""
     return {
         name: _marks_of(archive, name)
         for name in archive.namelist()
@@ -266,12 +263,12 @@ def _take_tags(part: bytes, marks: SheetMarks) -> None:
 
 
 def _column(letters: bytes) -> int:
-    """Count a column's letters: A is 1."""
+    """Return a column's number: A is 1."""
     return functools.reduce(lambda count, letter: count * 26 + letter - 64, letters, 0)
 
 
 def _look_of(cell: Any, theme: bytes | None) -> SheetLook:
-    """Tell how openpyxl's cell is shown by its style."""
+    """Return how openpyxl's cell is shown by its style."""
     font, fill = cell.font, cell.fill
     if font is None:
         return SheetLook()
@@ -285,7 +282,7 @@ def _look_of(cell: Any, theme: bytes | None) -> SheetLook:
 
 
 def _colour(colour: Any, scheme: dict[str, str]) -> str:
-    """Return a colour as RRGGBB, empty where it is automatic or changed."""
+    """Return a colour as RRGGBB, empty if it is automatic or modified."""
     from openpyxl.styles import colors
 
     palette: Any = colors.COLOR_INDEX
