@@ -1,1 +1,1 @@
-"""What several readers use."""
+"""Code that several readers use."""

@@ -1,8 +1,8 @@
-"""Blocks to a `Document`: what every reader shares once it knows its headings, paragraphs and pages.
+"""Build a `Document` from headings, blocks and pages; shared by all readers.
 
-A reader appends headings and blocks in reading order; the builder lays down the one canonical text, cleans it, and
-works out spans, the section tree and the pages' spans. Here too are the readings of a heading ("Annex B (informative)
-Records") and of a file name that all formats need alike.
+A reader appends headings and blocks in reading order. The builder writes the canonical text, cleans it, and computes
+spans, the section tree and the pages' spans. Also here: parsing of headings ("Annex B (informative) Records") and of
+file names, which all formats need.
 """
 
 from __future__ import annotations
@@ -85,20 +85,20 @@ MOST_TEXT = 32_000_000
 
 _LONGEST_TITLE = 2000
 _LONGEST_TERM = 120
-"""Characters of a paragraph below an entry's number up to which it names the entry in outlines."""
+"""Longest paragraph below an entry's number, in characters, that names the entry in outlines."""
 _MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
 _BETWEEN_BLOCKS = "\n\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u034f\ufe00-\ufe0f]")
-"""What a Latin letter has above or below it; and what only chooses how a sign is drawn."""
+"""Diacritics of Latin letters, and characters that only select how a character is drawn."""
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 
 def normalise_text(text: str, hidden: Counter[str] | None = None) -> str:
-    """Clean text for the canonical text: NFC, lines end with LF, ligatures spelled, invisible characters gone.
+    """Clean text for the canonical text: NFC, LF line ends, ligatures expanded, invisible characters removed.
 
-    Tabs and leading blanks stay (code needs them), blanks at line ends go. A lone surrogate becomes U+FFFD. Idempotent.
-    What hides words (`without_hidden`) is counted in `hidden`.
+    Tabs and leading blanks are kept (code needs them), trailing blanks are removed. A lone surrogate becomes U+FFFD.
+    Idempotent. Removed characters that may carry words (`without_hidden`) are counted in `hidden`.
     """
     text = without_hidden(text, hidden)
     text = _REPLACE.sub(lambda match: _REPLACED[match.group()], text)
@@ -107,18 +107,18 @@ def normalise_text(text: str, hidden: Counter[str] | None = None) -> str:
 
 
 def short_title(title: str) -> str:
-    """Shorten a title that is no name any more: it stands at every chunk below it. The text keeps the whole."""
+    """Shorten a title that is too long, since it is repeated in each chunk below it. The text keeps all of it."""
     return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE].rstrip()} …"
 
 
 def is_one_clause(title: str, sections: Sequence[Section]) -> bool:
-    """Tell whether a title is the heading of a numbered clause beside others: "1 Scope" names no document."""
+    """Return whether a title is one of several numbered headings: "1 Scope" is not a document's name."""
     found = [each for each in sections if each.number and title.startswith(each.number) and title.endswith(each.title)]
     return any(each.level == other.level and each is not other for each in found for other in sections)
 
 
 def too_long(item: SourceItem) -> UnreadableDocumentError:
-    """Make the error for a document with more text than one may have."""
+    """Return the error for a document with too much text."""
     return UnreadableDocumentError(
         f"{item.name}: It holds more than {MOST_TEXT // 1_000_000} million characters of text.",
         reason=UnreadableReason.TOO_LARGE,
@@ -128,20 +128,20 @@ def too_long(item: SourceItem) -> UnreadableDocumentError:
 
 
 def slug(name: str) -> str:
-    """Make an identifier of letters, digits and hyphens from a name, of whatever script; never empty.
+    """Make an identifier of letters, digits and hyphens from a name in any script; never empty.
 
-    Latin letters lose their accents, capitals become small, everything that is no letter or digit becomes one hyphen.
+    Latin letters lose their accents, capitals become lower case, each run of other characters becomes one hyphen.
     """
     plain = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", name))).lower()
     words: list[str] = []
     for is_part, signs in itertools.groupby(plain, lambda sign: sign.isalnum() or unicodedata.category(sign)[0] == "M"):
-        # vowels are marks in the scripts of India; a mark without a letter, as emoji have, is none
+        # vowels are marks in the scripts of India; a mark without a letter, as in emoji, does not count
         words += [word for word in ["".join(signs)] if is_part and any(map(str.isalnum, word))]
     return "-".join(words) or "document"
 
 
 def document_id(file_name: str) -> str:
-    """Propose a document's id: the slug of the file name's stem."""
+    """Return the default id of a document: the slug of the file name's stem."""
     return slug(PurePath(file_name).stem)
 
 
@@ -156,9 +156,9 @@ class _PageNote:
 
 
 class DocumentBuilder:
-    """Collect headings, blocks and pages in reading order and make the `Document` of them.
+    """Collect headings, blocks and pages in reading order and build the `Document`.
 
-    Not thread-safe; used once. Texts are normalised by `normalise_text` and stripped; what is then empty is left out.
+    Not thread-safe; used once. Texts are normalised by `normalise_text` and stripped; empty ones are left out.
     """
 
     def __init__(self) -> None:
@@ -180,12 +180,12 @@ class DocumentBuilder:
 
     @property
     def length(self) -> int:
-        """Count the code points laid down so far."""
+        """Number of code points written so far."""
         return self._length
 
     @property
     def has_text(self) -> bool:
-        """Tell whether any block or heading was laid down."""
+        """Return whether any block or heading was written."""
         return bool(self._blocks)
 
     def heading(
@@ -202,24 +202,24 @@ class DocumentBuilder:
         lines: tuple[int, int] | None = None,
         boxes: Sequence[Box] = (),
     ) -> Span | None:
-        """Open a section and lay down its heading line.
+        """Open a section and write its heading line.
 
-        In a terms clause a number alone is the number of an entry; its title is the term in the paragraph below.
+        In a terms clause, a number alone is the number of an entry; its title is the term in the paragraph below.
 
         Args:
             title: heading text without the number.
             level: depth from 1, never truncated; the parent is the last section of a smaller level.
-            source: what told that it is a heading.
+            source: how it was recognised as a heading.
             number: clause number as printed, without trailing dot.
-            informative: what its line says; None where it says nothing, and then what is below and above it decides.
-            confidence: 0..1, how surely it is one.
-            printed: the line as printed, where it is more than number and title ("Annex B (informative) Records").
+            informative: what its line states; if None, the headings above it and the text below it decide.
+            confidence: 0..1, how certain it is that it is a heading.
+            printed: the line as printed, if it is more than number and title ("Annex B (informative) Records").
             pages: physical pages from 1.
             lines: first and last source line from 1.
-            boxes: where it stands on them.
+            boxes: its positions on the pages.
 
         Returns:
-            The heading's span in the canonical text; None where its text is empty, and then there is no section.
+            The heading's span in the canonical text; None if its text is empty, in which case there is no section.
         """
         entry = entry_number(title)
         is_entry = entry is not None and number in {None, entry} and self._terms.level_of(entry) is not None
@@ -250,26 +250,28 @@ class DocumentBuilder:
         rows: Sequence[int] = (),
         lead: int = 0,
     ) -> Span | None:
-        """Lay down one block; a list item's marker is put before its text unless it stands there already.
+        """Write one block; a list item's marker is put before its text unless it is already there.
 
-        In a terms clause a paragraph that opens an entry, by its number or its number and term, opens a section. A
-        paragraph whose mark was typed ("a) a guard;") is an item of the list that a colon opens.
+        In a terms clause, a paragraph that begins with an entry's number, or number and term, opens a section. A
+        paragraph with
+        a typed marker ("a) a guard;") is a list item if a colon precedes it or if it counts on from one.
 
         Args:
-            kind: what it is.
-            text: its text; leading blanks of a first line are kept in code only.
+            kind: its kind.
+            text: its text; leading blanks of the first line are kept in code only.
             pages: physical pages from 1, ascending.
             lines: first and last source line from 1.
-            marker: a list item's, note's or caption's own label, as in `Block`.
+            marker: the label of a list item, note or caption, as in `Block`.
             depth: nesting of a list item from 0.
-            breaks: offsets in `text` where each page of `pages` but the first begins; without them the block counts to
-                each of its pages as a whole.
-            boxes: where it stands on its pages.
-            rows: the source line of each line of its text, where they do not follow one another.
-            lead: characters at its beginning that stand out, as those of a title before its text do.
+            breaks: offsets in `text` where each of `pages` except the first begins; without them, the whole block
+                belongs to
+                each of its pages.
+            boxes: its positions on the pages.
+            rows: the source line of each line of its text, if they are not consecutive.
+            lead: number of characters set apart at its beginning, such as a run-in title.
 
         Returns:
-            The block's span in the canonical text, None where the text is empty.
+            The block's span in the canonical text, None if the text is empty.
         """
         if kind is BlockKind.PARAGRAPH and (opened := self._terms.opens(text)) is not None:
             return self._open_entry(opened, text, pages, lines, boxes)
@@ -296,7 +298,7 @@ class DocumentBuilder:
         return span
 
     def _typed(self, text: str) -> tuple[str, int] | None:
-        """Read the mark of an item that was typed, and how deep it stands."""
+        """Return the marker of a typed list item and its depth, None if it is not a list item."""
         opening = opening_of(text) if self._blocks else None
         if opening is None or opening.kind is not BlockKind.LIST_ITEM:
             return None
@@ -324,7 +326,7 @@ class DocumentBuilder:
         lines: tuple[int, int] | None,
         boxes: Sequence[Box],
     ) -> Span | None:
-        """Open the section of an entry of a terms clause whose number was laid down as a paragraph."""
+        """Open the section of a terms entry whose number was passed as a paragraph."""
         number, title, level = opened
         source = HeadingSource.NUMBERING
         return self.heading(
@@ -332,30 +334,30 @@ class DocumentBuilder:
         )
 
     def page(self, number: int, label: str = "", *, method: str = "text_layer", note: str = "") -> None:
-        """Name a physical page; pages without any text must be named too."""
+        """Register a physical page; pages without any text must be registered too."""
         self._pages[number] = _PageNote(label or str(number), method, note)
 
     def reference(self, reference: Reference) -> None:
-        """Keep an explicit link; its span is in the canonical text as laid down."""
+        """Record an explicit link; its span is in the canonical text as written."""
         self._references.append(reference)
 
     def anchor(self, names: Iterable[str], place: int) -> None:
-        """Name a place that was laid down; of a name's places the first counts, as in a browser."""
+        """Name a position in the text; if a name occurs twice, the first position counts, as in a browser."""
         for name in names:
             clean = " ".join(normalise_text(name).split())
             if clean and len(clean) <= _LONGEST_ANCHOR and len(self._anchors) < _MOST_ANCHORS:
                 self._anchors.setdefault(clean, place)
 
     def warn(self, sentence: str) -> None:
-        """Keep a warning once."""
+        """Record a warning once."""
         self._warnings[sentence] = None
 
     def expect_comments(self) -> None:
-        """Say that clauses have comments on them ("R26.4.1" on "26.4.1"), whatever the text calls these."""
+        """Expect clauses that comment on others ("R26.4.1" on "26.4.1"), whatever the text calls them."""
         self._commented = True
 
     def leave_out(self, counted: Mapping[str, int]) -> None:
-        """Count characters that were left out because nobody sees them, by `HiddenReason`."""
+        """Count characters that were left out as hidden, by `HiddenReason`."""
         self._hidden.update(counted)
 
     def build(
@@ -367,7 +369,7 @@ class DocumentBuilder:
         document_type: DocumentType | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Document:
-        """Make the document; without title and id they come from the file name."""
+        """Build the document; title and id default to the file name."""
         if self._length > MOST_TEXT:
             raise too_long(item)
         hidden = listed_hidden(self._hidden)
@@ -449,7 +451,10 @@ class DocumentBuilder:
         )
 
     def _entry_names(self, text: str) -> dict[int, str]:
-        """Name the entries whose heading is a number alone by the first line of the paragraph below: the term."""
+        """Return the names of entries whose heading is only a number: the first line of the paragraph below (the term).
+
+        The result maps the index of a heading to the name.
+        """
         names: dict[int, str] = {}
         for block, below in itertools.pairwise(self._blocks):
             if block.kind is BlockKind.HEADING and block.section is not None and self._headings[block.section].is_entry:
@@ -459,7 +464,7 @@ class DocumentBuilder:
         return names
 
     def _stops(self, length: int) -> list[int]:
-        """Tell where each section ends: before the next heading that is no deeper, else with the text."""
+        """Return where each section ends: before the next heading that is not deeper, else at the end of the text."""
         stops = [length] * len(self._headings)
         open_: list[int] = []
         for index, heading in enumerate(self._headings):
@@ -470,9 +475,9 @@ class DocumentBuilder:
 
 
 def _normalise_with_breaks(text: str, breaks: Sequence[int], hidden: Counter[str]) -> tuple[str, list[int]]:
-    """Normalise and strip a text and carry the offsets along."""
+    """Normalise and strip a text, and adjust the offsets."""
     pieces = [normalise_text(text[a:b], hidden) for a, b in zip([0, *breaks], [*breaks, len(text)], strict=True)]
-    # a combining mark at a break may join its base only now, and blanks before a break are no line end
+    # a combining mark at a break may only now join its base, and blanks before a break are not trailing blanks
     if not breaks:
         return pieces[0].strip(), []
     pieces = [_keep_blank(text, stop, piece) for stop, piece in zip([*breaks, 0], pieces, strict=True)]
@@ -492,13 +497,13 @@ def _keep_blank(text: str, stop: int, piece: str) -> str:
 
 
 MAX_IDENTIFIER = 200
-"""Most characters of a document's id: every tool and address must be able to carry it."""
+"""Longest id of a document, in characters: every tool and address must be able to carry it."""
 
 _IDENTIFIER = re.compile(rf"[^\W_][\w.:-]{{0,{MAX_IDENTIFIER - 1}}}")
 
 
 def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
-    """Return the property `document_id` (a slug of it where it has blanks or the like), else the file name's slug."""
+    """Return the property `document_id` (as a slug if it is not a valid id), else the file name's slug."""
     named = properties.get("document_id", "").strip()
     if not named:
         return document_id(file_name)
@@ -506,7 +511,7 @@ def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
 
 
 def parse_document_type(properties: Mapping[str, str]) -> tuple[DocumentType | None, str | None]:
-    """Read the property `document_type`; returns the type, and a warning where its value is none of ours."""
+    """Return the type in the property `document_type`, and a warning if its value is unknown."""
     named = properties.get("document_type", "").strip().lower()
     if not named:
         return None, None

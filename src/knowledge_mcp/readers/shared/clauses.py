@@ -1,10 +1,10 @@
-"""Clauses that no heading of the file names: "1003.1 Applicability. The ..." and "6.4.2.1 The pump shall ...".
+"""Find clauses that are not headings in the file: "1003.1 Applicability. The ..." and "6.4.2.1 The pump shall ...".
 
-They are found when a whole document was read, in every format alike, by their numbers and by what stands out at the
-beginning of their paragraphs. No character of the text changes: a paragraph is only divided into heading and text.
+They are found in the complete document, in the same way for every format, by their numbers and by what is set apart at
+the beginning of their paragraphs. The text does not change: a paragraph is only split into heading and text.
 
-Lines "CHAPTER I" and "Article 7" of laws and contracts, and "Art. 5º Words", are headings where they stand in a
-sequence: others with their word count on from them, in a document in which no heading has a number.
+Lines "CHAPTER I" and "Article 7" of laws and contracts, and "Art. 5º Words", are headings if they form a sequence
+(others with the same word count on from them) in a document in which no heading has a number.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _RANKS = (
     ("subsection subseção subsección", 7),
     ("article artikel artículo artigo articolo artykuł art. clause rule §", 8),
 )
-"""Words before numbers by how far up their parts stand: laws of all countries nest them in this order."""
+"""Words before numbers, with their rank in the hierarchy: laws of all countries nest them in this order."""
 _RANK_OF = {word: rank for words, rank in _RANKS for word in words.split()}
 _WORD = "|".join(sorted((re.escape(word) for word in _RANK_OF if word != "§"), key=len, reverse=True))
 
 
 def rank_of(word: str) -> int | None:
-    """Tell how far up parts of a law that are called so stand, 0 for annexes; None for other words."""
+    """Return the rank of a word that names parts of a law, 0 for annexes; None for other words."""
     return _RANK_OF.get(word.casefold())
 
 
@@ -56,16 +56,16 @@ _LINE = re.compile(
 _RUN_IN = re.compile(rf"{_LINE.pattern}(?:\s*[-–—])?\s+(?=[^\W\d_])", re.IGNORECASE)
 _ARTICLE = 8
 _FEWEST_LINES, _FEWEST_RUN_IN = 2, 3
-"""Lines of one word, and paragraphs that begin with one, that make a sequence."""
+"""Fewest lines with one word, and paragraphs that begin with one, that form a sequence."""
 _IN_ORDER = 0.75
-"""Share of them that count on from the one before, or begin again: some numbers were repealed."""
+"""Share of them that must follow the one before, or restart: some numbers were repealed."""
 _LONGEST = 160
-"""Characters of a chapter's title; laws have longer ones than manuals."""
+"""Longest chapter title in characters; laws have longer ones than manuals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """Tell of a heading that a paragraph begins with: its number, its level from 1, and where it ends."""
+    """A heading at the beginning of a paragraph: number, level from 1, end, and whether it is the whole paragraph."""
 
     number: str
     level: int
@@ -84,14 +84,14 @@ class _Line:
 
 
 def articles_in(blocks: Sequence[Block], text: str) -> dict[int, Article]:
-    """Find the headings by where their paragraphs begin; empty where no word has a sequence."""
+    """Find these headings by where their paragraphs begin; empty if no word has a sequence."""
     groups: dict[tuple[str, bool], list[_Line]] = defaultdict(list)
     for block in blocks:
         if block.kind is BlockKind.PARAGRAPH and (line := _line(block.span.of(text), block.span.start)) is not None:
             groups[line.word, line.alone].append(line)
     sure = {key for key, lines in groups.items() if _is_sequence(lines, alone=key[1])}
     if any(_RANK_OF[word] == _ARTICLE and word != "§" for word, _ in sure):
-        sure.discard(("§", False))  # parts of articles
+        sure.discard(("§", False))  # these are parts of articles
     lines = {line.place: line for key in sure for line in groups[key]}
     open_ranks: list[int] = []
     base = 0
@@ -109,7 +109,7 @@ def articles_in(blocks: Sequence[Block], text: str) -> dict[int, Article]:
 
 
 def title_below(words: str) -> bool:
-    """Tell whether a paragraph reads as the title of the line above it."""
+    """Return whether a paragraph reads like the title of the line above it."""
     plain = " ".join(words.split())
     is_short = 0 < len(plain) <= _LONGEST and plain[-1] not in ".;:,"
     return is_short and plain[0].isalpha() and not plain[0].islower() and _LINE.match(plain) is None
@@ -151,18 +151,18 @@ _LONGEST_TITLE = 120
 _STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
 _STOPS = " .:–—-"
 _FEWEST_TITLES, _MOST_TITLES = 2, 0.5
-"""Bold paragraphs that are headings at least, and the share of all blocks up to which they are: more is a bold text."""
+"""Fewest bold paragraphs that are headings, and their largest share of all blocks: beyond that, the text is bold."""
 _FEWEST_COMMENTS = 2
-"""Comments among the clauses at least; a single one may be the number of something else."""
+"""Fewest comments among the clauses; a single one may be the number of something else."""
 _BOLD_ALONE = 0.6
-"""How sure it is: as for lines of a PDF that only their print makes headings."""
+"""Confidence, the same as for lines of a PDF that are headings only by their typography."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingDraft:
-    """Hold a heading whose section is not made yet; fields as in `Section`, `span` being the heading's own.
+    """A heading whose section does not exist yet; fields as in `Section`, but `span` is that of the heading.
 
-    `is_comment` tells of a clause that comments on another one.
+    `is_comment` marks a clause that comments on another one.
     """
 
     level: int
@@ -178,7 +178,7 @@ class HeadingDraft:
 
 @dataclass(slots=True)
 class _Found:
-    """Hold a clause found at the beginning of a paragraph: it ends behind `cut` characters of it."""
+    """A clause found at the beginning of a paragraph; its heading has `cut` characters."""
 
     key: NumberKey
     heading: HeadingDraft
@@ -189,10 +189,10 @@ class ClauseFinder:
     """Find the clauses of one document; used once.
 
     Args:
-        text: the document's.
-        leads: by where a paragraph begins, how many of its first characters stand out.
-        plain: where paragraphs begin that open no clause: those of terms clauses.
-        commented: clauses have comments on them; else the text's words tell whether they may.
+        text: the document's text.
+        leads: number of characters set apart at the beginning of a paragraph, by where the paragraph begins.
+        plain: where paragraphs begin that cannot open a clause: those of terms clauses.
+        commented: clauses have comments on them; otherwise the text's words decide.
     """
 
     def __init__(self, text: str, leads: Mapping[int, int], plain: set[int], *, commented: bool = False) -> None:
@@ -204,7 +204,7 @@ class ClauseFinder:
     def settled(
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
     ) -> tuple[list[Block], list[HeadingDraft]]:
-        """Return blocks and headings with the clauses found put in at their places."""
+        """Return blocks and headings with the found clauses inserted."""
         if not any(heading.number for heading in headings):
             self._articles = articles_in(blocks, self._text)
         if not headings and not self._articles:
@@ -233,7 +233,11 @@ class ClauseFinder:
         return out, drafts
 
     def _comments(self, headings: Sequence[HeadingDraft]) -> dict[int, int]:
-        """Find comments with clauses behind them ("26.4.1", "R26.4.1", "26.4.2"), each with its clause, by place."""
+        """Find comments that are followed by clauses ("26.4.1", "R26.4.1", "26.4.2").
+
+        Returns:
+            The index of each comment's heading, with that of its clause.
+        """
         known: dict[NumberKey, int] = {}
         found: dict[int, int] = {}
         goes_on = 0
@@ -247,9 +251,9 @@ class ClauseFinder:
         return found if sum(place < goes_on for place in found) >= _FEWEST_COMMENTS else {}
 
     def _bold_titles(self, blocks: Sequence[Block]) -> tuple[list[Block], list[HeadingDraft]]:
-        """Make headings of the short paragraphs that stand out as a whole, where nothing in the file is a heading.
+        """Make headings of short paragraphs that are bold as a whole, if the file has no headings.
 
-        Those in capitals stand above the others. Two at least: one alone is the document's title.
+        Those in capitals are above the others. At least two are needed: a single one is the document's title.
         """
         titles = [
             place
@@ -296,7 +300,7 @@ class ClauseFinder:
         return _Found((), heading, article.cut)
 
     def _titled(self, block: Block) -> _Found | None:
-        """Read a number and a title that stand out, alone or before running text."""
+        """Read a number and a title that are set apart, alone or before running text."""
         text = block.span.of(self._text)
         lead = min(self._leads.get(block.span.start, 0), len(text))
         words = text[:lead].rstrip()
@@ -322,7 +326,7 @@ class ClauseFinder:
         return _Found(key, heading, cut)
 
     def _untitled(self, block: Block) -> _Found | None:
-        """Read a number that goes on with the numbering, before text or alone."""
+        """Read a number that continues the numbering, before text or alone."""
         text = block.span.of(self._text)
         match = UNTITLED.match(text)
         key = number_key(match["number"]) if match else None
@@ -334,9 +338,9 @@ class ClauseFinder:
         return _Found(key, heading, cut)
 
     def _level(self, key: NumberKey) -> int:
-        """Put a clause below the open one whose number it goes on, else beside or below the last.
+        """Return the level of a clause: below the open one whose number it extends, else beside or below the last one.
 
-        A comment stands beside the clause that it is about.
+        A comment is beside the clause that it is about.
         """
         if commented := self._count.commented(key):
             beside = (level for above, level in reversed(self._open) if above[:-1] == commented[:-1])

@@ -1,6 +1,7 @@
-"""In the child: is a file what it is called, and may it be opened? Zip archives and OLE containers of office formats.
+"""Child process: check that an archive or OLE container is what its name says and is safe to open.
 
-Sizes and ratio of an archive's members are summed before one is unpacked; an archive within an archive stays shut.
+The sizes and compression ratios of an archive's members are checked before anything is unpacked; nested archives are
+not opened.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def magic_of(path: str) -> bytes:
     """Return the first 512 bytes of a file.
 
     Raises:
-        Refusal: it has none, or nothing but blanks.
+        Refusal: it is empty or contains only blanks.
     """
     with Path(path).open("rb") as stream:
         return _head_of(stream)
@@ -83,7 +84,7 @@ def _head_of(stream: BinaryIO) -> bytes:
 
 
 def foreign(head: bytes, *, markup: bool = True) -> str:
-    """Name what a file's head shows it to be, empty where it shows nothing; `markup` tells web pages and XML too."""
+    """Return the kind of file that its first bytes show, empty if unknown; `markup` also detects web pages and XML."""
     found = next((what for magic, what in _MAGICS if head.startswith(magic)), "")
     if not found and head.startswith(ZIP):
         found = _ZIP_ARCHIVE
@@ -96,7 +97,7 @@ def foreign(head: bytes, *, markup: bool = True) -> str:
 
 
 def _is_text(head: bytes) -> bool:
-    """Tell words from a damaged file: whole characters, and none that only programs write."""
+    """Return whether bytes are text: valid UTF-8 without control characters."""
     try:
         return all(sign.isprintable() or sign.isspace() for sign in head[:500].decode("utf-8"))
     except UnicodeDecodeError:
@@ -104,10 +105,10 @@ def _is_text(head: bytes) -> bool:
 
 
 def foreign_in(stream: BinaryIO, *, markup: bool = True) -> str:
-    """Name what a file is by its head as `foreign` does, and a zip archive by what is in it; the stream can seek.
+    """Return the kind of file as `foreign` does, for a zip archive by its content; the stream must be seekable.
 
     Raises:
-        Refusal: it is empty, or nothing but blanks.
+        Refusal: it is empty or contains only blanks.
     """
     stream.seek(0)
     what = foreign(_head_of(stream), markup=markup)
@@ -121,14 +122,14 @@ def foreign_in(stream: BinaryIO, *, markup: bool = True) -> str:
 
 
 def mislabelled(kind: str, what: str) -> Refusal:
-    """Make the refusal of a file that is something else than its name says."""
+    """Return the refusal of a file that is something else than its name says."""
     extension = _EXTENSIONS.get(what)
     advice = f"Rename it so that it ends in {extension}." if extension else "Give the file its right extension."
     return Refusal("mislabelled", f"It is not {kind} but {what}.", suggestion=advice)
 
 
 def corrupted(kind: str, error: Exception | str) -> Refusal:
-    """Make the refusal of a damaged file."""
+    """Return the refusal of a damaged file."""
     details = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return Refusal(
         "corrupted",
@@ -145,13 +146,13 @@ def open_archive(
     """Open a zip archive after checking that this is safe.
 
     Args:
-        file: its path, or a stream that can be moved in and stays its giver's to close.
+        file: its path, or a seekable stream that the caller closes.
         kind: what it should be, with its article ("an Excel workbook").
-        needs: members of which it must have one; none where its caller looks for itself.
-        largest: bytes to which one member may unpack.
+        needs: members of which it must have at least one; empty if the caller checks this itself.
+        largest: largest unpacked size of one member, in bytes.
 
     Raises:
-        Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for a damaged member that is met
+        Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for a damaged member that is read
             inside the `with` block.
     """
     import zlib
@@ -175,12 +176,12 @@ def open_archive(
 
 
 def kind_of_archive(names: Collection[str]) -> str:
-    """Say what a zip archive is by the names of its members."""
+    """Return the kind of a zip archive by the names of its members."""
     return next((what for name, what in _ARCHIVES if name in names), "another kind of zip archive")
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return a member's bytes that are to be parsed as a whole, None where it is missing.
+    """Return the bytes of a member that is parsed as a whole, None if it is missing.
 
     Raises:
         Refusal: it is too large for that.
@@ -197,13 +198,14 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
 _CROWDED = re.compile(
     rb"<[A-Za-z][^\s<>/]*+(?:[\s/]++[^\s\"'<>/=]++(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]++))?+){5000}"
 )
-"""A tag with so many attributes; drawings, which have most, have some dozens."""
+"""A tag with very many attributes; drawings, which have the most, have some dozens."""
 
 
 def refuse_crowded(data: bytes) -> None:
     """Refuse XML or HTML in which one element has thousands of attributes.
 
-    Each look at one of them goes through all before it: half a megabyte of attributes took a minute of a processor.
+    Each access to an attribute walks through all attributes before it: half a megabyte of them took a minute of CPU
+    time.
 
     Raises:
         Refusal: there is such an element.
@@ -213,10 +215,10 @@ def refuse_crowded(data: bytes) -> None:
 
 
 def parse_xml(data: bytes, kind: str) -> Element:
-    """Parse XML without entities, document types and network.
+    """Parse XML without entities, document types and network access.
 
     Raises:
-        Refusal: it is no XML.
+        Refusal: it is not well-formed XML.
     """
     from lxml import etree
 
@@ -229,13 +231,13 @@ def parse_xml(data: bytes, kind: str) -> Element:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Say what a part of an Office file leads to.
+    """A relationship of a part of an Office file.
 
     Attributes:
-        id: by which the part names it.
-        kind: the last word of its type.
+        id: its id in the part.
+        kind: the last segment of its type.
         target: the name of a part, or an address.
-        external: whether it lies outside of the file.
+        external: whether the target is outside the file.
     """
 
     id: str
@@ -245,12 +247,12 @@ class Relation:
 
 
 def relations_of(read: Callable[[str], bytes | None], part: str, expected: str) -> Iterator[Relation]:
-    """Give what a part of an Office file leads to.
+    """Yield the relationships of a part of an Office file.
 
     Args:
-        read: returns a member of the file by its name, None where it is missing.
+        read: returns a member of the file by its name, None if it is missing.
         part: the name of the part, empty for the file as a whole.
-        expected: what the file should be, for the message where its relations are damaged.
+        expected: what the file should be, for the error message if its relationships are damaged.
     """
     folder, _, file = part.rpartition("/")
     data = read(posixpath.join(folder, "_rels", f"{file}.rels"))
@@ -289,9 +291,9 @@ _NO_TITLE = re.compile(
 
 
 def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -> dict[str, str]:
-    """Return what an office file says of itself; a title that only a program can have given is left out.
+    """Return an Office file's properties; titles made up by programs are left out.
 
-    A part that is missing or damaged says nothing; the file's text is what counts.
+    A missing or damaged part is treated as empty: the file's text is what matters.
     """
     try:
         data = member(archive, name)
@@ -308,7 +310,7 @@ def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -
 
 
 def ole_refusal(path: str, kind: str) -> Refusal:
-    """Tell an encrypted file of today's formats from one in the old binary format: both are OLE containers."""
+    """Return the refusal of an OLE container: an encrypted file of a current format, or an old binary Office file."""
     with Path(path).open("rb") as stream:
         return _ole_refusal(stream, kind)
 
@@ -353,7 +355,7 @@ def _check_sizes(archive: zipfile.ZipFile, largest: int) -> None:
 
 
 def too_large(details: str) -> Refusal:
-    """Make the refusal of an archive that unpacks to too much."""
+    """Return the refusal of an archive that unpacks to too much."""
     return Refusal(
         "too_large",
         "It unpacks to more than a document can hold.",

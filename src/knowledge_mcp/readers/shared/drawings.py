@@ -1,4 +1,4 @@
-"""What Office files draw from data of their own: charts as rows, diagrams (SmartArt) as items with their levels."""
+"""Drawings of Office files with their own data: charts as rows, diagrams (SmartArt) as list items with levels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from knowledge_mcp.readers.shared.numbering import whole_number
 MOST_LEVELS = 9
 """Levels of a diagram; PowerPoint's lists have nine."""
 _FIRST_DAY, _LAST_DAY = dt.date(1899, 12, 30), 2_958_466
-"""The day that Office counts dates from, and the count of its last one, the end of 9999."""
+"""The day from which Office counts dates, and the number of its last day, the end of 9999."""
 Rows: TypeAlias = list[list[str]]
 
 
 def words_of(element: Element | None) -> str:
-    """Write the words of a drawing's text, its paragraphs and lines with blanks between."""
+    """Return the words of a drawing's text on one line."""
     parts = element.iter("{*}t", "{*}p", "{*}br", "{*}tab") if element is not None else ()
     return " ".join("".join((part.text or "") if local_name(part) == "t" else " " for part in parts).split())
 
@@ -27,9 +27,9 @@ def words_of(element: Element | None) -> str:
 
 
 def diagram_items(root: Element) -> list[tuple[int, str]]:
-    """List what a diagram says (`dgm:dataModel`), each with its level from 0, parents before what hangs on them.
+    """Return the items of a diagram (`dgm:dataModel`) with their levels from 0, parents before children.
 
-    Words on its arrows stand behind what they lead away from.
+    The words of an arrow come after the item from which it leads.
     """
     points = {point.get("modelId", ""): point for point in root.iter("{*}pt")}
     below: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
@@ -57,7 +57,7 @@ def diagram_items(root: Element) -> list[tuple[int, str]]:
         add(name, level)
         for _, child, arrow in sorted(below[name], reverse=True):
             pending += [(arrow, level + 1), (child, level + 1)]
-    for name, point in points.items():  # what hangs on nothing, in a damaged diagram
+    for name, point in points.items():  # points without a parent, in a damaged diagram
         if name not in seen and point.get("type", "node") in {"node", "asst"}:
             add(name, 0)
     return found
@@ -67,10 +67,11 @@ def diagram_items(root: Element) -> list[tuple[int, str]]:
 
 
 def chart_parts(root: Element) -> tuple[str, list[Rows]]:
-    """Give a chart's title and its data (`c:chartSpace`), as the file keeps it.
+    """Return a chart's title and the data (`c:chartSpace`) that the file holds.
 
     Returns:
-        The title, "" without one, and tables: the first row names the series, the others begin with their category.
+        The title, "" if there is none, and tables: the first row names the series, the others begin with their
+        category.
         Series over the same categories are one table.
     """
     chart = root.find("{*}chart")
@@ -96,7 +97,7 @@ def chart_parts(root: Element) -> tuple[str, list[Rows]]:
 
 
 def _cached(reference: Element | None) -> dict[int, str]:
-    """Read the values that a chart keeps, by their place; of categories in levels the outer one comes first."""
+    """Read the cached values of a chart by index; of categories in levels, the outer one comes first."""
     found: dict[int, str] = {}
     if reference is None:
         return found
@@ -127,7 +128,7 @@ def _points(holder: Element, form: str) -> Iterator[tuple[int, str]]:
 
 
 def _number(text: str, form: str) -> str:
-    """Write a value without the digits that only its storing has: 20.4 for 20.399999999999999."""
+    """Write a value without the digits that come from its binary form: 20.4 for 20.399999999999999."""
     try:
         value = float(text)
     except ValueError:

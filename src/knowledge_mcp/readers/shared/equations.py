@@ -1,7 +1,7 @@
-"""Equations as text, from the XML of Office files (OMML) and from MathML.
+"""Equations as text, from Office files (OMML) and from MathML.
 
-What stands above, below or beside something else is told apart by signs: a fraction is "a/b", a raised part "x^2", a
-lowered one "x_i", a row of a matrix ends with ";". So no two numbers run into one another.
+Positions become operators, so that numbers do not run together: a fraction is "a/b", a superscript "x^2", a subscript
+"x_i", a row of a matrix ends with ";".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OPEN, _CLOSE = "(", ")"
 
 
 def equation_text(element: Element, depth: int = 0) -> str:
-    """Write an `oMath` or `math` element, or any part of one, as text; "" where it has none."""
+    """Return an `oMath` or `math` element, or any part of one, as text; "" if it has none."""
     name = local_name(element)
     if depth > _MAX_DEPTH or name in _PROPERTIES:
         return ""
@@ -37,7 +37,7 @@ def equation_text(element: Element, depth: int = 0) -> str:
 
 
 def write_equations(root: Element) -> None:
-    """Put the text of each `math` element of a tree in its place: what it shows, else what it says it is."""
+    """Replace each `math` element of a tree by its text: what it shows, else its annotation or alternative text."""
     for element in list(root.iter("math", "{*}math")):
         text = equation_text(element).strip()
         if not text:
@@ -150,7 +150,7 @@ def _lines(element: Element, depth: int) -> str:
 
 
 def _parts(element: Element, depth: int) -> list[str]:
-    """Write the children, four at least, so that a damaged formula loses a part and not the whole."""
+    """Return the children as text, padded to at least four, so that a damaged formula loses only a part."""
     found = [equation_text(part, depth) for part in element if isinstance(part.tag, str)]
     return [*found, *([""] * (4 - len(found)))]
 
@@ -204,7 +204,7 @@ def _m_meaning(element: Element, depth: int) -> str:
 
 
 def _m_applied(element: Element, depth: int) -> str:
-    """Write an operator of content MathML with what it is applied to."""
+    """Write an operator of content MathML with its arguments."""
     operator, *others = [part for part in element if isinstance(part.tag, str)] or [element]
     name = equation_text(operator, depth) or local_name(operator)
     return f"{name}({', '.join(equation_text(part, depth) for part in others)})"
@@ -215,7 +215,7 @@ def _nothing(_element: Element, _depth: int) -> str:
 
 
 def _space(element: Element, depth: int) -> str:
-    return f" {''.join(_inside(element, depth))}"  # where the page is no XML, what follows stands inside
+    return f" {''.join(_inside(element, depth))}"  # if the page is not XML, what follows is inside this element
 
 
 _FORMS: dict[str, Callable[[Element, int], str]] = {

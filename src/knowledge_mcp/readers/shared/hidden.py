@@ -1,9 +1,7 @@
-"""What every format shares in judging hidden text: invisible characters, colours that look alike, and counting.
+"""Hidden text in all formats: invisible characters, colours that look alike, counting; and the wording of remarks.
 
-And how is told what is no text: changes that nobody has accepted, and comments.
-
-Of invisible characters, joiners stay where a script or an emoji needs them, one variation selector stays after a
-character that has variants, and the tags of the three flags that have them. All other characters of these kinds go.
+Of invisible characters, joiners are kept where a script or an emoji needs them, one variation selector is kept after a
+character that has variants, and the tags of the three flags that have them. All others of these kinds are removed.
 """
 
 from __future__ import annotations
@@ -19,15 +17,16 @@ from knowledge_mcp.support.wording import how_many, list_first
 
 WHITE = "FFFFFF"
 COMMENTS, CHANGES = "comments", "pending_changes"
-"""The names of what comments say, and of changes that nobody has accepted, among the metadata of a document."""
+"""Names of the metadata that hold comments and unaccepted changes."""
 _LONGEST, _LONGEST_REMARK, _LONGEST_WORDS = 1950, 300, 60
-"""Characters that are kept of all remarks, which with how many others there are fit into the 2,000 that a service takes
-of one fact; of one, some sentences; and of the words that one is about, enough to find them."""
+"""Characters to keep of all remarks, which leave room for the number of others within the 2,000 characters that a
+service accepts for one value; of one remark, some sentences; and of the words that it is about, enough to find them.
+"""
 _MOST_PIECES = 50
-"""Pieces of text, a run or a line each, that are kept of words between two marks: more than `_LONGEST_WORDS` hold."""
+"""Pieces of text (a run or a line) to keep of the words between two marks: more than `_LONGEST_WORDS` needs."""
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _NEAR = 8
-"""Steps of 255 by which two colours may differ in each channel and still look the same."""
+"""Largest difference (of 255) of each channel up to which two colours look the same."""
 
 _FLAGS = ("gbeng", "gbsct", "gbwls")
 _TAGGED = ["".join(chr(0xE0000 + ord(sign)) for sign in name) + "\U000e007f" for name in _FLAGS]
@@ -40,7 +39,7 @@ _VARIED = "0123456789#*\xa9\xae\u203c\u2049"
 
 
 def is_alike(one: str | None, other: str | None) -> bool:
-    """Tell whether two colours (RRGGBB) look the same; False where one of them is not known."""
+    """Return whether two colours (RRGGBB) look the same; False if one of them is unknown."""
     first, second = _HEX.fullmatch(one or ""), _HEX.fullmatch(other or "")
     if first is None or second is None:
         return False
@@ -49,12 +48,12 @@ def is_alike(one: str | None, other: str | None) -> bool:
 
 
 def nonblank_length(text: str | None) -> int:
-    """Count the characters that are not blank: what hidden text is measured by."""
+    """Count the non-blank characters, the measure of hidden text."""
     return len("".join(text.split())) if text else 0
 
 
 def without_hidden(text: str, hidden: Counter[str] | None = None) -> str:
-    """Leave out invisible characters that carry words; how many is counted by `HiddenReason`. Linear and idempotent."""
+    """Remove invisible characters that may carry words, and count them by `HiddenReason`. Linear and idempotent."""
     if text.isascii() or _HIDING.search(text) is None:
         return text
     kept: list[str] = []
@@ -78,7 +77,7 @@ def without_hidden(text: str, hidden: Counter[str] | None = None) -> str:
 
 
 def _reason(sign: str, before: str, after: str) -> HiddenReason | None:
-    """Tell why a character is left out, None where it is needed."""
+    """Return why a character is removed, None if it is needed."""
     code = ord(sign)
     if code in {0x200C, 0x200D}:
         needed = _is_scripted(before) if before else _is_scripted(after)
@@ -96,7 +95,7 @@ def _reason(sign: str, before: str, after: str) -> HiddenReason | None:
 
 
 def _is_scripted(sign: str) -> bool:
-    """Tell a letter or mark beyond Latin, or a symbol: what joiners and selectors can belong to."""
+    """Return whether it is a letter or mark beyond Latin, or a symbol, to which joiners and selectors can belong."""
     code = ord(unicodedata.normalize("NFC", sign)[-1]) if sign else 0
     if code < 0x370 or 0x1E00 <= code <= 0x1EFF or 0x2000 <= code <= 0x206F or 0xE0000 <= code <= 0xE01EF:
         return False
@@ -104,21 +103,21 @@ def _is_scripted(sign: str) -> bool:
 
 
 def unaccepted_changes(insertions: int = 0, deletions: int = 0, moves: int = 0) -> str:
-    """Say how many tracked changes nobody has accepted, and how the text was read."""
+    """Return the warning about unaccepted tracked changes, and how the text was read."""
     counts = ((insertions, "insertion"), (deletions, "deletion"), (moves, "move"))
     changes_in_words = ", ".join(how_many(count, what) for count, what in counts if count)
     return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."
 
 
 def comments_left_out(count: int) -> str:
-    """Say how many comments stand beside the text."""
+    """Return the warning about comments that were left out."""
     return f"{how_many(count, 'comment was', 'comments were')} left out."
 
 
 class MarkedWords:
-    """Gather the words between marks that are named: what a comment is about, or what came.
+    """Collect the words between named marks: those that a comment is about, or that were inserted.
 
-    The first pieces of each are kept, which find it, so that any number of open marks costs no more.
+    Only the first pieces of each are kept, so that many open marks do not cost more.
     """
 
     def __init__(self) -> None:
@@ -126,15 +125,15 @@ class MarkedWords:
         self._filling: dict[str, list[str]] = {}
 
     def open(self, name: str) -> None:
-        """Begin to gather."""
+        """Begin to collect for a name."""
         self._open[name] = self._filling[name] = []
 
     def add(self, words: str | None) -> None:
-        """Add words to all that is open."""
+        """Add words to all that are open."""
         if not words:
             return
         full: list[str] = []
-        words = words[: 2 * _LONGEST_WORDS]  # once, so that any number of marks hold the same piece
+        words = words[: 2 * _LONGEST_WORDS]  # only once, so that all marks share the same piece
         for name, pieces in self._filling.items():
             pieces.append(words)
             full += [name] if len(pieces) == _MOST_PIECES else []
@@ -142,20 +141,20 @@ class MarkedWords:
             del self._filling[name]
 
     def close(self, name: str) -> str:
-        """End it; returns its words, none where nothing of that name is open."""
+        """Stop collecting for a name and return its words, "" if it is not open."""
         self._filling.pop(name, None)
         return "".join(self._open.pop(name, ()))
 
 
 def remark(place: str, author: str | None, kind: str, words: str = "", said: str = "") -> str:
-    """Tell a comment or a change in a line.
+    """Write a comment or a change as one line.
 
     Args:
-        place: where it stands, empty where that is not known.
+        place: where it is, empty if unknown.
         author: who made it.
         kind: what it is.
         words: the words of the text that it is about.
-        said: what it says.
+        said: its text.
 
     Returns:
         "page 3, J. Doe, strike-out “24 V”: not any more"
@@ -168,7 +167,7 @@ def remark(place: str, author: str | None, kind: str, words: str = "", said: str
 
 
 def noted(name: str, remarks: Sequence[str]) -> dict[str, str]:
-    """Give remarks as metadata of a document, the first of them as far as they are kept; empty without any."""
+    """Return remarks as metadata of a document, as many as fit; empty if there are none."""
     lengths = itertools.accumulate(len(each) + 3 for each in remarks)
     kept = sum(length <= _LONGEST for length in lengths)
     return {name: list_first(remarks, kept, " | ")} if remarks else {}

@@ -1,6 +1,6 @@
-"""Read untrusted bytes in a child process, on behalf of any reader: the item's file in, plain values out.
+"""Read untrusted bytes in a child process, for any reader: it gets the item's file and returns plain values.
 
-Maps what can go wrong there to `UnreadableDocumentError`, the one error that readers raise for a file.
+Errors there become `UnreadableDocumentError`, the only error that readers raise for a file.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run_isolated(
 ) -> Generator[Any]:
     """Yield what `function(path=..., **arguments)` yields in a child process.
 
-    The child is given a copy of the item's bytes, and of the further `files` by the names of their arguments.
+    The child gets a copy of the item's bytes, and of further `files` by the names of their arguments.
 
     Raises:
         UnreadableDocumentError: it cannot be opened; or the function refused it, was stopped, crashed or failed.
@@ -88,13 +88,13 @@ def run_isolated(
 def unreadable(
     item: SourceItem, reason: UnreadableReason, message: str, *, details: str = "", suggestion: str | None = None
 ) -> UnreadableDocumentError:
-    """Make the error for an item, its name in the message."""
+    """Return the error for an item, with its name in the message."""
     said = f"{item.name}: {message}"
     return UnreadableDocumentError(said, reason=reason, source=item.uri, details=details, suggestion=suggestion)
 
 
 def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:
-    """Make the error for an item that cannot be opened."""
+    """Return the error for an item that cannot be opened."""
     return unreadable(
         item,
         UnreadableReason.INACCESSIBLE,
@@ -105,7 +105,7 @@ def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:
 
 
 def refused(item: SourceItem, refusal: Refusal) -> UnreadableDocumentError:
-    """Make the error for an item that a job refused."""
+    """Return the error for an item that a job refused."""
     return unreadable(
         item,
         UnreadableReason(refusal.reason),
@@ -116,16 +116,16 @@ def refused(item: SourceItem, refusal: Refusal) -> UnreadableDocumentError:
 
 
 LIMITS = Limits(memory=1024 * 1024 * 1024, seconds=300.0, silence=120.0)
-"""Memory and time for one file, where the maker of the reader gives no others."""
+"""Default memory and time for one file."""
 
 Progress = Callable[[int, int], None]
 
 
 class SandboxedReader:
-    """Hold where the jobs of a reader run.
+    """Base of readers that run jobs in child processes.
 
     Args:
-        sandbox: its child processes, which stay its giver's to close; None takes the shared ones.
+        sandbox: its child processes, closed by the caller; None uses the shared ones.
         limits: memory and time for one file.
     """
 
@@ -134,31 +134,31 @@ class SandboxedReader:
         self._limits = limits
 
     def close(self) -> None:
-        """Hold nothing of its own, and so free nothing."""
+        """Do nothing: there is nothing to free."""
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a module could be imported, without importing it."""
+    """Return whether a module could be imported, without importing it."""
     return importlib.util.find_spec(module) is not None
 
 
 class ConvertingReader(SandboxedReader):
-    """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
+    """Read files by jobs in child processes. Thread-safe. A subclass sets `jobs` and `label`.
 
     A job is a function `(path, *, check)` that yields the messages of `readers.shared.pieces`, or `{"markdown": text}`
-    pieces that are handed to the Markdown reader; with `check` it yields `{"pages": number}` at most.
+    pieces, which are passed to the Markdown reader; with `check` it yields at most `{"pages": number}`.
 
     Args:
-        markdown: reads what jobs give as Markdown; it stays its giver's to close.
+        markdown: reads the Markdown that jobs yield; closed by the caller.
         sandbox, limits: as `SandboxedReader`.
-        installed: tells whether a module is there.
+        installed: returns whether a module is installed.
     """
 
     jobs: ClassVar[Mapping[str, str]] = {}
     item_jobs: ClassVar[Mapping[str, str]] = {}
-    """Jobs of tables with a requirement a row: those whose columns are named in the label `columns`."""
+    """Jobs for tables with one requirement per row: those whose columns are named in the label `columns`."""
     needs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Modules of the extra `office` that read a media type."""
+    """Modules of the extra `office` that are needed for a media type."""
     label: ClassVar[str] = "converting-1"
 
     def __init__(
@@ -175,11 +175,11 @@ class ConvertingReader(SandboxedReader):
 
     @property
     def version(self) -> str:
-        """Name the reader and its version; a change of what it produces must change this."""
+        """Name and version of the reader; changes whenever its output changes."""
         return f"{self.label} ({self._markdown.version})" if self._markdown is not None else self.label
 
     def check(self, item: SourceItem) -> Inspection:
-        """Open the file in a child and make sure that it is what it is called, whole and not locked.
+        """Check in a child process that the file is what its name says, complete and not locked.
 
         Raises:
             UnreadableDocumentError: it is not.
@@ -210,7 +210,7 @@ class ConvertingReader(SandboxedReader):
         return document
 
     def _arguments(self, item: SourceItem) -> dict[str, Any]:
-        """Give what a job must know besides its file."""
+        """Return what a job needs besides its file."""
         return {}
 
     def _run(self, item: SourceItem, *, check: bool) -> Any:
@@ -231,9 +231,9 @@ class ConvertingReader(SandboxedReader):
         yield from run_isolated(self._sandbox, job, item, arguments, limits=self._limits)
 
     def _from_markdown(self, item: SourceItem, laying: DocumentAssembly, text: str) -> Document:
-        """Have the Markdown read, and tell of the document what is true of the file it came from."""
+        """Read the Markdown, and give the document the properties of the original file."""
         assert self._markdown is not None, "a reader whose jobs give Markdown is made with a Markdown reader"
-        # a first line that is blank: what follows is no frontmatter, whatever it looks like
+        # a blank first line, so that what follows is never taken for front matter
         data = f"\n{text}".encode("utf-8", "replace")
         inner = dataclasses.replace(
             item, media_type="text/markdown", size=len(data), open=lambda: BytesIO(data), path=None
@@ -248,7 +248,7 @@ class ConvertingReader(SandboxedReader):
             id=shell.id,
             title=shell.title if laying.title or laying.untitled else document.title,
             document_type=shell.document_type or document.document_type,
-            # the lines of the Markdown in between are nowhere in the file
+            # the lines of the intermediate Markdown do not exist in the file
             blocks=tuple(dataclasses.replace(block, lines=None) for block in document.blocks),
             media_type=item.media_type,
             metadata=shell.metadata,

@@ -1,7 +1,7 @@
-"""Values of a laid-out page: lines with their typography, tables, the page that holds them in reading order, and boxes.
+"""Values of a laid-out page: lines with their typography, tables, the page in reading order, and boxes.
 
-Between a child process and its parent boxes are whole numbers, one box after the other: page, then left, top, right,
-bottom in tenths of a point, rounded so that none gets smaller.
+Between a child process and its parent, boxes are sent as whole numbers, one box after the other: page, then left, top,
+right, bottom in tenths of a point, rounded outwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from knowledge_mcp.model.document import Box
 from knowledge_mcp.support.wording import how_many
 
 UNREAD = "\ufffc"
-"""Stands for a picture in a line of text, as a formula may be one: Unicode's own sign for that."""
+"""Stands for a picture in a line of text, such as a formula: Unicode's object replacement character."""
 _PER_POINT = 10
 _FIELDS = 5
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -34,7 +34,7 @@ _ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
 
 @functools.lru_cache(maxsize=1024)
 def is_code_name(font: str) -> bool:
-    """Tell whether a font's name is that of a typewriter face: one of its parts, whole, is such a face's."""
+    """Return whether a font's name, or one of its parts, is that of a monospaced font."""
     parts = [part.lower() for part in _NAME_PARTS.findall(font.partition("+")[2] or font)]
     pairs = map("".join, itertools.pairwise(parts))
     return any(_CODE_PARTS.fullmatch(part) for part in itertools.chain(parts, pairs))
@@ -42,61 +42,61 @@ def is_code_name(font: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def is_bold_name(font: str) -> bool:
-    """Tell whether a font's name is that of a bold face."""
+    """Return whether a font's name is that of a bold font."""
     return _BOLD_FONT.search(font) is not None
 
 
 @functools.lru_cache(maxsize=1024)
 def family_of(font: str) -> str:
-    """Return what a font's name says of its family, in lower case: "arial" of "ABCDEF+Arial-BoldMT"."""
+    """Return the family in a font's name, in lower case: "arial" of "ABCDEF+Arial-BoldMT"."""
     return _VARIANT.split(font.partition("+")[2] or font, maxsplit=1)[0].lower()
 
 
 @functools.lru_cache(maxsize=1024)
 def is_italic_name(font: str) -> bool:
-    """Tell whether a font's name is that of an italic face."""
+    """Return whether a font's name is that of an italic font."""
     return _ITALIC_FONT.search(font) is not None
 
 
 def is_figures(text: str) -> bool:
-    """Tell figures from words: there are more digits than letters."""
+    """Return whether a text has more digits than letters."""
     digits = sum(map(str.isdigit, text))
     return digits > sum(map(str.isalpha, text))
 
 
 def on_the_line(text: str) -> str:
-    """Write raised digits as others."""
+    """Write superscript digits as ordinary ones."""
     return text.translate(_ON_THE_LINE)
 
 
 @functools.lru_cache(maxsize=8192)
 def letters_of(text: str) -> str:
-    """Keep letters and digits only, in lower case and on the line: what two prints of one text have in common."""
+    """Keep only letters and digits, in lower case, superscripts as digits: what two prints of a text have in common."""
     return _NO_LETTER.sub("", on_the_line(text.lower()))
 
 
 @dataclass(slots=True)
 class Line:
-    """Hold one printed line of one column.
+    """One printed line of one column.
 
     Attributes:
         page: physical page from 1.
-        text: its words, single blanks.
+        text: its words, separated by single blanks.
         x0, y0, x1, y1: box in points, origin at the top left.
         size: font size in points, rounded to 0.1, of most of its characters.
         bold: whether most of its characters are bold.
         font: name of the font of most of its characters.
-        code: whether nearly all of it is set in a typewriter face, and the document's running text is not.
-        gap: widest gap between two of its words, in points, as far as the engine tells them apart.
-        split: characters before that gap, and where what follows it begins; None where there is no gap.
-        block: position of the layout block it belongs to, the reading order on the page.
+        code: whether nearly all of it is monospaced, and the document's running text is not.
+        gap: widest gap between two of its words, in points, as far as the engine separates them.
+        split: number of characters before that gap, and where the text after it begins; None if there is no gap.
+        block: position of its layout block in the reading order of the page.
         rotated: it runs up, down or upside down.
         marked: ids of marked content, for tagged documents.
-        lead: characters at its beginning that are set bold or italic where the rest is plain, a number before them
-            counted in: the title that running text follows on the same line. 0 where the line is of one face.
-        aside: number of the callout, side note or card on its page that it belongs to, negative where that is as long
-            as a column and may have headings; 0 in the running text.
-        shown: the box of its words on the page as it came, where it was turned to be read; None where it was not.
+        lead: number of characters at its beginning that are bold or italic while the rest is plain, including a number
+            before them: a run-in title. 0 if the whole line has one style.
+        aside: number of the callout, side note or card on its page that it belongs to, negative if that is as long as a
+            column and may have headings; 0 in the running text.
+        shown: the original box of its words, if the page was rotated for reading; else None.
     """
 
     page: int
@@ -120,24 +120,24 @@ class Line:
 
     @property
     def is_italic(self) -> bool:
-        """Tell whether it is set in an italic face."""
+        """Return whether it is italic."""
         return is_italic_name(self.font)
 
     @property
     def style(self) -> tuple[float, bool, str]:
-        """Identify how it is set: size, weight, font."""
+        """Its size, weight and font."""
         return (self.size, self.bold, self.font)
 
 
 @dataclass(slots=True)
 class Table:
-    """Hold one table.
+    """One table.
 
     Attributes:
-        page: physical page from 1, the first one.
-        rows: rows of cells, the header first, all of one length; a cell of several printed lines has line ends.
-        lines: what it was made from.
-        edges: the left edges of its columns and the right edge of the last one, where lines draw them.
+        page: first physical page, from 1.
+        rows: rows of cells, header first, all of the same length; a cell of several printed lines has line ends.
+        lines: the lines it was made from.
+        edges: the left edges of its columns and the right edge of the last one, if rules are drawn there.
         turns: index of the first row on each further page, with the page.
     """
 
@@ -148,7 +148,7 @@ class Table:
     turns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def markdown(self, join: Callable[[str, str], str] = "{} {}".format) -> list[str]:
-        """Print it as Markdown rows, header first; `join` puts two printed lines of a cell together."""
+        """Return it as Markdown rows, header first; `join` joins two printed lines of a cell."""
         printed = ["| " + " | ".join(_cell(cell, join) for cell in row) + " |" for row in self.rows]
         printed.insert(1, "|" + " --- |" * len(self.rows[0]))
         return printed
@@ -162,11 +162,12 @@ def _cell(text: str, join: Callable[[str, str], str]) -> str:
 
 @dataclass(slots=True)
 class PageLayout:
-    """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful if so.
+    """One page: its size in points, its elements in reading order, and why that order is doubtful, if it is.
 
-    `heads` are the upper edges of the running lines at its top that were taken out. `strip` is the place, in points
-    from the left, of the free strip between clauses and the comments to their right, `between` that of the one between
-    two languages; 0 where there is none. `struck` are the boxes of lines that were struck out and are left out.
+    `heads` are the upper edges of the running lines that were removed at its top. `strip` is the position, in points
+    from
+    the left, of the empty strip between clauses and the comments to their right, `between` that of the one between two
+    languages; 0 if there is none. `struck` are the boxes of struck-out lines, which are left out.
     """
 
     number: int
@@ -181,28 +182,28 @@ class PageLayout:
 
     @property
     def lines(self) -> list[Line]:
-        """List the lines outside of tables."""
+        """The lines outside tables."""
         return [element for element in self.elements if isinstance(element, Line)]
 
     @property
     def all_lines(self) -> list[Line]:
-        """List the lines, those of tables among them."""
+        """All lines, including those of tables."""
         return [line for element in self.elements for line in lines_of(element)]
 
 
 def lines_of(element: Line | Table) -> list[Line]:
-    """List the lines of a table, or a line itself."""
+    """Return the lines of a table, or the line itself."""
     return element.lines if isinstance(element, Table) else [element]
 
 
 def unread_pictures(count: int) -> str:
-    """Warn of pictures in the text that were not read."""
+    """Return the warning about pictures in the text that were not read."""
     pictures = how_many(count, "picture")
     return f"{pictures} in lines of text not read, such as a formula: {UNREAD} stands in its place."
 
 
 def packed(page: int, left: float, top: float, right: float, bottom: float) -> tuple[int, ...]:
-    """Write one box, given in points, as whole numbers."""
+    """Return a box, given in points, as whole numbers."""
     low, high = math.floor, math.ceil
     return (
         page,
@@ -214,7 +215,7 @@ def packed(page: int, left: float, top: float, right: float, bottom: float) -> t
 
 
 def unpacked(numbers: Sequence[int]) -> tuple[Box, ...]:
-    """Make boxes of what `packed` wrote."""
+    """Return the boxes that `packed` encoded."""
     return tuple(
         Box(numbers[at], *(tenths / _PER_POINT for tenths in numbers[at + 1 : at + _FIELDS]))
         for at in range(0, len(numbers), _FIELDS)

@@ -1,4 +1,4 @@
-"""Numbers as documents write them: in letters, Roman numerals, words; and the order that clause numbers have."""
+"""Numbers in documents: as letters, Roman numerals and words; and the order of clause numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 NumberKey = tuple[int, ...]
-"""A clause number as integers. Letters before the first number count in `LETTERED`s, "A" being one and "AA" 27; a
-roman numeral is beyond all letters."""
+"""A clause number as integers. Letters before the first number count as multiples of `LETTERED` ("A" is 1, "AA" is 27);
+Roman numerals are above all letters.
+"""
 
 LETTERED = 10_000
 _ROMANS = LETTERED * 1000
@@ -21,15 +22,15 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _FIRST = re.compile(r"([A-Z]{1,2})?(\d{1,4})?[a-z]?")
 _PARTS = re.compile(r"[.()]+")
 _YEARS = range(1950, 2050)
-"""What stands behind a stop and is a year: "5.1999" is a month, "25.1309" a clause."""
+"""Numbers after a dot that are years: "5.1999" is a month, "25.1309" a clause."""
 _CODES = 3
-"""Parts in brackets from which on codes of law count in roman numerals: (a)(1)(ii)."""
+"""Depth of brackets from which codes of law count in Roman numerals: (a)(1)(ii)."""
 
 T = TypeVar("T")
 
 
 def whole_number(text: str | None, default: T) -> int | T:
-    """Read a whole number of up to nine digits, as attributes of files have them; the default for anything else."""
+    """Read a whole number of up to nine digits, as in attributes of files; the default for anything else."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else default
 
 
@@ -41,22 +42,22 @@ _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
 _FORMS = {"a": (26, "lowerLetter"), "A": (26, "upperLetter"), "i": (99, "lowerRoman"), "I": (99, "upperRoman")}
-"""Of the short name of a form, the largest count that is written in it, and Word's name."""
+"""For the short name of a form: the largest number that is written in it, and Word's name."""
 
 FORM_NAMES = {
     "arabic": "1", "decimal": "1", "loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I",
 }  # fmt: skip
-"""Short names of forms by what AsciiDoc, docutils and Sphinx call them."""
+"""Short names of forms by their names in AsciiDoc, docutils and Sphinx."""
 
 
 def counted(count: int, form: str) -> str:
-    """Write a count as digits, a letter or a Roman numeral, by the short name of its form ("1", "a", "A", "i", "I")."""
+    """Write a number as digits, letter or Roman numeral, by the short name of its form ("1", "a", "A", "i", "I")."""
     most, number_format = _FORMS.get(form, (0, ""))
     return format_number(count, number_format) if 1 <= count <= most else str(count)
 
 
 def format_number(number: int, number_format: str) -> str:
-    """Write a number in one of Word's formats; a format unknown here is written in decimals."""
+    """Write a number in one of Word's formats; unknown formats are written in decimals."""
     if number_format in {"none", "bullet"}:
         return ""
     if number_format in {"upperRoman", "lowerRoman"}:
@@ -101,7 +102,7 @@ def _ordinal_ending(number: int) -> str:
 
 
 def number_key(number: str, keyword: str = "") -> NumberKey | None:
-    """Turn "5.3.1", "A.2", "IV", "R302.5" or "1910.95(b)(1)" into a key; None for what numbers no clauses."""
+    """Convert "5.3.1", "A.2", "IV", "R302.5" or "1910.95(b)(1)" into a key; None if it is not a clause number."""
     plain, _, brackets = number.partition("(")
     first, *others = re.split(r"[.-]", plain.rstrip("."))
     key = [_first(first, roman=keyword in {"part", "chapter"}), *map(_part, others)]
@@ -140,15 +141,15 @@ def roman_value(numeral: str) -> int | None:
 
 
 def by_hundreds(key: NumberKey, chapters: Collection[int]) -> NumberKey:
-    """Part "1003.2" into chapter, section and clause (10, 3, 2) where there is such a chapter: in building codes."""
+    """Split "1003.2" into chapter, section and clause (10, 3, 2) if there is such a chapter, as in building codes."""
     chapter, section = divmod(key[0] % LETTERED, 100) if key else (0, 0)
     return (chapter, section, *key[1:]) if chapter in chapters else key
 
 
 def follows(one: NumberKey, other: NumberKey) -> bool:
-    """Tell whether `other` may come right after `one` in a numbered document; up to two numbers may be missing.
+    """Return whether `other` may directly follow `one` in a numbered document; up to two numbers may be missing.
 
-    An "x" ("5.3.x") may come after anything of its own clause.
+    An "x" ("5.3.x") may follow any number of the same clause.
     """
     if other <= one:
         return False
@@ -158,13 +159,13 @@ def follows(one: NumberKey, other: NumberKey) -> bool:
     if same == len(one):
         return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY, _FIRST_ADDED}
     step = other[same] - one[same] if same else _step(one[0], other[0])
-    if len(other) == same + 2:  # "3.0" is the third clause where the first is "1.0"
+    if len(other) == same + 2:  # "3.0" is the third clause if the first is "1.0"
         return step == 1 and other[same + 1] in {0, 1}
     return len(other) == same + 1 and (1 <= step <= 3 or other[same] == _ANY)
 
 
 def _step(one: int, other: int) -> int:
-    """Count from a first number to another; the first of other letters comes next, whatever stood before."""
+    """Return the distance between two first numbers; the first number of another letter counts as next."""
     if one // LETTERED == other // LETTERED or min(one, other) >= _ROMANS:
         return other - one
     if one >= LETTERED and one % LETTERED == other % LETTERED == 0 and (apart := (other - one) // LETTERED) <= 3:
@@ -176,14 +177,14 @@ def _step(one: int, other: int) -> int:
 
 
 def family(key: NumberKey) -> NumberKey:
-    """Give what the numbers beside a number share; an annex, whose numbers may be those of the text, is one."""
+    """Return what sibling numbers share; annexes are their own family, since the text may use the same numbers."""
     return key[:1] if key[0] >= LETTERED and key[0] % LETTERED == 0 else key[:-1]
 
 
 def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()) -> bool:
-    """Tell whether a number comes next: the first below the last, or the one after it or after one above it.
+    """Return whether a number is next: the first below the last one, or the one after it or after one above it.
 
-    Below a letter what explains a clause of the text has its number behind the letter: "A.6.4.2", "A-3.1.2.1.(1)".
+    An annex that explains clauses of the text has their numbers after its letter: "A.6.4.2", "A-3.1.2.1.(1)".
     """
     if key == (*last, 1):
         return bool(last)
@@ -195,15 +196,15 @@ def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()
 
 
 _SIBLINGS = 2
-"""Clauses without a title below one heading at least, once in a document: a single number may be one that is cited."""
+"""Fewest clauses without a title below one heading, somewhere in a document: a single number may be a citation."""
 
 
 _COMMENTED = {ord(letter) - ord("A") + 1 for letter in "CR"}
-"""Letters before the number of a clause that make it the number of its commentary: in codes for structures."""
+"""Letters before a clause number that mark its commentary, in codes for structures."""
 
 
 def clause_commented(key: NumberKey, known: Collection[NumberKey]) -> NumberKey | None:
-    """Give the clause, one of those known, that "R26.4.1" or "C5.2.1" comments on; None where it is none of these."""
+    """Return the known clause that "R26.4.1" or "C5.2.1" comments on; None if it is not a comment."""
     letter, first = divmod(key[0], LETTERED) if key else (0, 0)
     plain = (first, *key[1:])
     is_comment = letter in _COMMENTED and first > 0 and len(key) > 1 and plain in known and key[:1] not in known
@@ -211,13 +212,13 @@ def clause_commented(key: NumberKey, known: Collection[NumberKey]) -> NumberKey 
 
 
 def has_commentary(text: str) -> bool:
-    """Tell whether a document may have clauses that comment on others: it uses the word."""
+    """Return whether a document may have clauses that comment on others: it contains the word."""
     return "commentary" in text.casefold()
 
 
 @dataclass(slots=True)
 class ClauseCount:
-    """Follow the numbers of a document's clauses in their order; `last` is the last one taken that is no comment."""
+    """Track a document's clause numbers in order; `last` is the last one that is not a comment."""
 
     is_commented: bool = False
     last: NumberKey = ()
@@ -232,31 +233,31 @@ class ClauseCount:
         self._counted[family(key)] += 1
 
     def comes_next(self, key: NumberKey) -> bool:
-        """Tell whether a number goes on with the numbering."""
+        """Return whether a number continues the numbering."""
         return counts_on(self.last, key, self._known) or self.commented(key) is not None
 
     def commented(self, key: NumberKey) -> NumberKey | None:
-        """Give the clause that one with this number comments on, None where it is no comment."""
+        """Return the clause that this number comments on, None if it is not a comment."""
         return clause_commented(key, self._known) if self.is_commented else None
 
     def is_sure(self, untitled: Iterable[NumberKey]) -> bool:
-        """Tell whether clauses without a title are clauses: some of them stand beside others."""
+        """Return whether clauses without a title are clauses: some of them have siblings."""
         return any(self._counted[family(self.commented(key) or key)] >= _SIBLINGS for key in untitled)
 
 
 class TypedItems:
-    """Know the items of lists whose marks were typed into paragraphs: below a colon, and those that count on."""
+    """Recognise list items whose markers were typed into paragraphs: after a colon, and those that count on."""
 
     def __init__(self) -> None:
         self._open: list[tuple[int, str]] = []
 
     def depth_of(self, marker: str, above: str, depth_above: int) -> int | None:
-        """Tell how deep a paragraph with a mark stands as an item, from 0; None where it is none.
+        """Return the depth from 0 of a paragraph with a marker as a list item; None if it is not one.
 
         Args:
             marker: "a)", "(ii)", "-".
-            above: the end of the block before.
-            depth_above: how deep that is as an item, -1 where it is none.
+            above: the end of the previous block.
+            depth_above: its depth as a list item, -1 if it is not one.
         """
         if above.endswith(":"):
             depth = depth_above + 1
@@ -272,7 +273,7 @@ _COUNTING = re.compile(r"[A-Za-z]+|\d+")
 
 
 def _after(marker: str) -> set[str]:
-    """List the marks that may come next; a bullet comes again."""
+    """Return the markers that may come next; a bullet repeats."""
     found = _COUNTING.search(marker)
     if found is None or marker == "o":
         return {marker}

@@ -1,4 +1,4 @@
-"""Files under a password: which passwords are known, who is asked for more, and the copy that one of them opened."""
+"""Password-protected files: known passwords, asking for more, and the decrypted copy."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _WITHOUT_SECURITY = 3  # PDFium's FPDF_REMOVE_SECURITY
 
 
 class Passwords:
-    """Open protected files with the passwords of a file, else with what a person types. Thread-safe.
+    """Open protected files with passwords from a file or from a person. Thread-safe.
 
     Args:
-        file: one password a line, tried in their order; read again for each protected file.
-        ask: is given a file's name and why it is asked, and returns a password, None or nothing to leave the file out.
-            It is asked again while what it says does not fit.
+        file: one password per line, tried in order; read again for each protected file.
+        ask: called with a file's name and the reason; returns a password, or None or "" to leave the file out. It is
+            called
+            again until the password fits.
     """
 
     def __init__(self, file: Path | None = None, ask: Callable[[str, str], str | None] | None = None) -> None:
@@ -40,10 +41,10 @@ class Passwords:
         self._refused: set[str] = set()
 
     def read(self, item: SourceItem, sandbox: Sandbox, limits: Limits, action: Callable[[SourceItem], T]) -> T:
-        """Return `action(item)`; where a password is in the way, that of a copy without one.
+        """Return `action(item)`; if a password is needed, call it with a decrypted copy.
 
         Raises:
-            UnreadableDocumentError: `action` did, or no password fits.
+            UnreadableDocumentError: `action` raised it, or no password fits.
             ConfigError: the file of passwords cannot be read.
         """
         try:
@@ -109,14 +110,14 @@ class Passwords:
 
 
 def unlock_pdf(path: str, *, password: str) -> Iterator[bytes]:
-    """Yield a PDF's bytes without its protection; runs in the sandbox's child.
+    """Yield a PDF's bytes without its protection; runs in a child process.
 
     Raises:
-        Refusal: password_protected, where this is not its password.
+        Refusal: password_protected, if this is not its password.
     """
     import pypdfium2
 
-    document: Any  # the library's annotations are partial
+    document: Any  # the library's type annotations are incomplete
     try:
         document = pypdfium2.PdfDocument(path, password=password)
     except pypdfium2.PdfiumError as error:

@@ -1,8 +1,8 @@
-"""What a child process says of a file it converts, and how a document is made of it.
+"""What a child process sends about a file, and how a document is built from it.
 
-The child's side writes headings and blocks as plain values (`heading`, `piece`) and bounds what it sends (`messages`);
-the parent's side (`DocumentAssembly`) builds the document. A file that was never Markdown is not turned into it on the
-way: nothing has to be escaped, and a table of a million cells is one text.
+The child writes headings and blocks as plain values (`heading`, `piece`) and limits what it sends (`messages`); the
+parent (`DocumentAssembly`) builds the document. Formats other than Markdown are not converted to it: nothing has to be
+escaped, and a table of a million cells is one text.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ BATCH = 200_000
 """Characters of text after which a message is sent."""
 
 
-# ---- the child's side -----------------------------------------------------------------------------------------------
+# ---- child process --------------------------------------------------------------------------------------------------
 
 
 def heading(title: str, level: int, *, plain: bool = False, number: str = "") -> Piece:
-    """Write a heading; `plain` for a mere name: no clause number is looked for in it, and it is no title.
+    """Write a heading; with `plain` it is only a name: it is not searched for a clause number, and is not a title.
 
-    `number` is what the file marks as the number that the title begins with.
+    `number` is what the file marks as the number at the beginning of the title.
     """
     written: Piece = {"heading": title, "level": level}
     if number:
@@ -60,7 +60,7 @@ def heading(title: str, level: int, *, plain: bool = False, number: str = "") ->
 
 
 def with_anchors(written: Piece, names: Sequence[str]) -> Piece:
-    """Give a heading or a block the names by which links lead to it."""
+    """Add the names by which links refer to a heading or a block."""
     if names:
         written["anchors"] = list(names)
     return written
@@ -77,7 +77,7 @@ def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Pi
 
 
 def at_lines(written: Piece, first: int, last: int, rows: Sequence[int] = ()) -> Piece:
-    """Say on which lines of its file, or rows of its sheet, a block stands, from 1; `rows` as in `Block`."""
+    """Add the lines of the file, or rows of the sheet, of a block, from 1; `rows` as in `Block`."""
     written["lines"] = [first, last]
     if rows:
         written["rows"] = list(rows)
@@ -85,7 +85,7 @@ def at_lines(written: Piece, first: int, last: int, rows: Sequence[int] = ()) ->
 
 
 def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> Piece:
-    """Write one block with the links that stand in it."""
+    """Write one block with its links."""
     written = piece(kind, rich.text, marker=marker, depth=depth)
     if rich.marks:
         written["links"] = [[mark.start, mark.end, mark.target] for mark in rich.marks]
@@ -95,7 +95,7 @@ def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int 
 
 
 def counting(written: Piece, rich: RichText) -> Piece:
-    """Say in a heading or a block what was left out of its text because nobody sees it."""
+    """Add the count of hidden characters that were left out of a heading or a block."""
     if rich.hidden:
         written["hidden"] = dict(rich.hidden)
     return written
@@ -104,7 +104,7 @@ def counting(written: Piece, rich: RichText) -> Piece:
 def table_piece(rows: Iterable[Sequence[str]]) -> Piece:
     """Write rows as one Markdown table, the first one as its header; rows end at their last filled cell.
 
-    Short rows stay short: Markdown takes the missing cells for empty ones.
+    Short rows stay short: Markdown treats missing cells as empty.
     """
     lines: list[str] = []
     widest = 0
@@ -127,20 +127,20 @@ def _cell(text: str) -> str:
 
 
 def facts(*, title: str = "", metadata: Mapping[str, str] | None = None, warnings: Sequence[str] = ()) -> Piece:
-    """Write what is known of the document as a whole; later ones add to earlier ones."""
+    """Write facts about the document as a whole; later ones add to earlier ones."""
     return {"facts": {"title": title, "metadata": dict(metadata or {}), "warnings": list(warnings)}}
 
 
 def hidden_piece(counted: Mapping[str, int]) -> Piece:
-    """Write how many characters were left out because nobody sees them, by `HiddenReason`; later ones add up."""
+    """Write how many hidden characters were left out, by `HiddenReason`; counts add up."""
     return {"hidden": {str(reason): count for reason, count in counted.items() if count}}
 
 
 def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
-    """Send pieces in batches, and facts as they come.
+    """Send pieces in batches, and facts immediately.
 
     Raises:
-        Refusal: they are more than a document may hold; or there is no text among them.
+        Refusal: there is more than a document may hold; or there is no text.
     """
     batch: list[Piece] = []
     size, sent, blocks = 0, 0, 0
@@ -165,7 +165,7 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
 
 
 def too_much() -> Refusal:
-    """Make the refusal of a file with more text than a document may hold."""
+    """Return the refusal of a file with more text than a document may hold."""
     return Refusal(
         "too_large",
         f"It holds more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
@@ -173,18 +173,19 @@ def too_much() -> Refusal:
     )
 
 
-# ---- the child's side, where a reader must know what stands at which place of the text ------------------------------
+# ---- child process, for readers that need positions in the text -----------------------------------------------------
 
 
 class RecordingBuilder(DocumentBuilder):
-    """Lay a document down in the child, and have the parent lay it down again by the same calls.
+    """Build a document in the child, and record the calls so that the parent can repeat them.
 
-    References and names need the spans of what was laid down, and so the child lays down itself. The parent makes
-    spans, sections and pages of its own.
+    References and names need the spans of the text, so the child builds the text itself. The parent computes its own
+    spans,
+    sections and pages.
 
     Attributes:
-        calls: what was called since `taken` was, with its arguments.
-        within: whether a call is under way.
+        calls: the calls since `taken` was called, with their arguments.
+        within: whether a call is in progress.
     """
 
     def __init__(self) -> None:
@@ -194,7 +195,7 @@ class RecordingBuilder(DocumentBuilder):
         self._sent = 0
 
     def taken(self, *, least: int = 0) -> Iterator[dict[str, Any]]:
-        """Yield a message of what was laid down since the last one, unless it has fewer characters than `least`.
+        """Yield a message with the recorded calls, unless their text has fewer characters than `least`.
 
         Raises:
             Refusal: the whole is more than a document may hold.
@@ -207,7 +208,7 @@ class RecordingBuilder(DocumentBuilder):
 
 
 def _recorded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a method of the builder remember how it was called; what it calls itself is not remembered."""
+    """Make a method of the builder record its calls; nested calls are not recorded."""
 
     def call(self: RecordingBuilder, *given: object, **named: object) -> object:
         outermost, self.within = not self.within, True
@@ -231,12 +232,12 @@ def _plain(value: object) -> object:
     return {**cast("Mapping[str, object]", value)} if isinstance(value, Mapping) else value
 
 
-# ---- the parent's side ----------------------------------------------------------------------------------------------
+# ---- parent process -------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(slots=True)
 class DocumentAssembly:
-    """Take a child's messages and build the document of them; `untitled` where its first heading is no title."""
+    """Take a child's messages and build the document; `untitled` if its first heading is not a title."""
 
     builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
     title: str = ""
@@ -254,7 +255,7 @@ class DocumentAssembly:
     )
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """Lay down what one message says."""
+        """Add the content of one message."""
         for each in message.get("blocks", ()):
             self.builder.leave_out(each.get("hidden", {}))
             if "heading" in each:
@@ -274,7 +275,7 @@ class DocumentAssembly:
                 self.builder.warn(sentence)
 
     def build(self, item: SourceItem) -> Document:
-        """Make the document; its title is its property, else its first heading of the first level, else its name."""
+        """Build the document; its title is its property, else its first heading of level 1, else its file name."""
         for reference in self._pending:
             known = self._anchors.get(reference.target.removeprefix("#").lower())
             kind, target = known or (ReferenceKind.LINK, reference.target)
@@ -362,7 +363,7 @@ class DocumentAssembly:
         self._pending.extend(pending)
 
     def _names_of(self, each: Piece) -> list[str]:
-        """List a piece's names, with those of the pieces before it that had no text."""
+        """Return a piece's names, with those of the pieces before it that had no text."""
         waiting, self._waiting = self._waiting, []
         return [*waiting, *each.get("anchors", ())]
 
@@ -374,7 +375,7 @@ class DocumentAssembly:
 
 
 def _call(builder: DocumentBuilder, name: str, given: Sequence[Any], named: dict[str, Any]) -> None:
-    """Lay down what a `RecordingBuilder` did; raises ValueError where a reference or a name lies outside the text."""
+    """Repeat a call of a `RecordingBuilder`; raises ValueError if a reference or a name is outside the text."""
     options = dict(named)
     if "lines" in options:
         options["lines"] = _lines_of(options)
@@ -402,7 +403,7 @@ _STATED_NUMBER = re.compile(r"(?:[^\W\d_]+\.?\s+)?(?:§+\s*)?(\d[\w.-]*)")
 
 
 def _numbered(words: str, stated: str) -> NumberedTitle:
-    """Tell a heading's number from its title; one that only the file's marks show ("1001") counts where it is one."""
+    """Separate a heading's number from its title; a number that only the markup states ("1001") is used if valid."""
     parts = split_clause_number(words)
     found = _STATED_NUMBER.fullmatch(" ".join(stated.split())) if stated and parts.number is None else None
     if found is None:
@@ -419,7 +420,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def item_of(fields: Mapping[str, Any], name: str = "") -> RequirementItem:
-    """Make an item of a job's message; one without an id has the file's name, as Doorstop has it."""
+    """Make an item of a job's message; without an id, it gets the file's name, as in Doorstop."""
 
     def words(text: str) -> str:
         return _SURROGATE.sub("\ufffd", text)
@@ -438,7 +439,7 @@ def item_of(fields: Mapping[str, Any], name: str = "") -> RequirementItem:
 
 
 def _reaching(items: Sequence[RequirementItem], document: Document) -> Iterator[RequirementItem]:
-    """Have each item that has a place reach from there to the next heading or item."""
+    """Extend each item that has a position from there to the next heading or item."""
     starts = sorted({*(each.heading.start for each in document.sections), *(each.span.start for each in items)})
     known = {each.span.start for each in items if len(each.span)} | {each.place for each in document.anchors}
     for each in items:
@@ -449,7 +450,7 @@ def _reaching(items: Sequence[RequirementItem], document: Document) -> Iterator[
 
 
 def _labelled(text: str) -> tuple[BlockKind, str]:
-    """Tell a note, an example and a caption from a paragraph by how it begins."""
+    """Recognise a note, an example or a caption by how it begins; else it is a paragraph."""
     opening = text[:200]
     if (label := note_label(opening)) is not None:
         return BlockKind.NOTE, label
@@ -465,7 +466,7 @@ _ITEM = re.compile(r"^(\s*)([-+=]|\d{1,9}[.)])(?=\s|$|[-=])")
 
 
 def escaped(text: str) -> str:
-    """Write text so that Markdown shows just it."""
+    """Escape text so that Markdown shows it unchanged."""
     plain = _SPECIAL.sub(r"\\\1", text)
     return _ITEM.sub(lambda match: f"{match.group(1)}{match.group(2)[:-1]}\\{match.group(2)[-1]}", plain)
 

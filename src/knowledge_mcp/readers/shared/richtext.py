@@ -1,7 +1,7 @@
-"""Text that is being put together piece by piece, with the cross-references that stand in it.
+"""Text that is built piece by piece, with its cross-references.
 
-Readers of formats with inline markup (Word runs, Markdown inlines) append pieces here; blanks are collapsed as they
-come, so that the offsets of references stay right, and `lay` puts the result into a `DocumentBuilder`.
+Readers of formats with inline markup (Word runs, Markdown inlines) append pieces here. Blanks are collapsed as they
+come, so that the offsets of references stay right. `lay` passes the result to a `DocumentBuilder`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from knowledge_mcp.readers.shared.assembly import DocumentBuilder, normalise_tex
 
 _BLANKS = re.compile(r"[ \t\n]+")
 _LONGEST_LEAD = 60
-"""Characters of a number before what stands out; behind more than these, words do."""
+"""Longest number before the part that is set apart, in characters; longer text is words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Say that `[start, end)` of a text points somewhere; `kind` None means that `target` must still be resolved."""
+    """A reference at `[start, end)` of a text; if `kind` is None, `target` must still be resolved."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Mark:
 
 
 class RichText:
-    """Collect text with marks; `verbatim` keeps blanks and tabs as they are (code), else runs of blanks become one."""
+    """Collect text with marks; runs of blanks become one, unless `verbatim` keeps blanks and tabs (code)."""
 
     def __init__(self, text: str = "", *, verbatim: bool = False) -> None:
         self._parts: list[str] = []
@@ -45,29 +45,29 @@ class RichText:
             self.add(text)
 
     def __len__(self) -> int:
-        """Count the code points so far."""
+        """Return the number of code points so far."""
         return self._length
 
     @property
     def text(self) -> str:
-        """Return what was collected, blanks at its end included."""
+        """The collected text, including trailing blanks."""
         return "".join(self._parts)
 
     @property
     def is_blank(self) -> bool:
-        """Tell whether nothing but blanks was collected."""
+        """Return whether only blanks were collected."""
         return not any(part.strip() for part in self._parts)
 
     @property
     def ends_blank(self) -> bool:
-        """Tell whether the next piece needs no blank before it."""
+        """Return whether the next piece needs no blank before it."""
         return self._open_blank
 
     def add(self, text: str) -> None:
-        """Append text; blanks, tabs and line ends in it collapse to one blank unless the text is verbatim."""
+        """Append text; blanks, tabs and line ends collapse to one blank unless the text is verbatim."""
         clean = text
         if not (text.isascii() and text.isprintable()):
-            # a closing bar keeps the blanks at the end, which normalise_text takes away at line ends
+            # a final bar protects trailing blanks, which normalise_text removes
             clean = normalise_text(f"{text}|", self.hidden)[:-1]
         if not self._verbatim:
             if "  " in clean or "\t" in clean or "\n" in clean:
@@ -82,7 +82,7 @@ class RichText:
             self._append("\n")
 
     def mark(self, start: int, kind: ReferenceKind | None, target: str) -> None:
-        """Mark everything from `start` to the end as one reference; nothing where it would be empty."""
+        """Mark the text from `start` to the end as one reference, unless it is empty."""
         said = self._since(start)
         words = said.strip()
         if words and target:
@@ -90,9 +90,9 @@ class RichText:
             self.marks.append(Mark(start, start + len(words), kind, target))
 
     def stand_out(self, start: int) -> None:
-        """Say that everything from `start` to the end stands out: `lead` counts it where it begins the text.
+        """Record that the text from `start` to the end is set apart; if it begins the text, `lead` is its length.
 
-        A number may stand before it.
+        A number may precede it.
         """
         if start - self.lead > _LONGEST_LEAD:
             return
@@ -101,16 +101,16 @@ class RichText:
             self.lead = self._length
 
     def mark_range(self, start: int, end: int, kind: ReferenceKind | None, target: str) -> None:
-        """Mark `[start, end)` as a reference; nothing where it lies outside."""
+        """Mark `[start, end)` as a reference, unless it is out of range."""
         if 0 <= start < end <= self._length and target:
             self.marks.append(Mark(start, end, kind, target))
 
     def break_page(self) -> None:
-        """Say that what comes stands on the next page."""
+        """Record that what follows is on the next page."""
         self.breaks.append(self._length)
 
     def extend(self, other: RichText, *, escape_bars: bool = False) -> None:
-        """Append another text with marks and page breaks; with `escape_bars` fit for a cell of a Markdown table."""
+        """Append another text with marks and page breaks; `escape_bars` makes it fit for a cell of a Markdown table."""
         text = other.text
         positions = list(range(len(text) + 1))
         if escape_bars:
@@ -124,7 +124,7 @@ class RichText:
         self.breaks.extend(base + positions[place] for place in other.breaks)
 
     def _since(self, start: int) -> str:
-        """Give the text from a place on, at the cost of that alone: a paragraph may have thousands of links."""
+        """Return the text from a position on, without joining all of it: a paragraph may have thousands of links."""
         parts: list[str] = []
         left = self._length - start
         for part in reversed(self._parts):
@@ -147,9 +147,9 @@ _SCRIPTABLE = re.compile(r"[0-9+\-−()]+")
 
 
 def raised_or_lowered(text: str, place: str) -> str:
-    """Write raised and lowered digits as such: 10³ must not read 103.
+    """Write raised and lowered digits as superscripts and subscripts: 10³ must not read 103.
 
-    `place` is "superscript" or "subscript", or what HTML calls them; with any other the text stays.
+    `place` is "superscript" or "subscript", or HTML's names for them; for any other value the text is unchanged.
     """
     if not place.startswith(("sup", "sub")) or not _SCRIPTABLE.fullmatch(text.strip()):
         return text
@@ -157,7 +157,7 @@ def raised_or_lowered(text: str, place: str) -> str:
 
 
 def _escaped(text: str) -> tuple[str, list[int]]:
-    """Escape bars and make line ends blanks; tell where each old offset is now."""
+    """Escape bars and replace line ends by blanks; also return the new position of each old offset."""
     out: list[str] = []
     positions: list[int] = []
     place = 0
@@ -171,7 +171,7 @@ def _escaped(text: str) -> tuple[str, list[int]]:
 
 
 def table_text(rows: list[list[RichText]]) -> RichText:
-    """Write rows as a Markdown table, the first one as its header; short rows are filled up with empty cells."""
+    """Write rows as a Markdown table, the first one as its header; short rows are padded with empty cells."""
     table = RichText(verbatim=True)
     columns = max((len(row) for row in rows), default=0)
     for index, row in enumerate(rows):
@@ -196,13 +196,14 @@ def lay(
     lines: tuple[int, int] | None = None,
     pages: Sequence[int] = (),
 ) -> tuple[Span | None, list[Reference]]:
-    """Lay down a text as one block, a list item's marker before it, and give its references to the builder.
+    """Write a text as one block, with a list item's marker before it, and pass its references to the builder.
 
-    Its page breaks are where the second of its pages begins, the third …; a table breaks before a row.
+    Its page breaks are where its second, third, … page begins; a table breaks before a row.
 
     Returns:
-        The block's span, None where it was empty; and the references that are still to be resolved, which the builder
-        was not given: their kind is LINK for now and their target is that of the mark.
+        The block's span, None if it was empty; and the unresolved references, which were not passed to the builder:
+        their
+        kind is LINK for now and their target is that of the mark.
     """
     builder.leave_out(rich.hidden)
     prefix = f"{marker} " if kind is BlockKind.LIST_ITEM and marker else ""
@@ -210,7 +211,7 @@ def lay(
     breaks = [place + len(prefix) for place in rich.breaks]
     if kind is BlockKind.TABLE:
         breaks = [text.rfind("\n", 0, place) + 1 for place in breaks]
-    if len(breaks) == len(pages):  # what comes before all pages counts to the first
+    if len(breaks) == len(pages):  # what comes before the first break belongs to the first page
         breaks = breaks[1:]
     if len(breaks) != len(pages) - 1:
         breaks = []

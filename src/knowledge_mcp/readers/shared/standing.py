@@ -1,4 +1,4 @@
-"""Which sections of a document are informative: by their headings, by sentences below these, and by what is above."""
+"""Which sections of a document are informative: by their headings, by sentences in them, and by what is above them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _ANNEX = re.compile(rf"\W*(?:{STATUS_WORDS})?(?:{ANNEX_WORDS})\b", re.IGNORECASE
 _ANNEXES = re.compile(rf"(?:{ANNEX_WORDS})(?:es|s)?|appendic[ei]s?|anhänge|allegati", re.IGNORECASE)
 _SAYS_SO = re.compile(r"(?:informative|non-normative)\b", re.IGNORECASE)
 _FIRST_OF_ANNEX, _FIRST_OF_SECTION = 3, 1
-"""Paragraphs at the beginning of an annex, and of a section, in which it may be said what it is."""
+"""Number of paragraphs at the beginning of an annex, and of a section, that may state what it is."""
 
 
 def informative_sections(
     headings: Sequence[HeadingDraft], parents: Sequence[int | None], blocks: Sequence[Block], text: str
 ) -> list[bool]:
-    """Tell for each heading whether its section is informative.
+    """Return for each heading whether its section is informative.
 
     Args:
-        headings: of the document, in order.
-        parents: by heading, the place of the one above it.
-        blocks: of the document; what is not below a heading counts for none.
-        text: the document's.
+        headings: the document's headings, in order.
+        parents: for each heading, the index of its parent.
+        blocks: the document's blocks; those before the first heading are ignored.
+        text: the document's text.
     """
     stated = _stated(headings, parents, blocks, text)
     opened = _opened(blocks, text)
     out: list[bool] = []
-    annexes: tuple[int | None, bool] | None = None  # what is said of several annexes, by what is above them
+    annexes: tuple[int | None, bool] | None = None  # what is stated about several annexes, with their parent
     for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
         own = stated.get(place, heading.informative)
         if own is None and heading.number is None and _SAYS_SO.match(heading.title):
@@ -49,7 +49,7 @@ def informative_sections(
             own = annexes[1]
         below_comment = parent is not None and headings[parent].is_comment
         if below_comment and not heading.is_comment and heading.number is not None:
-            own = own or False  # the clauses go on
+            own = own or False  # the clauses continue
         out.append((parent is not None and out[parent]) if own is None else own)
     return out
 
@@ -57,11 +57,11 @@ def informative_sections(
 def _stated(
     headings: Sequence[HeadingDraft], parents: Sequence[int | None], blocks: Sequence[Block], text: str
 ) -> dict[int, bool]:
-    """Read the first paragraphs of sections and of annexes; the first that says something counts."""
+    """Read the first paragraphs of sections and of annexes; the first statement counts."""
     stated: dict[int, bool] = {}
     seen: Counter[int] = Counter()
     seen_below: Counter[int] = Counter()
-    annexes: list[int | None] = []  # by heading, the outermost annex that it stands in
+    annexes: list[int | None] = []  # for each heading, the outermost annex that contains it
     for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
         around = annexes[parent] if parent is not None else None
         annexes.append(place if around is None and _ANNEX.match(heading.span.of(text)) else around)
@@ -85,7 +85,7 @@ def _stated(
 
 
 def _opened(blocks: Sequence[Block], text: str) -> dict[int, bool]:
-    """Find headings with a line "(Nonmandatory Information)" right above them, and what it says."""
+    """Find headings directly below a line "(Nonmandatory Information)", and what the line states."""
     opened: dict[int, bool] = {}
     for above, block in itertools.pairwise(blocks):
         if block.kind is not BlockKind.HEADING or block.section is None or above.kind is not BlockKind.PARAGRAPH:
@@ -97,6 +97,6 @@ def _opened(blocks: Sequence[Block], text: str) -> dict[int, bool]:
 
 
 def _opens_annexes(heading: HeadingDraft) -> bool:
-    """Tell "APPENDIXES", "ANNEX (Mandatory Information)" and what such a line has in brackets by itself."""
+    """Return whether a heading is "APPENDIXES", "ANNEX (Mandatory Information)", or only such words in brackets."""
     words = FORCE_IN_BRACKETS.sub("", heading.title).strip()
     return _ANNEXES.fullmatch(words) is not None or (not words and heading.informative is not None)

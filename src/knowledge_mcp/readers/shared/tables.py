@@ -1,4 +1,4 @@
-"""Tables whose cells reach over others, and headers that stand in several rows: what each column is called."""
+"""Tables with merged cells and headers of several rows: what each column is called."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from knowledge_mcp.readers.shared.richtext import RichText, table_text
 
 _NUMBER = re.compile(r"[-+−(]?[$€£¥]?(?=[.,\s]*\d)[\d.,\s]*+[%°$€£¥]?\)?")
 MOST_HEADER_ROWS = 4
-"""Rows of a header that no mark says to be one: a group, a name, a symbol and a unit at the most."""
+"""Most rows of an unmarked header: a group, a name, a symbol and a unit."""
 
 _UNITS, _LONGEST_UNIT = 2, 20
-"""Units of a row of them at least, letters of its longest one at least, and letters of a unit at most."""
+"""Fewest units in a row of units, which is also the fewest letters of its longest one; and most letters of a unit."""
 
 LONGEST_REPEATED = 80
-"""Characters of a text that is said again in each row it reaches into: longer ones would drown the rows."""
+"""Longest text, in characters, that is repeated in each row it spans: longer ones would drown the rows."""
 
 BLANK = RichText()
-"""What stands where no cell begins; never changed."""
+"""The text of a place where no cell begins; never changed."""
 
 Place = tuple[int, int]
 """A cell: row and column from 0."""
@@ -30,11 +30,11 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Reach:
-    """Say of one row where its texts reach.
+    """Where the texts of other cells extend into one row.
 
     Attributes:
-        across: of each column that a text reaches into from its left, the column where the text stands.
-        down: columns that a text reaches into from above.
+        across: for each column that a text extends into from its left, the column that has the text.
+        down: columns that a text extends into from above.
     """
 
     across: dict[int, int] = field(default_factory=dict[int, int])
@@ -45,28 +45,32 @@ _NOWHERE = Reach()
 
 
 def is_number(cell: str) -> bool:
-    """Tell a cell that holds a number alone."""
+    """Return whether a cell contains only a number."""
     return len(cell) <= 40 and _NUMBER.fullmatch(cell) is not None
 
 
 def header_texts(
     rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], marked: int = 0
 ) -> tuple[int, list[list[Place]]]:
-    """Find the texts that name each column where a header stands in several rows: group, name, unit.
+    """Find the texts that name each column if a header has several rows: group, name, unit.
 
-    A text that reaches over some columns names each of them, one over all columns the first one. Rows that are not
-    marked belong to the header where its spans need them: a text of the first row reaches over some columns, whose
-    names stand below it, and a text of the header reaches down beside them or nothing is said there. A row with a
-    number is none. A row of units belongs to it too, where it names nothing in its first column.
+    A text that spans some columns names each of them; one that spans all columns names only the first. Unmarked rows
+    belong
+    to the header if its spans need them: a text of the first row spans some columns whose names are below it, and the
+    other
+    columns have a text of the header that spans rows, or nothing. A row with a number is not part of the header. A row
+    of
+    units is, if its first cell is empty.
 
     Args:
         rows: a table's rows, or the first of them; cells by column.
-        reaches: by a row's index, where its texts reach, if they reach anywhere.
+        reaches: where texts extend into a row, by its index, if they do.
         marked: how many rows the table itself marks as its header.
 
     Returns:
-        How many rows the header has, and for each column the places of its texts from above; (1, []) where one row is
-        all of it.
+        How many rows the header has, and for each column the places of its texts from above; (1, []) for a header of
+        one
+        row.
     """
     depth = min(marked, len(rows) - 1) if marked > 1 else 1
     most = min(len(rows) - 1, MOST_HEADER_ROWS)
@@ -89,7 +93,7 @@ def header_texts(
 
 
 def _is_below(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], index: int) -> bool:
-    """Tell whether a row goes on with the header above it."""
+    """Return whether a row continues the header above it."""
     own, above = reaches.get(index, _NOWHERE), reaches.get(index - 1, _NOWHERE)
     said = {column for column, cell in enumerate(rows[index]) if cell.strip() and column not in own.down}
     if (
@@ -102,7 +106,10 @@ def _is_below(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], index
 
 
 def _are_units(row: Sequence[str]) -> bool:
-    """Tell a row of units below a header: "", "MPa", "%". Letters alone, as "A" and "V", may be classes."""
+    """Return whether it is a row of units below a header: "", "MPa", "%".
+
+    Single letters, such as "A" and "V", may be classes.
+    """
     said = [cell.strip() for cell in row[1:] if cell.strip()]
     if row[0].strip() or len(said) < _UNITS or max(map(len, said)) < _UNITS:
         return False
@@ -110,7 +117,7 @@ def _are_units(row: Sequence[str]) -> bool:
 
 
 def _groups(row: Sequence[str], reach: Reach) -> bool:
-    """Tell whether a text of a row reaches over several columns, but not over all."""
+    """Return whether a text of a row spans several columns, but not all."""
     filled = {column for column, cell in enumerate(row) if cell.strip()}
     return len(filled) > 1 and not filled.isdisjoint(reach.across.values())
 
@@ -123,7 +130,7 @@ def worded_header(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach]) -
 
 
 def with_one_header(rows: list[list[RichText]], reaches: Mapping[int, Reach], marked: int = 0) -> list[list[RichText]]:
-    """Do as `worded_header` does with texts that have marks; what was hidden in a header's cells counts once."""
+    """Like `worded_header`, for texts with marks; what was hidden in the header's cells counts once."""
     words = [[cell.text for cell in row] for row in rows[: max(marked, MOST_HEADER_ROWS) + 1]]
     depth, named = header_texts(words, reaches, marked)
     header: list[RichText] = []
@@ -142,7 +149,7 @@ def with_one_header(rows: list[list[RichText]], reaches: Mapping[int, Reach], ma
 
 
 def repeated(text: RichText) -> RichText:
-    """Say a text again in a row that it reaches into from above, where it is short; what it hides counts once."""
+    """Repeat a short text in a row that it spans; what it hides counts once."""
     again = RichText()
     if len(text) <= LONGEST_REPEATED:
         again.extend(text)
@@ -152,13 +159,14 @@ def repeated(text: RichText) -> RichText:
 
 _MOST_SPANNED = 100
 _MOST_REACHED = 200_000
-"""Places that the cells of a table may reach into beside their own; beyond, each takes its own place alone. Without an
-end to it a page of some kilobytes would be a table of gigabytes."""
+"""Most places that the cells of a table may span besides their own; beyond that, each cell takes one place. Without a
+limit, a page of some kilobytes could be a table of gigabytes.
+"""
 _MOST_COLUMNS = 1000
 
 
 class TableCells:
-    """Collect rows and cells; `depth` counts tables within this one, whose words stay in their cell."""
+    """Collect rows and cells; `depth` counts nested tables, whose words stay in their cell."""
 
     def __init__(self) -> None:
         self.depth = 1
@@ -174,14 +182,14 @@ class TableCells:
         self._reached = 0
 
     def row(self) -> None:
-        """Begin a row; a short text of a cell above that reaches into it is said again."""
+        """Begin a row; short texts of cells above that span it are repeated."""
         self._end_row()
         self._rows.append([])
         self._heads.append(self.in_head)
         self._skip()
 
     def open(self, columns: int = 1, rows: int = 1, *, is_head: bool = False) -> None:
-        """Begin a cell, which reaches over so many columns and rows."""
+        """Begin a cell that spans this many columns and rows."""
         if not self._rows:
             self.row()
         self._own.append(is_head)
@@ -211,12 +219,12 @@ class TableCells:
         self._columns = self._deep = 1
 
     def piece(self) -> Piece:
-        """Write the table."""
+        """Return the table as a piece."""
         rows = self.rows()
         return rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
 
     def rows(self) -> list[list[RichText]]:
-        """Give the rows that say anything, the header as one."""
+        """Return the rows that are not empty, with the header as one row."""
         self._end_row()
         rows: list[list[RichText]] = []
         reaches: dict[int, Reach] = {}
@@ -230,7 +238,7 @@ class TableCells:
         return with_one_header(rows, reaches, marked)
 
     def _end_row(self) -> None:
-        """Take a row for one of the header where all its cells are marked so, and they are several."""
+        """End a row; it belongs to the header if it has several cells and all are marked as header cells."""
         if len(self._own) > 1 and all(self._own):
             self._heads[-1] = True
         self._own = []

@@ -1,4 +1,4 @@
-"""Bytes of a text file to text, whatever its encoding, with a word of warning where that is a guess."""
+"""Decode the bytes of a text file, whatever its encoding, with a warning if the encoding was guessed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16's, with which it begins
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its beginning
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -27,17 +27,17 @@ _RUN_OF_RETURNS = re.compile("(?<!\r)\r++\n")
 
 
 class NotTextError(ValueError):
-    """Say that bytes are no text in any encoding known."""
+    """The bytes are not text in any known encoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """Hold a file's text.
+    """A file's text.
 
     Attributes:
         text: lines end with a line feed, at the same places as in the file; no carriage return, no NUL.
         encoding: the name of its encoding.
-        warning: why characters may be wrong; empty where the encoding is sure.
+        warning: why characters may be wrong; empty if the encoding is certain.
     """
 
     text: str
@@ -46,7 +46,7 @@ class DecodedText:
 
 
 def decode_text(data: bytes) -> DecodedText:
-    """Decode a file's bytes: by its mark, as UTF-8, as it declares itself, as UTF-16 without a mark, else by a guess.
+    """Decode a file's bytes: by byte order mark, as UTF-8, by declaration, as UTF-16 without a mark, else by guess.
 
     Raises:
         NotTextError: it is binary, or text in an unknown encoding.
@@ -71,7 +71,7 @@ def decode_text(data: bytes) -> DecodedText:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Tell data from words, among which a stray control character may be."""
+    """Return whether it is binary; text may contain a stray control character."""
     return len(_CONTROLS.findall(data[:_SAMPLE])) > 0.01 * len(data[:_SAMPLE])
 
 
@@ -83,7 +83,7 @@ def _try(data: bytes, encoding: str) -> str | None:
 
 
 def _wide(data: bytes) -> str:
-    """Name UTF-16's byte order where every other byte of the head is zero, as in western text."""
+    """Return UTF-16 with its byte order if every other byte of the head is zero, as in western text, else ""."""
     head = data[: _HEAD - _HEAD % 2]
     if len(head) < 4 or len(data) % 2:
         return ""
@@ -109,7 +109,7 @@ def _guess(data: bytes) -> DecodedText:
 
 
 def _detected(data: bytes) -> str | None:
-    """Name the likely encoding; western, of which nothing but letters with accents tells, where nothing else does."""
+    """Return the likely encoding; a western one, which only accented letters show, if nothing else is likely."""
     try:
         from charset_normalizer import from_bytes
     except ImportError:
@@ -127,7 +127,8 @@ _SINGLE = (
     "cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp437 cp850 cp852 cp866 cp874 iso8859_2 iso8859_5"
     " iso8859_7 iso8859_15 koi8_r koi8_u mac_roman"
 ).split()
-"""What is guessed: the encodings of the web, of MS-DOS and of old Macs. Those of mainframes fit a few letters too."""
+"""Candidates: the encodings of the web, of MS-DOS and of old Macs. Those of mainframes also fit texts with few letters.
+"""
 _WESTERN = frozenset("cp1250 cp1252 cp1254 cp1257 iso8859_15 cp437 cp850".split())
 
 
@@ -136,7 +137,10 @@ _ACCENTED = re.compile(rb"[\xc0-\xff\x80\x85\x91-\x97\xa0\xa7\xb0-\xb3\xb5\xbd]"
 
 
 def _stand_alone(data: bytes) -> bool:
-    """Tell letters with accents among those of ASCII from words of another script, whose bytes follow each other."""
+    """Return whether non-ASCII bytes are single accented letters.
+
+    Bytes of words in another script are next to each other.
+    """
     runs = _FOREIGN.findall(data)
     foreign = b"".join(runs)
     accented = len(_ACCENTED.findall(foreign))
@@ -144,7 +148,7 @@ def _stand_alone(data: bytes) -> bool:
 
 
 def _clean(text: str) -> str:
-    """Make line ends line feeds without moving a line; lone returns end lines only where nothing else does."""
+    """Convert line ends to line feeds without moving a line; lone returns end lines only if nothing else does."""
     if "\r" in text:
         text = _RUN_OF_RETURNS.sub("\n", text) if "\n" in text else text.replace("\r", "\n")
         text = text.replace("\r", " ")
@@ -157,10 +161,10 @@ def _odd(text: str) -> bool:
     return text.startswith("\ufeff") or any("\ud800" <= character <= "\udfff" for character in text)
 
 
-# ---- files, in the child -------------------------------------------------------------------------------------------
+# ---- files, in the child process ------------------------------------------------------------------------------------
 
 MOST_BYTES = 64_000_000
-"""Bytes of a text file, where its reader says nothing else."""
+"""Default for the largest text file, in bytes."""
 
 
 def bytes_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTES) -> bytes:
@@ -179,7 +183,7 @@ def bytes_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYT
 
 
 def text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
-    """Return a text file's text, and the warning where its encoding was guessed.
+    """Return a text file's text, and a warning if its encoding was guessed.
 
     Raises:
         Refusal: empty, too large, mislabelled, or in an unknown encoding.
@@ -195,10 +199,10 @@ def text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
 
 
 def nonblank_text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
-    """Return what `text_of` does, of a file that holds more than blanks.
+    """Like `text_of`, for a file that must not be blank.
 
     Raises:
-        Refusal: as `text_of`, and empty where there are only blanks.
+        Refusal: as `text_of`, and empty if there are only blanks.
     """
     text, warning = text_of(path, kind, most=most)
     if not text.strip():
