@@ -1,8 +1,8 @@
-"""In the child: what a page shows in another way than as words of its tree becomes words: equations, readings, frames.
+"""Child process: write content of a page as words that its tree shows in other ways: equations, ruby, frames.
 
-Links of a place to itself, which are there to be copied ("¶"), say nothing. An equation of MathML would run into one
-number ("12" for a half), a reading beside a character into one word, and a page within the page stands in an attribute.
-Raised numbers that lead to notes become marks: "mm/s" with the note 2 is no "mm/s²".
+Links of a place to itself, which are there to be copied ("¶"), are removed. An equation of MathML would otherwise run
+into one number ("12" for a half), a ruby annotation into its word, and a page inside the page is in an attribute.
+Superscript numbers that lead to notes become marks: "mm/s" with the note 2 is not "mm/s²".
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from knowledge_mcp.readers.shared.equations import write_equations
 
 EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 NOTE_MARK = "[^"
-"""What the mark of a note begins with, in its text and where it is referred to, as Markdown writes it."""
+"""How the mark of a note begins, in its text and in references to it, as in Markdown."""
 _NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _OWN_MARK = re.compile(r"\s*(?:\d{1,3}[.)]?|[\^↑↩]\ufe0e?)\s*")
 _BLOCKS = ("li", "p", "dd", "aside", "div")
 
 
 def is_note_mark(element: Element) -> bool:
-    """Tell a link that says that it leads to a note, and is raised by whatever stylesheet."""
+    """Return whether a link declares itself as a reference to a note, which some stylesheet raises."""
     return _name(element) == "a" and "noteref" in f"{element.get(EPUB_TYPE) or ''} {element.get('role') or ''}"
 
 
 def mark_notes(root: Element) -> None:
-    """Write raised numbers that lead to a place of the page as marks of notes, and notes with their mark in front."""
+    """Rewrite superscript numbers that link to a place of the page as marks of notes.
+
+    The mark is also put before the note.
+    """
     links = [each for each in root.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
     raised = [each for each in links if _is_raised(each) and _NUMBER.fullmatch(_said(each))]
     if not raised:
@@ -38,7 +41,7 @@ def mark_notes(root: Element) -> None:
         target = places.get((link.get("href") or "")[1:])
         note = _note_at(target) if target is not None else None
         if note is None or any(each is note or _is_note(each) for each in link.iterancestors()):
-            continue  # it leads back
+            continue  # it is the link back
         mark = f"{NOTE_MARK}{_said(link).strip()}]"
         if note.get(MARKER) is None:
             _begin_with(note, mark)
@@ -66,7 +69,7 @@ def _is_raised(link: Element) -> bool:
 
 
 def _note_at(target: Element) -> Element | None:
-    """Find the item of a list or the paragraph that a link leads to, or the first paragraph in what it leads to."""
+    """Return the list item or paragraph that a link leads to, or the first paragraph inside its target."""
     for each in (target, *target.iterancestors()):
         if _name(each) in {"li", "p", "dd"}:
             return each
@@ -76,7 +79,7 @@ def _note_at(target: Element) -> Element | None:
 
 
 def _begin_with(note: Element, mark: str) -> None:
-    """Put a mark in front of a note, in place of the one that it has, which may lead back."""
+    """Put a mark before a note, in place of its own, which may be a link back."""
     note.set(MARKER, mark)
     own = next((each for each in note.iterdescendants() if each.text and each.text.strip()), None)
     inside = note if note.text and note.text.strip() else own
@@ -90,11 +93,11 @@ def _begin_with(note: Element, mark: str) -> None:
 
 
 _MOST_FRAMES = 50
-"""Pages within a page; no document that was seen has more than a few."""
+"""Most pages within a page; documents have only a few."""
 
 
 def complete(root: Element, parse: Callable[[str], Element]) -> None:
-    """Write equations, readings and pages within the page where they are shown; `parse` reads such a page."""
+    """Write equations, ruby and pages within the page in place; `parse` parses such a page."""
     write_equations(root)
     for ruby in root.iter("ruby", "{*}ruby"):
         names = [local_name(part).lower() for part in ruby.iter() if isinstance(part.tag, str)]
@@ -116,7 +119,7 @@ def complete(root: Element, parse: Callable[[str], Element]) -> None:
 
 
 def _leads_to_itself(link: Element) -> bool:
-    """Tell a link without letters or digits to the element in which it stands, or to one right beside it."""
+    """Return whether a link without letters or digits leads to an element that contains it or is next to it."""
     name = (link.get("href") or "")[1:]
     if not name or not (link.get("href") or "").startswith("#"):
         return False

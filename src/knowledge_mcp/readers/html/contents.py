@@ -1,4 +1,4 @@
-"""The list of contents of a web page: it says again what its headings say, as the one of a printed document does."""
+"""Find the table of contents of a web page, which only repeats its headings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from knowledge_mcp.readers.shared.containers import Element, local_name
 _HEADING = re.compile(r"h[1-6]")
 _LISTS = frozenset({"nav", "ul", "ol", "dl", "div", "section", "table"})
 _FEWEST = 4
-"""Headings of a page at least that has contents."""
+"""Fewest headings of a page that has a table of contents."""
 _LISTED = 0.6
-"""Share of the headings that they name at least: those of the lowest levels may not be in them."""
+"""Share of the headings that must be listed: those of the lowest levels may be missing."""
 _LINKED = 0.75
-"""Share of their letters that stand in links at least; numbers, pages and a title stand beside these."""
+"""Share of its letters that must be in links; numbers, page numbers and a title may be outside."""
 _MOST_LOOKED_AT = 100
-"""Lists of links of a page that are looked at: each is walked through as a whole."""
+"""Most lists of links of a page to examine: each is walked through completely."""
 
 
 def contents_of(root: Element) -> Element | None:
-    """Return the outermost element that is the list of contents of a page, with its title; None where it has none."""
+    """Return the outermost element that is the table of contents of a page, with its title; None if there is none."""
     headings = {element for element in root.iter("*") if _HEADING.fullmatch(local_name(element).lower())}
     listed = max(_FEWEST, _LISTED * len(headings))
     if len(headings) < listed:
@@ -39,7 +39,7 @@ def contents_of(root: Element) -> Element | None:
 
 
 class _Named:
-    """Tell which heading a link leads to: its target, what that stands in, or the first one below it."""
+    """Find the heading that a link leads to: its target, an ancestor of that, or the first heading inside it."""
 
     def __init__(self, root: Element, headings: set[Element]) -> None:
         self._headings = headings

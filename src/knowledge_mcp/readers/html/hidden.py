@@ -1,10 +1,10 @@
-"""In the child: text that a page holds and does not show is taken out of its tree, and counted by reason.
+"""Child process: remove hidden text from the tree of a page, and count it by reason.
 
-Judged are attributes, inline styles and the page's own rules for one tag, class or id that hold under no condition.
-Where another rule, or a stylesheet that is not in the page, may show the text after all, it stays.
+Attributes, inline styles, and the page's own unconditional rules for one tag, class or id are evaluated. Text is kept
+if another rule, or a stylesheet outside the page, may show it.
 
-Panels of tabs and accordions, which a page shows when a reader opens them, are text of the page where something that
-is shown, a tab or a button, names them. Menus, dialogs and notices that open so are none.
+Panels of tabs and accordions, which a page shows when a reader opens them, are text of the page if something visible (a
+tab or a button) names them. Menus, dialogs and notices that open in this way are not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_RULES = 20_000
 
 
 def declarations(text: str) -> dict[str, str]:
-    """Read declarations that can hide text; of one property the last counts, and one that is important before it."""
+    """Read declarations that can hide text; the last one of a property counts, `!important` ones take precedence."""
     found: dict[str, str] = {}
     important: dict[str, str] = {}
     for part in _COMMENT.sub(" ", text).split(";"):
@@ -67,7 +67,7 @@ def declarations(text: str) -> dict[str, str]:
 
 
 def pixels(length: str, parent: float) -> float | None:
-    """Turn a length into pixels, relative ones by the parent's size; None where it is none or cannot be told."""
+    """Convert a length to pixels, relative ones by the parent's size; None if it is invalid or unknown."""
     match = _LENGTH.fullmatch(length)
     if match is None:
         return None
@@ -80,7 +80,7 @@ def pixels(length: str, parent: float) -> float | None:
 
 
 def colour_of(text: str) -> tuple[tuple[int, int, int] | None, bool]:
-    """Return a colour's red, green and blue, None where it cannot be told; and whether it is fully transparent."""
+    """Return a colour's red, green and blue, None if unknown; and whether it is fully transparent."""
     value = text.strip().lower()
     if value == "transparent":
         return None, True
@@ -103,12 +103,12 @@ def colour_of(text: str) -> tuple[tuple[int, int, int] | None, bool]:
 
 @dataclass(slots=True)
 class Sheet:
-    """Hold the rules of a page that can hide text.
+    """The rules of a page that can hide text.
 
     Attributes:
-        rules: declarations by selector ("p", ".note", "#top", "p.note"), in order of weight.
+        rules: declarations by selector ("p", ".note", "#top", "p.note"), in order of precedence.
         doubted: properties that a rule of another kind also sets, by the names in its selectors.
-        is_partial: rules are missing here: those of files, and those that are not plain.
+        is_partial: rules are missing: those of files, and those with other selectors.
     """
 
     rules: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
@@ -128,7 +128,7 @@ class Sheet:
         return sheet
 
     def style_of(self, element: Element, tag: str) -> dict[str, str]:
-        """Give what holds for an element: its own style before rules for its id, its classes and its tag."""
+        """Return the style of an element: its own before rules for its id, its classes and its tag."""
         own = element.get("style")
         if not self.rules:
             return declarations(own) if own else {}
@@ -161,7 +161,7 @@ class Sheet:
                     self.rules[key] = self.rules.get(key, {}) | style
 
     def _doubt(self, selector: str, names: Iterable[str]) -> None:
-        """Keep in mind that another rule may show what a plain one hides."""
+        """Remember that another rule may show what a plain one hides."""
         last = re.split(r"[\s>+~]+", selector.strip())[-1]
         for name in _NAMES.findall(last):
             self.doubted.setdefault(name, set()).update(names)
@@ -169,7 +169,7 @@ class Sheet:
 
 
 def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield selectors, declarations and whether a condition stands around them; rules for print alone are left out."""
+    """Yield selectors, declarations and whether they are conditional; rules for print only are left out."""
     around: list[str] = []
     place = 0
     for match in re.finditer(r"[{}]", text):
@@ -185,9 +185,9 @@ def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
 _UNSAID = frozenset({"script", "style", "template", "noscript", "head"})
 _STRUCK = frozenset({"del", "s", "strike"})
 _UNPLAYED = frozenset({"audio", "canvas", "iframe", "video"})
-"""Elements whose words stand there for programs that cannot play or draw what they show."""
+"""Elements whose words are a fallback for programs that cannot play or draw their content."""
 _NEAR = 6
-"""Difference of each of red, green and blue up to which two colours look the same."""
+"""Largest difference of each of red, green and blue up to which two colours look the same."""
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
 _FAR, _TINY = -999.0, 1.0
 _EDGES = ("left", "top", "right", "bottom")
@@ -195,7 +195,7 @@ _EDGES = ("left", "top", "right", "bottom")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What an element hands down: None where it is not known."""
+    """What an element passes on to its children; None if unknown."""
 
     visible: bool = True
     size: float | None = 16.0
@@ -205,7 +205,7 @@ class _State:
 
     @property
     def reason(self) -> HiddenReason | None:
-        """Tell why words that stand here are not seen."""
+        """Return why words here are not visible."""
         if not self.visible:
             return HiddenReason.NOT_DISPLAYED
         if self.size is not None and self.size <= _TINY:
@@ -219,7 +219,7 @@ class _State:
 
 
 def take_out_hidden(root: Element) -> Counter[str]:
-    """Empty what a page does not show, and count its characters that are not blank by `HiddenReason`."""
+    """Remove what a page does not show, and count its non-blank characters by `HiddenReason`."""
     sheet = Sheet.of(root)
     counted: Counter[str] = Counter()
     first = _State(background=None if sheet.is_partial else _WHITE)
@@ -253,13 +253,13 @@ def _is_cut(element: Element, sheet: Sheet) -> bool:
 
 
 def reason_of(tag: str, attributes: Mapping[str, str]) -> HiddenReason | None:
-    """Tell why an element that stands alone is not seen, by its name and attributes; None where it is."""
+    """Return why an element without context is not visible, by its name and attributes; None if it is."""
     style = declarations(attributes.get("style", ""))
     return _cut(tag, attributes, style) or _below(_State(), attributes, style, partial=False).reason
 
 
 def _cut(tag: str, attributes: Mapping[str, str], style: dict[str, str]) -> HiddenReason | None:
-    """Tell why an element is not seen with all that is in it."""
+    """Return why an element is not visible with everything in it."""
     if attributes and ("hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true"):
         return HiddenReason.MARKED
     if tag in _UNPLAYED or (tag == "dialog" and "open" not in attributes):
@@ -299,12 +299,12 @@ def _is_clipped(style: dict[str, str]) -> bool:
 
 
 def _below(above: _State, attributes: Mapping[str, str], style: dict[str, str], *, partial: bool) -> _State:
-    """Work out what an element hands down to its words and children."""
+    """Return the state that an element passes on to its words and children."""
     if not attributes and not style:
         return above
     state = above
     if partial and (attributes.get("class") or attributes.get("id")):
-        # a rule that is not known may give it another look
+        # an unknown rule may change its look
         state = _State(background=None)
     visibility = style.get("visibility")
     if visibility is not None:
@@ -325,7 +325,7 @@ def _below(above: _State, attributes: Mapping[str, str], style: dict[str, str], 
 
 
 def _blank(element: Element, reason: HiddenReason, counted: Counter[str]) -> None:
-    """Take an element's own words out; its children are judged by themselves."""
+    """Remove an element's own words; its children are judged separately."""
     for words in (element.text, *(child.tail for child in element)):
         counted[reason] += nonblank_length(words)
     element.text = None
@@ -336,7 +336,7 @@ def _blank(element: Element, reason: HiddenReason, counted: Counter[str]) -> Non
 
 
 def _said(element: Element) -> int:
-    """Count the characters that an element would have said."""
+    """Count the non-blank characters of an element."""
     count, open_ = 0, [element]
     while open_:
         here = open_.pop()
@@ -366,11 +366,11 @@ _MOST_CONTROLS, _LONGEST_LABEL = 5_000, 200
 
 
 def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Element]:
-    """Find the panels that can be opened, and put the words of its tab before each that does not stand below them.
+    """Find the panels that can be opened, and put the label of its tab into each that does not begin with it.
 
     Args:
         root: the page.
-        is_hidden: tells whether an element by itself is not shown.
+        is_hidden: returns whether an element by itself is hidden.
     """
     named = {element.get("id"): element for element in root.iter("*") if element.get("id")}
     found = {element for element in root.iter("*") if (element.get("hidden") or "").lower() == "until-found"}
@@ -381,7 +381,7 @@ def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Elem
         panel = named.get(target) if target else None
         if panel is None or panel in found:
             continue
-        words = _words(control)  # of a control alone: those of every element would take the square of the page
+        words = _words(control)  # of controls only: for every element it would take quadratic time
         if not 0 < len(words) <= _LONGEST_LABEL:
             continue
         if _is_around(panel) or any(map(is_hidden, (control, *control.iterancestors()))):
@@ -396,7 +396,7 @@ def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Elem
 
 
 def _unnamed_panels(bar: Element, known: set[Element]) -> list[Element]:
-    """Label the panels beside a bar of as many tabs, where no tab names its panel."""
+    """Label the panels next to a tab bar with the same number of tabs, if the tabs do not name their panels."""
     around = bar.getparent()
     if around is None:
         return []
@@ -435,7 +435,7 @@ def _target(control: Element) -> str:
 
 
 def _is_tab(control: Element) -> bool:
-    """Tell a tab, which stands beside the others, from the head of an accordion, which stands above its panel."""
+    """Return whether a control is a tab, which is next to others; the head of an accordion is above its panel."""
     toggle = (control.get("data-bs-toggle") or control.get("data-toggle") or "").lower()
     return (
         (control.get("role") or "").lower() == "tab" or toggle in {"tab", "pill"} or control.get("onclick") is not None

@@ -1,4 +1,4 @@
-"""In the child: web pages. An uploaded page is read whole; of a crawled one the main content, where it can be told."""
+"""Child process: web pages. Uploaded pages are read completely, crawled ones by their main content, if it is found."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ _LEAST_WORDS = 40
 _LEAST_SHARE = 0.1
 _COVERED_SHARE = 0.9
 _LEFT_BEHIND = 5
-"""Words of the main content that may stay outside of the part that is read: a path of links, and no sentence."""
+"""Words of the main content that may remain outside the part that is read: a breadcrumb trail, but not a sentence."""
 _MOST_TEXT, _MOST_ELEMENTS = 2_000_000, 10_000
-"""What is guessed about: trafilatura takes 15 s for 10,000 short paragraphs, and time by their square; of texts that
-are longer it loses the headings. Larger pages are read whole but for what their marks call menus, heads and feet."""
+"""Limits for guessing the main content: trafilatura takes 15 s for 10,000 short paragraphs, and quadratic time; of
+longer texts it loses the headings. Larger pages are read completely, except for what their markup calls menus, headers
+and footers.
+"""
 _AROUND = frozenset({"nav", "form", "dialog"})
 _PARTS = frozenset({"aside", "div", "footer", "header", "menu", "ol", "p", "section", "table", "ul"})
 _AROUND_ROLES = frozenset({"banner", "contentinfo", "navigation", "search"})
@@ -40,12 +42,12 @@ _MENU_WORDS, _MENU_LINKS, _MENU_FOREIGN = 6, 0.6, 0.5
 
 
 def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str]:
-    """Return the blocks of the main content, and a warning about the rest of the page, empty for none.
+    """Return the blocks of the main content, and a warning about the rest of the page, empty if there is none.
 
     Args:
-        root: the page; parts of it are taken out.
+        root: the page; parts of it are removed.
         base: its address.
-        title: what it calls itself.
+        title: its own title.
     """
     whole = _words(list(walk_html(root, base=base))).total()
     part = _marked(root)
@@ -64,7 +66,7 @@ def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str
 
 
 def _marked(root: Element) -> Element | None:
-    """Find the one element that the page calls its main content; None where most words stand beside it."""
+    """Return the single element that the page marks as its main content; None if most words are outside it."""
     outermost = _outermost(
         element
         for element in root.iter("*")
@@ -79,7 +81,7 @@ def _marked(root: Element) -> Element | None:
 
 
 def _is_around_main(element: Element, words: int, linked: int) -> bool:
-    """Tell what is no content within the main content: navigation, open dialogs, and lists of links called so."""
+    """Return whether an element of the main content is not content: navigation, dialogs, lists of links named so."""
     name, role = local_name(element).lower(), (element.get("role") or "").lower()
     if name in {"nav", "dialog"} or role in _AROUND_ROLES:
         return True
@@ -87,7 +89,7 @@ def _is_around_main(element: Element, words: int, linked: int) -> bool:
 
 
 def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
-    """Return the blocks of the main content of a page without marks; all blocks, and why, where it is not found."""
+    """Return the blocks of the main content of an unmarked page; all blocks, and a warning, if it is not found."""
     from lxml import etree
 
     if sum(1 for _ in root.iter()) > _MOST_ELEMENTS or sum(len(str(words)) for words in root.itertext()) > _MOST_TEXT:
@@ -123,14 +125,14 @@ def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
 
 
 def _headed(pieces: list[Piece], first: str) -> list[Piece]:
-    """Begin with the page's first heading, which belongs to its content wherever it stands."""
+    """Begin with the page's first heading, which belongs to its content wherever it is."""
     if not first or any(" ".join(each.get("heading", "").split()) == first for each in pieces):
         return pieces
     return [heading(first, 1), *pieces]
 
 
 def _part(root: Element, wanted: Counter[str]) -> Element:
-    """Find the smallest part that holds the words, and take the menus out of it."""
+    """Return the smallest part that contains the words, without the menus in it."""
     part = next(root.iter("body", "{*}body"), root)
     held = Counter(_said(part).split()) & wanted
     while True:
@@ -147,7 +149,7 @@ def _part(root: Element, wanted: Counter[str]) -> Element:
 
 
 def _is_menu(element: Element, words: int, linked: int, wanted: Counter[str]) -> bool:
-    """Tell a list of links that the main content knows little of."""
+    """Return whether an element is a list of links that are mostly not in the main content."""
     if linked < _MENU_WORDS or linked < _MENU_LINKS * words:
         return False
     said = Counter(_said(element).split())
@@ -155,7 +157,7 @@ def _is_menu(element: Element, words: int, linked: int, wanted: Counter[str]) ->
 
 
 def _word_counts(part: Element) -> dict[Element, tuple[int, int]]:
-    """Count the words of each element, and those of them that are links, in one pass from the end."""
+    """Count the words of each element, and how many of them are links, in one pass from the end."""
     counts: dict[Element, tuple[int, int]] = {}
     for element in reversed(list(part.iter("*"))):
         words, linked = len((element.text or "").split()), 0
@@ -198,12 +200,12 @@ _META = {
 
 
 def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield a web page's messages; of one whose address begins with https:// those of its main content.
+    """Yield a web page's messages; if its address begins with https://, those of its main content.
 
-    With `main_text`, menus, heads and feet of other pages are left out where their marks tell them.
+    With `main_text`, menus, headers and footers of other pages are left out if their markup shows them.
 
     Raises:
-        Refusal: it is no web page, or empty, or more than can be read.
+        Refusal: it is not a web page, or is empty or too large.
     """
     text, warning = text_of(path, _EXPECTED)
     root = parse_html(text)
@@ -237,10 +239,11 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
 
 
 def _take_out_surroundings(root: Element) -> int:
-    """Take menus, heads and feet out of a page by its elements, roles and names; returns how many words went.
+    """Remove menus, headers and footers by their elements, roles and names; return the number of words removed.
 
-    Nothing is taken where less than half of the words would stay, unless the page marks its main content: then the
-    marks mean something else here.
+    Nothing is removed if less than half of the words would remain, unless the page marks its main content: such names
+    then
+    mean something else here.
     """
     body = next(root.iter("body", "{*}body"), root)
     outermost = _surroundings(body)
@@ -274,7 +277,7 @@ def _is_around(element: Element, body: Element) -> bool:
     name = local_name(element).lower()
     if name == "nav" or (element.get("role") or "").lower() in _AROUND_ROLES:
         return True
-    if name in {"header", "footer"}:  # of the page; an article's own belongs to it
+    if name in {"header", "footer"}:  # of the page; those of an article belong to it
         return element.getparent() is body
     return name in {"div", "ul", "ol", "table", "section", "aside"} and _is_called_around(element)
 
@@ -289,7 +292,7 @@ def _is_drawing(element: Element) -> bool:
 
 
 def _described(root: Element) -> tuple[str, dict[str, str]]:
-    """Return the page's title, and what it says of itself."""
+    """Return the page's title and metadata."""
     titles = (each for each in root.iter("title", "{*}title") if not any(map(_is_drawing, each.iterancestors())))
     found = next((element.text for element in titles), "")
     metadata: dict[str, str] = {}

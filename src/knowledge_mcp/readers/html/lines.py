@@ -1,4 +1,4 @@
-"""In the child: the lines of the file on which the blocks of a page stand, counted along the walk over its tree."""
+"""Child process: the source lines of a page's blocks, counted during the walk over its tree."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import TypeAlias
 from knowledge_mcp.readers.shared.containers import Element
 
 LineOf: TypeAlias = "Callable[[Element], int | None]"
-"""Tells the line of a file, from 1, on which an element begins: 0 for where the text before ends, None for unknown."""
+"""Returns the source line, from 1, on which an element begins: 0 for where the text before it ends, None for unknown.
+"""
 _MOST_LINES = 65_535
-"""The parser counts no further."""
+"""The parser does not count further."""
 
 
 def no_line(_: Element) -> None:
-    """Know no line of any element."""
+    """Return None: the lines are unknown."""
     return
 
 
 def source_line(element: Element) -> int | None:
-    """Tell the line of its page on which an element begins."""
+    """Return the line of the page on which an element begins."""
     line = element.sourceline
     return line if line is not None and line < _MOST_LINES else None
 
 
 class Lines:
-    """Count the lines of the file along the walk; an element whose line is known sets the count."""
+    """Count source lines during the walk; an element whose line is known sets the count."""
 
     def __init__(self, line_of: LineOf) -> None:
         self._line_of = line_of
@@ -34,12 +35,12 @@ class Lines:
         self._last: int | None = None
 
     def begin(self, element: Element) -> None:
-        """Come to an element's beginning."""
+        """Enter an element."""
         line = self._line_of(element)
         self._here = self._here if line == 0 else line
 
     def pass_over(self, text: str, *, is_shown: bool) -> None:
-        """Go to a text's end; the open block holds its words where they are shown."""
+        """Advance past a text; if it is visible, it belongs to the open block."""
         if self._here is None:
             return
         if is_shown and not text.isspace():
@@ -50,14 +51,14 @@ class Lines:
         self._here += text.count("\n")
 
     def open(self) -> None:
-        """Have the open block begin here."""
+        """Start the open block here."""
         self._first = self._last = self._here
 
     def reach_up(self, lines: Iterator[int]) -> None:
-        """Have the open block begin with the first of these, where there are any."""
+        """Start the open block at the smallest of these lines, if there are any."""
         self._first = min(lines, default=self._first)
 
     def take(self) -> tuple[int, int] | None:
-        """Give the lines of the open block, None where they are not known, and begin another."""
+        """Return the lines of the open block, None if they are unknown, and start another one."""
         first, last, self._first, self._last = self._first, self._last, None, None
         return (first, last) if first is not None and last is not None else None

@@ -1,6 +1,6 @@
-"""Web pages to `Document`: crawled ones (their uri begins with https://) by their main content, uploaded ones whole.
+"""Web pages to `Document`: crawled ones (https:// addresses) by their main content, uploaded ones completely.
 
-Those of a folder of documents are read without what stands around their text: menus, heads, feet.
+Pages of a folder of documents can be read without what is around their text: menus, headers, footers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class HtmlReader(ConvertingReader):
     """Read HTML and XHTML; headings make the sections, links become references, there are no pages. Thread-safe.
 
     Args:
-        main_text: leave out what pages of a folder have around their text.
+        main_text: leave out what is around the text of pages in a folder.
         sandbox: as `ConvertingReader`.
     """
 
@@ -32,7 +32,7 @@ class HtmlReader(ConvertingReader):
 
     @property
     def version(self) -> str:
-        """Name the reader and its version; a change of what it produces must change this."""
+        """Name and version of the reader; changes whenever its output changes."""
         return f"{self.label} main" if self._main_text else self.label
 
     def _arguments(self, item: SourceItem) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""In the child: tables of pages: which hold data, and which only lay out the page or a list."""
+"""Child process: which tables of a page hold data, and which only lay out the page or a list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.containers import Element
 
 MARKER = "{https://clausewise.invalid}marker"
-"""Attribute with the mark of a list's item or a note, or a heading's number; no page has it, only what is made one."""
+"""Attribute for the mark of a list item or a note, or a heading's number; set only on trees converted to a page."""
 _LONGEST_MARK = 8
 _BRACKETED = re.compile(r"\((?:[A-Z]{1,3}|[ivxlc]{1,6}|\d{1,3}[a-z]?)\)")
 _HEADINGS = [name for level in range(1, 7) for name in (f"h{level}", f"{{*}}h{level}")]
@@ -19,9 +19,9 @@ _LAYOUT_UNHEADED = (*_LAYOUT, "table", "pre", "blockquote")
 
 
 def is_data_table(table: Element) -> bool:
-    """Tell a table of data from one that only lays out a page: it has rows and columns, and no page's parts in it.
+    """Return whether a table holds data: it has rows and columns, and contains no parts of a page.
 
-    Below heads of columns, cells may hold tables, quotes and code.
+    Below column headers, cells may contain tables, quotes and code.
     """
     heads = [cell for cell in table.iterdescendants("th", "{*}th") if _table_of(cell) is table]
     names = [name for tag in (_LAYOUT if heads else _LAYOUT_UNHEADED) for name in (tag, f"{{*}}{tag}")]
@@ -36,7 +36,7 @@ def is_data_table(table: Element) -> bool:
 
 
 def lists_of_tables(root: Element) -> None:
-    """Make lists of tables that only set marks beside words, as laws do: each row "(a)" and its words."""
+    """Convert tables that only put marks next to words into lists, as in laws: each row is "(a)" and its words."""
     for table in list(root.iter("table", "{*}table")):
         rows = [row for row in table.iter("tr", "{*}tr") if _table_of(row) is table]
         items = [_marked(row) for row in rows]
@@ -52,7 +52,7 @@ def lists_of_tables(root: Element) -> None:
 
 
 def languages_of_tables(root: Element) -> None:
-    """Lay out language by language tables that set the same headed clauses in several languages beside each other."""
+    """Rearrange tables with the same clauses in several languages side by side, one language after the other."""
     from lxml import etree
 
     for table in list(root.iter("table", "{*}table")):
@@ -88,7 +88,7 @@ def _cells(row: Element) -> list[Element]:
 
 
 def _number(cell: Element, number: str) -> None:
-    """Write a number that has a cell of its own before the words of another cell, in their heading if they have one."""
+    """Put a number from a separate cell before the words of another cell, in its heading if it has one."""
     if number:
         first = next(cell.iterdescendants(*_HEADINGS), cell)
         first.text = f"{number} {first.text or ''}"
@@ -103,7 +103,7 @@ def _table_of(row: Element) -> Element | None:
 
 
 def _marked(row: Element) -> tuple[Element, Element] | None:
-    """Read a row with a mark and what stands beside it; None for any other."""
+    """Return the mark and the words of a row that is a list item; None for any other row."""
     cells = [cell for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] == "td"]
     said = [cell for cell in cells if any(str(words).strip() for words in cell.itertext())]
     if len(said) != 2 or len(row) > len(cells):

@@ -1,7 +1,7 @@
-"""In the child: HTML to headings and blocks, by one walk over the tree without recursion.
+"""Child process: HTML to headings and blocks, by one walk over the tree without recursion.
 
 What a reader of the page sees is kept: words, lists, tables, code, alternative texts of pictures; links become
-references. Scripts, styles and comments say nothing and are left out; what the page hides, `hidden` takes out.
+references. Scripts, styles and comments are left out; `hidden` removes what the page hides.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
 def html_pieces(text: str, *, base: str = "", line_of: LineOf | None = None) -> Iterator[Piece]:
-    """Write a page's, or a part of a page's, headings and blocks, and count what it hides; errors as `parse_html`."""
+    """Write the headings and blocks of a page or a part of one, and count what it hides; errors as `parse_html`."""
     root = parse_html(text)
     hidden = take_out_hidden(root)
     yield from walk_html(root, base=base, line_of=line_of)
@@ -63,10 +63,10 @@ def html_pieces(text: str, *, base: str = "", line_of: LineOf | None = None) -> 
 
 
 def parse_html(text: str) -> Element:
-    """Parse HTML, however careless; XHTML as what it is where it is well-formed.
+    """Parse HTML, even if it is invalid; well-formed XHTML is parsed as XML.
 
     Raises:
-        Refusal: it nests deeper than can be parsed, and text would be lost.
+        Refusal: it is nested too deeply to be parsed without losing text.
     """
     from lxml import etree
 
@@ -96,7 +96,7 @@ def parse_html(text: str) -> Element:
 
 
 def _xhtml(text: str) -> Element | None:
-    """Parse XHTML as XML, where an empty element ends itself; None where it is not well-formed."""
+    """Parse XHTML as XML, where empty elements close themselves; None if it is not well-formed."""
     from lxml import etree
 
     plain = _ENTITY.sub(_character, text)
@@ -116,9 +116,9 @@ def _character(match: re.Match[str]) -> str:
 
 
 def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -> Iterator[Piece]:
-    """Write the headings and blocks of a tree; relative links are resolved against `base`, or the page's own.
+    """Write the headings and blocks of a tree; relative links are resolved against `base`, or the page's own base.
 
-    With `line_of` they have the lines of the file; a heading those of its element.
+    With `line_of`, blocks have the lines of the file; a heading has those of its element.
     """
     from lxml import etree
 
@@ -142,7 +142,7 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
 
 @dataclass(slots=True)
 class _List:
-    """Hold an open list: the form of its numbers, empty for bullets, and how it counts on."""
+    """An open list: the form of its numbers, empty for bullets, and how it counts."""
 
     form: str = ""
     count: int = 1
@@ -150,7 +150,7 @@ class _List:
 
 
 def _list_of(element: Element) -> _List:
-    """Begin an `ol` as it numbers its items."""
+    """Create the list of an `ol`, with its numbering."""
     step = 1 if element.get("reversed") is None else -1
     first = 1 if step > 0 else sum(1 for item in element if isinstance(item.tag, str) and item.tag.endswith("li"))
     named = (FORM_NAMES.get(name) for name in (element.get("class") or "").lower().split())
@@ -158,13 +158,13 @@ def _list_of(element: Element) -> _List:
 
 
 def _item_number(text: str | None, default: int) -> int:
-    """Read the number of an item, which may be below zero."""
+    """Read the number of an item, which may be negative."""
     size = whole_number((text or "").removeprefix("-"), None)
     return default if size is None else -size if text and text.startswith("-") else size
 
 
 class _Walk:
-    """Hold what is open while the tree is walked over."""
+    """The state of the walk over the tree."""
 
     def __init__(self, base: str, line_of: LineOf | None) -> None:
         self._base = base
@@ -177,7 +177,7 @@ class _Walk:
         self._number = ""
         self._caption = 0
         self._note = ""
-        self._quotes: list[int] = []  # for each open quote, the lists around it
+        self._quotes: list[int] = []  # for each open quote, the number of lists around it
         self._terms: list[Piece] = []
         self._above: list[Piece] = []
         self._is_term = False
@@ -191,19 +191,19 @@ class _Walk:
         self._name_count = 0
 
     def taken(self) -> list[Piece]:
-        """Give what is finished."""
+        """Return the finished pieces."""
         out, self._out = self._out, []
         return out
 
     def start(self, tag: str, element: Element) -> None:
-        """Take an element's beginning."""
+        """Enter an element."""
         self._lines.begin(element)
         if tag in _HIDDEN:
             self._hidden += 1
         if self._hidden:
             return
         if tag in _BLOCKS and self._table is None:
-            self.flush()  # what stands before does not bear the element's name
+            self.flush()  # the text before does not get the element's name
         self._name(element)
         if self._table is not None:
             self._in_table(tag, element)
@@ -227,7 +227,7 @@ class _Walk:
             self._emphasised.append(len(self._rich))
 
     def end(self, tag: str, element: Element) -> None:
-        """Take an element's end."""
+        """Leave an element."""
         if tag in _HIDDEN:
             self._hidden -= 1
             return
@@ -249,7 +249,7 @@ class _Walk:
             self._unblock(tag)
 
     def words(self, text: str | None) -> None:
-        """Take a run of text."""
+        """Add a run of text."""
         if text:
             self._lines.pass_over(text, is_shown=not self._hidden)
         if text and not self._hidden:
@@ -279,7 +279,7 @@ class _Walk:
             self._put(rich_piece(BlockKind.CAPTION, rich))
         elif self._terms:
             terms, self._terms = self._terms, []
-            term = RichText("; ".join(each["text"] for each in terms) + ": ")  # two terms may have one meaning
+            term = RichText("; ".join(each["text"] for each in terms) + ": ")  # two terms may share a definition
             for each in terms:
                 term.hidden.update(each.get("hidden", {}))
             self._names = [name for each in terms for name in each.get("anchors", [])] + self._names
@@ -298,7 +298,7 @@ class _Walk:
             self._put(rich_piece(BlockKind.PARAGRAPH, rich))
 
     def _put(self, written: Piece) -> None:
-        """Give a piece out with its lines and the names that its elements bear, and those right before it."""
+        """Emit a piece with its lines and the names of its elements and of empty ones directly before it."""
         names, self._names = self._names, []
         lines = self._lines.take()
         self._out.append(with_anchors(at_lines(written, *lines) if lines is not None else written, names))
@@ -324,7 +324,7 @@ class _Walk:
         elif tag == "li":
             self._marker = self._next_marker(element)
         elif tag == "dt":
-            if self._is_term:  # the parser puts a term into the one before it, where that has no end tag
+            if self._is_term:  # the parser nests a term in the one before it if that has no end tag
                 self._unblock(tag)
             self._is_term = True
             self._above, self._terms = self._terms, []
@@ -346,7 +346,7 @@ class _Walk:
         elif tag == "li":
             self._marker = ""
         elif tag == "dt" and self._is_term:
-            # the term waits for what defines it
+            # the term waits for its definition
             self._is_term = False
             self._terms, self._above = self._above, []
             if self._out and self._out[-1].get("kind") in {"paragraph", "list_item"}:
@@ -419,7 +419,7 @@ class _Walk:
             self._rich.add(" ")
 
     def _stray(self, kind: BlockKind = BlockKind.PARAGRAPH) -> None:
-        """Keep words that stand in a table but in no cell, before it."""
+        """Write words that are in a table but not in a cell before the table."""
         rich, self._rich = self._rich, RichText()
         if not rich.is_blank:
             self._put(rich_piece(kind, rich))
@@ -435,7 +435,7 @@ class _Walk:
             self._rich.break_line()
 
     def _is_after_number(self, element: Element) -> bool:
-        """Tell the words after a clause's number, both in elements that only a stylesheet sets apart."""
+        """Return whether an element follows a clause's number, if only a stylesheet separates the two."""
         beside = element.getprevious()
         if beside is None or beside.tail or self._pre or not 0 < len(self._rich) <= _LONGEST_NUMBER:
             return False
@@ -459,7 +459,7 @@ class _Walk:
 
 
 def _place(tag: str, element: Element) -> str:
-    """Tell whether an element raises or lowers its words: a mark of a note is raised by whatever stylesheet."""
+    """Return "sup" or "sub" if an element raises or lowers its words; a mark of a note is raised by some stylesheet."""
     if tag in {"sup", "sub"}:
         return tag
     return "sup" if is_note_mark(element) else ""
