@@ -1,9 +1,9 @@
-"""Boxes around blocks: notes, warnings, tabs, details, as sites are written. CommonMark knows none of them.
+"""Boxes in Markdown as used by documentation sites: notes, warnings, tabs, details. CommonMark does not have them.
 
 Indented by four under `!!! note "Title"`, `??? note` or `=== "Tab"` (MkDocs); between lines of colons, `:::tip Title`,
 `:::tip[Title]`, `::: {.callout-tip title="Title"}` (Docusaurus, VuePress, Quarto); in a fence that names one,
-```` ```{note} Title ```` (MyST). What stands in a box is read as Markdown; without this it would be code, or have marks
-among its words.
+```` ```{note} Title ```` (MyST). The content of a box is read as Markdown; otherwise it would be code, or contain the
+marks as words.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _CLASS = re.compile(r"\.(?:callout-)?([A-Za-z][\w-]*)")
 _TITLE = re.compile(r"\btitle=(?:\"([^\"]*)\"|'([^']*)')")
 _LABELS = {**ADMONITIONS, "example": "Example", "info": "Note"}
 _NAMED = frozenset({"admonition", "details", "dropdown"})
-"""Boxes without a label of their own, beside `_LABELS`."""
+"""Boxes without a label of their own, besides `_LABELS`."""
 _DRAWN = frozenset({"graphviz", "mermaid", "plantuml"})
-"""What stands between colons and is no Markdown."""
+"""Content between colons that is not Markdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """What an opening line says: the label that the box is shown with, and its title; empty where it has none."""
+    """What an opening line specifies: the label shown for the box, and its title; empty if there is none."""
 
     label: str
     title: str
@@ -53,7 +53,7 @@ class _Box:
 def read_boxes(parser: MarkdownIt) -> None:
     """Make a parser read boxes.
 
-    Tokens `box_open`, whose `info` is the label, and `box_close` stand around the blocks of each.
+    Tokens `box_open`, with the label in `info`, and `box_close` enclose the blocks of each box.
     """
     interrupts = ["paragraph", "reference", "blockquote", "list"]
     for before, name, rule in (
@@ -118,7 +118,7 @@ def _of_colons(found: re.Match[str]) -> _Box:
 
 
 def _closings(state: StateBlock) -> dict[int, int]:
-    """Give the closing line of each line that opens a box by colons; found once for a text."""
+    """Return the closing line of each line that opens a box by colons; computed once per text."""
     known = cast("dict[int, int] | None", state.env.get("boxes"))
     if known is not None:
         return known
@@ -159,7 +159,7 @@ def _closes(words: str, marks: str) -> bool:
 
 
 def _put(state: StateBlock, box: _Box, lines: Sequence[int], *, indent: int | None = None) -> None:
-    """Write a box's tokens: it is opened at the first of the lines, its blocks stand from the second to the third."""
+    """Write a box's tokens; `lines` are its first line, first and end line of its content, and the line after it."""
     start, first, last, after = lines
     opening = state.push("box_open", "div", 1)
     opening.info, opening.map = box.label, [start, last]
@@ -185,6 +185,6 @@ def _push_paragraph(state: StateBlock, words: str, line: int) -> None:
 
 
 def _label(tokens: Sequence[Token], label: str) -> None:
-    """Begin a box's first paragraph with its label, as it is shown above it."""
+    """Put the label, which is shown above the box, before its first paragraph."""
     if len(tokens) > 1 and tokens[0].type == "paragraph_open":
         tokens[1].content = f"{label}: {tokens[1].content}"

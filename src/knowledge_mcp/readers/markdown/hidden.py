@@ -1,7 +1,7 @@
-"""Text that is struck out or that HTML inside Markdown hides is taken out of the parsed tokens, and counted by reason.
+"""Remove text that is struck out or hidden by HTML in Markdown from the parsed tokens, and count it by reason.
 
-An element of a block hides what follows up to its end tag, in whichever block that stands; one within a paragraph
-hides no more than the paragraph.
+A block element hides what follows up to its end tag, whichever block contains that; an inline element hides at most the
+rest of the paragraph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SELF_ENDING = frozenset("p li td th tr dt dd option".split())
 
 
 def take_out_hidden(tokens: Sequence[Token]) -> Counter[str]:
-    """Empty what is struck out or hidden by HTML, and count its characters that are not blank."""
+    """Remove what is struck out or hidden by HTML, and count its non-blank characters."""
     counted: Counter[str] = Counter()
     for token in tokens:
         _sift_struck(token.children or (), counted)
@@ -66,7 +66,7 @@ def _sift_inline(token: Token, blocks: _Sieve, counted: Counter[str]) -> None:
 
 
 class _Sieve(HTMLParser):
-    """Write HTML again without what it hides; `reason` says why what comes next is hidden, None where it is seen."""
+    """Rewrite HTML without what it hides; `reason` is why the next text is hidden, None if it is visible."""
 
     def __init__(self, counted: Counter[str]) -> None:
         super().__init__(convert_charrefs=False)
@@ -76,16 +76,16 @@ class _Sieve(HTMLParser):
         self._out: list[str] = []
 
     def sift(self, source: str) -> str:
-        """Return what is seen of a piece of HTML."""
+        """Return the visible part of a piece of HTML."""
         self._out = []
-        start = source.find("<!--", source.rfind("-->") + 1)  # a comment that nothing closes
+        start = source.find("<!--", source.rfind("-->") + 1)  # an unclosed comment
         self.feed(source if start < 0 else source[:start])
         self.close()
         self.reset()
         return "".join(self._out)
 
     def count(self, text: str) -> None:
-        """Count text that is hidden."""
+        """Count text if it is hidden."""
         if self.reason is not None:
             self._counted[self.reason] += nonblank_length(text)
 

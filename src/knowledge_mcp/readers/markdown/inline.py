@@ -27,14 +27,14 @@ _HEADING = re.compile(r"h([1-6])")
 
 @dataclass(slots=True)
 class HtmlPiece:
-    """Hold one run of an HTML block.
+    """One part of an HTML block.
 
     Attributes:
         kind: "text", "heading", "item", "table" or "image".
         text: its words; empty for a table.
         level: a heading's level from 1.
         rows: a table's cells.
-        names: names that its elements bear, and those right before it; a piece that has nothing else ends the block.
+        names: ids and names of its elements and of those directly before it; a piece with only names ends the block.
     """
 
     kind: str
@@ -105,7 +105,7 @@ class _Collector(HTMLParser):
             self._words.append(raised_or_lowered(data, self._raised[-1] if self._raised else ""))
 
     def flush(self) -> None:
-        """Close the piece that is open."""
+        """Close the open piece."""
         if self._table is not None:
             self._end_table(self._table)
         piece, self._kind = self._kind, HtmlPiece("text")
@@ -114,7 +114,7 @@ class _Collector(HTMLParser):
             self._put(piece)
 
     def finish(self) -> None:
-        """Close the piece that is open; names that nothing follows make one of their own."""
+        """Close the open piece; names that nothing follows become a piece."""
         self.flush()
         if self._names:
             self._put(HtmlPiece("text"))
@@ -145,7 +145,7 @@ class _Collector(HTMLParser):
 
 
 def html_pieces(source: str) -> list[HtmlPiece]:
-    """Take an HTML block apart; comments, scripts and styles say nothing to a reader and are left out."""
+    """Split an HTML block into pieces; comments, scripts and styles are left out."""
     collector = _Collector()
     collector.feed(_without_open_comment(source))
     collector.close()
@@ -154,7 +154,7 @@ def html_pieces(source: str) -> list[HtmlPiece]:
 
 
 def _without_open_comment(source: str) -> str:
-    """Cut a comment that nothing closes: the parser would look for its end again from every one of its openings."""
+    """Cut off an unclosed comment: the parser would search for its end again from each of its openings."""
     start = source.find("<!--", source.rfind("-->") + 1)
     return source if start < 0 else source[:start]
 
@@ -214,7 +214,7 @@ def _add(rich: RichText, text: str) -> None:
 
 
 def _soft_break(rich: RichText, tokens: Sequence[Token], index: int) -> None:
-    """Join lines with a blank, but keep lines that begin as items: Markdown itself knows no "a)"."""
+    """Join lines with a blank, but keep the line end before a list item that Markdown does not support ("a)")."""
     following = tokens[index + 1].content.lstrip(BREAK) if index + 1 < len(tokens) else ""
     if _LETTERED_ITEM.match(following):
         rich.break_line()
@@ -223,7 +223,7 @@ def _soft_break(rich: RichText, tokens: Sequence[Token], index: int) -> None:
 
 
 def footnote_label(token: Token) -> str:
-    """Return a footnote's label as written, or its number where it stood inline."""
+    """Return a footnote's label as written, or its number if it has none."""
     meta: dict[str, object] = token.meta
     label = meta.get("label")
     number = meta.get("id")
@@ -231,13 +231,13 @@ def footnote_label(token: Token) -> str:
 
 
 def image_alone(tokens: Sequence[Token]) -> bool:
-    """Tell whether a paragraph shows nothing but pictures."""
+    """Return whether a paragraph contains only pictures."""
     shown = [token for token in tokens if token.type not in {"softbreak", "hardbreak", "link_open", "link_close"}]
     return bool(shown) and all(t.type == "image" or (t.type == "text" and not t.content.strip()) for t in shown)
 
 
 def anchor_names(tokens: Sequence[Token]) -> list[str]:
-    """List the names that `<a name="...">` and the ids of tags give within inline tokens."""
+    """Return the names in inline tokens: of `<a name="...">` and the ids of tags."""
     names: list[str] = []
     for token in tokens:
         if token.type == "html_inline":

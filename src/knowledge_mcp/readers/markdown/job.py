@@ -1,7 +1,7 @@
-"""In the child: Markdown, which is CommonMark with tables, definition lists, footnotes and YAML frontmatter.
+"""Child process: Markdown, which is CommonMark with tables, definition lists, footnotes and YAML front matter.
 
 The canonical text is what a reader of the rendered page sees: words without marks of emphasis, link texts without
-addresses (those become references), tables as Markdown rows, code as it stands. HTML is stripped to its words.
+addresses (those become references), tables as Markdown rows, code unchanged. HTML is reduced to its words.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[A-Za-z0-9_-]+", re.MULTILINE)
 
 @dataclass(slots=True)
 class Frontmatter:
-    """Hold what stands between the dashes at a file's head.
+    """The front matter between dashes at the beginning of a file.
 
     Attributes:
         values: flat text by lower-case key; lists joined with commas, nested keys with dots.
-        lines: lines that it takes up, the dashes included; 0 where there is none or it could not be read.
+        lines: number of its lines, including the dashes; 0 if there is none or it could not be read.
         warnings: what was wrong with it.
     """
 
@@ -59,9 +59,9 @@ class Frontmatter:
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Read YAML frontmatter, safely: no tags, few aliases, bounded size.
+    """Read YAML front matter safely: no tags, few aliases, limited size.
 
-    What cannot be read leaves a warning, and its lines are then part of the document's text, not lost.
+    If it cannot be read, there is a warning, and its lines are kept as text of the document.
     """
     from yaml import YAMLError, safe_load
 
@@ -108,21 +108,21 @@ def _flatten(prefix: str, value: Yaml, values: dict[str, str], depth: int) -> No
 _MAX_NESTING = 60
 _MAX_BRACKETS = 50_000
 _MOST_PARTS = 1_500_000
-"""Blocks, and places inside them where markup may begin; each may become an object of half a kilobyte."""
+"""Most blocks, and places inside them where markup may begin; each may become an object of half a kilobyte."""
 
 
 def markdown(path: str, *, check: bool, mdx: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a Markdown file: its text block by block, then title and frontmatter.
+    """Yield the messages of a Markdown file: its text block by block, then title and front matter.
 
-    Blocks carry their source lines, and pages where markers tell them.
+    Blocks have their source lines, and their pages if there are page markers.
 
     Args:
         path: the file.
-        check: make sure that it can be read, and yield nothing.
+        check: check that it can be read, and yield nothing.
         mdx: it has imports and exports between its paragraphs.
 
     Raises:
-        Refusal: it is no text, empty, nested too deeply, or more than can be read.
+        Refusal: it is not text, or is empty, nested too deeply, or too large.
     """
     text, warning = nonblank_text_of(path, "Markdown")
     front = read_frontmatter(text)
@@ -142,7 +142,7 @@ def markdown(path: str, *, check: bool, mdx: bool = False) -> Iterator[dict[str,
 
 
 def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) -> Generator[dict[str, Any], None, str]:
-    """Lay down the text behind the frontmatter and yield it; returns its title."""
+    """Build and yield the text after the front matter; return its title."""
     from knowledge_mcp.readers.markdown.walker import MarkdownWalker
 
     if len(body) > MOST_TEXT:
@@ -173,7 +173,7 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
 
 
 def _cells_beyond(tokens: Sequence[Token], lines: Sequence[str]) -> int:
-    """Count the cells with words that the parser drops because the header of their table has fewer columns."""
+    """Count the non-empty cells that the parser drops because the header of their table has fewer columns."""
     columns = beyond = 0
     for token in tokens:
         if token.type == "table_open":
@@ -192,7 +192,7 @@ def _parse(text: str) -> Sequence[Token]:
 
 
 def _blocks(text: str) -> Sequence[Token]:
-    """Parse no further than to blocks."""
+    """Parse only the block structure."""
     return _block_parser().parse(text)
 
 
@@ -203,7 +203,7 @@ def _block_parser() -> MarkdownIt:
 
 @functools.cache
 def _parser() -> MarkdownIt:
-    """Give the parser; one serves all threads, because it keeps no state of a text."""
+    """Return the parser; one serves all threads, because it keeps no state."""
     return _new_parser()
 
 
@@ -224,11 +224,11 @@ def _new_parser() -> MarkdownIt:
 
 
 class _TooManyTokensError(Exception):
-    """Say that a text has more parts than memory should hold."""
+    """A text has more parts than memory allows."""
 
 
 def _count(state: StateBase, *_place: object) -> bool:
-    """Take nothing of the text, but count; a rule that is asked at every part."""
+    """Count the parts of a text: a rule that is called for each of them and never matches."""
     count = state.env["parts"] = state.env.get("parts", 0) + 1
     if count > _MOST_PARTS:
         raise _TooManyTokensError
@@ -240,7 +240,7 @@ def _after_lines(text: str, count: int) -> str:
 
 
 def _too_deep() -> Refusal:
-    """Refuse what the parser would silently cut: beyond its bound it drops the rest of the text."""
+    """Return the refusal of deep nesting: beyond its limit, the parser silently drops the rest of the text."""
     return Refusal(
         "unsupported",
         f"Lists or quotations are nested more than {_MAX_NESTING // 2} levels deep.",
@@ -249,7 +249,7 @@ def _too_deep() -> Refusal:
 
 
 def _too_many_brackets() -> Refusal:
-    """Refuse what would take the parser hours: it looks for a link's end from every bracket of a paragraph."""
+    """Return the refusal of text that would take the parser hours: it searches for a link's end from each bracket."""
     return Refusal(
         "unsupported",
         f"There are more than {_MAX_BRACKETS} brackets in one paragraph.",

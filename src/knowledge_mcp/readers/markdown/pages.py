@@ -1,8 +1,8 @@
-"""Page markers in Markdown: lines that say on which page what follows stands, and that are no text themselves.
+"""Page markers in Markdown: lines that tell on which page the following text is, and are not text themselves.
 
-`<!-- page 3 -->`, or `<!-- Slide number: 3 -->`, alone on its line, begins page 3. Between two lines of one paragraph,
-or two rows of one table, it says where the page breaks, and paragraph or table goes on; anywhere else it ends neither
-more nor less than a blank line would. Within code it is code.
+`<!-- page 3 -->`, or `<!-- Slide number: 3 -->`, alone on its line, begins page 3. Between two lines of a paragraph or
+two rows of a table it marks a page break, and the paragraph or table continues; anywhere else it acts as a blank line.
+In code it is code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 BREAK = "\x01"
-"""Stands in a paragraph where its page breaks, until its text is taken over, which has no control characters."""
+"""Marks a page break in a paragraph until its text, which has no control characters, is taken over."""
 
 _MARKER = re.compile(r"[ \t]*<!--[ \t]*(?:page|slide[ \t]+number:)[ \t]*([1-9]\d{0,5})[ \t]*-->[ \t]*", re.IGNORECASE)
 _RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
@@ -28,14 +28,14 @@ _DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
 @dataclass(slots=True)
 class PageLines:
-    """Know on which page each source line stands.
+    """The page of each source line.
 
     Attributes:
-        numbers: the pages that were begun, ascending; empty where nothing was marked.
-        begins: the source line of each one's marker; all lines count from 0.
-        origins: the source line of each line of the text that is parsed; empty where they are the same.
-        broken: source lines of the rows of tables at which a page breaks.
-        warnings: which markers were not followed.
+        numbers: the pages that begin, ascending; empty if there are no markers.
+        begins: the source line of each page's marker; all lines count from 0.
+        origins: the source line of each line of the parsed text; empty if they are the same.
+        broken: source lines of table rows before which a page breaks.
+        warnings: which markers were ignored.
     """
 
     numbers: list[int] = field(default_factory=list[int])
@@ -45,34 +45,34 @@ class PageLines:
     warnings: list[str] = field(default_factory=list[str])
 
     def original(self, line: int) -> int:
-        """Return the source line of a line of the text that is parsed."""
+        """Return the source line of a line of the parsed text."""
         return self.origins[line] if line < len(self.origins) else line
 
     def on(self, first: int, last: int) -> tuple[int, ...]:
-        """List the pages that the source lines `first..last` stand on."""
+        """Return the pages of the source lines `first..last`."""
         if not self.numbers:
             return ()
         begun = bisect_right(self.begins, first) - 1
         until = bisect_right(self.begins, last) - 1
-        # of markers one below the other only the last has text
+        # of adjacent markers, only the last one has text
         pages = [k for k in range(begun + 1, until + 1) if k == until or self.begins[k + 1] > self.begins[k] + 1]
         return tuple(self.numbers[k] for k in ([begun] if begun >= 0 else []) + pages)
 
     def breaks_before(self, line: int) -> bool:
-        """Tell whether a page breaks within a table right before the row of a source line."""
+        """Return whether a page breaks within a table directly before the row on a source line."""
         place = bisect_left(self.broken, line)
         return place < len(self.broken) and self.broken[place] == line
 
 
 def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple[str, PageLines]:
-    """Take the page markers out of a text.
+    """Remove the page markers from a text.
 
     Args:
         text: Markdown.
-        parse: gives its block tokens.
+        parse: returns its block tokens.
 
     Returns:
-        The text to be read: the very same one where there is no marker. And what the markers said.
+        The text to be parsed, unchanged if there are no markers; and the pages.
     """
     if "<!--" not in text:
         return text, PageLines()
@@ -90,7 +90,7 @@ def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple
 
 
 def _follow(found: dict[int, int], marks: PageLines) -> set[int]:
-    """Keep the markers whose numbers rise, and warn of the others; returns their lines."""
+    """Record the markers whose numbers ascend, and warn about the others; return the lines of those recorded."""
     followed: set[int] = set()
     for line, number in found.items():
         if marks.numbers and number <= marks.numbers[-1]:
@@ -105,7 +105,7 @@ def _follow(found: dict[int, int], marks: PageLines) -> set[int]:
 
 
 def _regions(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[set[int], set[int]]:
-    """List the lines in which a marker is code or part of a comment, and those of other HTML blocks."""
+    """Return the lines in which a marker is code or part of a comment, and the lines of other HTML blocks."""
     literal: set[int] = set()
     html: set[int] = set()
     for token in tokens:
@@ -125,7 +125,7 @@ def _regions(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[set[int], s
 
 
 def _continued(tokens: Sequence[Token], lines: Sequence[str], found: dict[int, int]) -> dict[int, bool]:
-    """Find the markers in the middle of a paragraph (False) or of a table (True)."""
+    """Find the markers inside a paragraph (False) or a table (True)."""
     inside: dict[int, bool] = {}
     for index, token in enumerate(tokens):
         if token.type == "inline" and token.map is not None:
@@ -159,7 +159,7 @@ def _is_marker(token: Token, found: dict[int, int]) -> bool:
 
 
 def _end_of(tokens: Sequence[Token], close: int) -> int | None:
-    """Return the line after the block that a closing token ends, None for what no marker can stand in."""
+    """Return the line after the block that a closing token ends, None for blocks that cannot contain markers."""
     token = tokens[close]
     if token.type not in {"paragraph_close", "table_close"}:
         return None
@@ -172,7 +172,7 @@ def _end_of(tokens: Sequence[Token], close: int) -> int | None:
 
 
 def _is_row(lines: Sequence[str], line: int) -> bool:
-    """Tell a row that goes on a table from text, and from the header of the next table."""
+    """Return whether a line is a row that continues a table, not text or the header of the next table."""
     if not lines[line].lstrip().startswith("|"):
         return False
     return line + 1 >= len(lines) or _DELIMITERS.fullmatch(lines[line + 1]) is None
@@ -186,7 +186,7 @@ def _rewrite(
     html: set[int],
     marks: PageLines,
 ) -> None:
-    """Blank the markers, in place; take those out that nothing ends at, and note the break before the next line."""
+    """Blank or remove the markers, in place; where the block continues, record the break before the next line."""
     kept: list[str] = []
     pending: bool | None = None
     for line, words in enumerate(lines):

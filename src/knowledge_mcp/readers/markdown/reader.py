@@ -1,4 +1,4 @@
-"""The reader of Markdown: a child process parses a file, this side puts the `Document` together."""
+"""The reader of Markdown: a child process parses a file, this process builds the `Document`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
 
 class MarkdownReader(ConvertingReader):
-    """Read .md, .markdown and .mdx files; blocks carry their source lines, and pages where markers tell them."""
+    """Read .md, .markdown and .mdx files; blocks have their source lines, and their pages if there are markers."""
 
     label = "markdown-16"
     jobs: ClassVar[Mapping[str, str]] = {"text/markdown": "knowledge_mcp.readers.markdown.job:markdown"}

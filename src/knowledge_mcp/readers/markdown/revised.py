@@ -1,7 +1,7 @@
-"""Changes and comments among the words of Markdown, as CriticMarkup writes them: `{--24 V--}{++28 V++}{>>why?<<}`.
+"""Changes and comments in Markdown, in the syntax of CriticMarkup: `{--24 V--}{++28 V++}{>>why?<<}`.
 
-CommonMark knows none of them, and takes `{~~24 V~>28 V~~}` for words that are all struck out. They are written as HTML,
-which is read: what went is struck out, what came is text, and a comment is one.
+CommonMark does not support them, and reads `{~~24 V~>28 V~~}` as words that are all struck out. They are rewritten as
+HTML: deletions become struck-out text, insertions text, and comments HTML comments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_revised(parser: MarkdownIt) -> None:
 
 def _revised(state: StateCore) -> None:
     for token in state.tokens:
-        # where code stands among the words, the marks may be those of code
+        # if the words contain code, the marks may be part of it
         if token.type == "inline" and any(mark in token.content for mark in _OPENINGS) and "`" not in token.content:
             for pattern, written in _WRITTEN:
                 token.content = pattern.sub(written, token.content)

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _BULLET = "•"
 _ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
 _CLOSING_MARKS = re.compile(r"(?<![\s#])[ \t]++#+\s*\Z")
-"""What closes a heading, and is read as its words where attributes follow: `## Scope ## {#scope}`."""
+"""The closing marks of a heading, which the parser reads as words if attributes follow: `## Scope ## {#scope}`."""
 _ESCAPED_MARK = re.compile(r"\\#\s*+\{[^{}]*\}\s*\Z")
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
 _MOST_HEADING_LINES, _LONGEST_HEADING = 2, 300
-"""Lines and characters of a heading that is underlined; what has more is a paragraph with a rule below it."""
+"""Most lines and characters of an underlined heading; a longer one is a paragraph above a rule."""
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
 _MDX_CODE = re.compile(r"(?:import|export)\s.+")
@@ -51,7 +51,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Term:
-    """A term that waits for what defines it, and where it stands."""
+    """A term that waits for its definition, and where it is."""
 
     text: RichText
     lines: tuple[int, int] | None
@@ -59,19 +59,19 @@ class _Term:
 
 
 def _is_ruled_text(token: Token, inline: Token) -> bool:
-    """Tell whether what CommonMark takes for a heading is text above a line of hyphens, for its lines or its length."""
+    """Return whether CommonMark's heading is text above a line of hyphens, judged by its lines or length."""
     is_long = inline.content.count("\n") + 1 > _MOST_HEADING_LINES or len(inline.content) > _LONGEST_HEADING
     return token.markup in {"-", "="} and is_long
 
 
 def _is_quoted(label: str) -> bool:
-    """Tell whether a box with this label is a note, an example or a quotation."""
+    """Return whether a box with this label is a note, an example or a quotation."""
     opening = f"{label}: x"
     return label == "Quote" or note_label(opening) is not None or example_label(opening) is not None
 
 
 class MarkdownWalker:
-    """Feed all tokens to `walk`, go through what it yields, then call `finish` once.
+    """Convert tokens: iterate over `walk` with all tokens, then call `finish` once.
 
     `first_line` is the number of the tokens' first line.
     """
@@ -99,11 +99,11 @@ class MarkdownWalker:
         self.title = ""
 
     def walk(self, tokens: Sequence[Token]) -> Iterator[None]:
-        """Take all block tokens in order; yields where one ends that is in no other."""
+        """Convert all block tokens in order; yields at the end of each top-level block."""
         index = 0
         while index < len(tokens):
             token = tokens[index]
-            # the parser gives a term of a definition list, which is one line, an empty range
+            # a definition list's term, which is one line, has an empty range
             if token.map is not None and (token.map[1] > token.map[0] or token.type == "dt_open"):
                 first = self._marks.original(token.map[0])
                 last = self._marks.original(max(token.map[1] - 1, token.map[0]))
@@ -164,7 +164,10 @@ class MarkdownWalker:
             self._flush_term()
 
     def _box(self, token: Token) -> None:
-        """Read what stands in a note, an example or a quotation as such; in other boxes blocks are what they are."""
+        """Open or close a box.
+
+        The content of a note, an example or a quotation is read as such; that of other boxes as it is.
+        """
         if token.nesting == 1:
             self._boxes.append(token.info)
             if _is_quoted(token.info):
@@ -219,7 +222,7 @@ class MarkdownWalker:
         self._name(shown, parts, names, span.start)
 
     def _declared_title(self, pairs: str, words: str, level: int) -> tuple[NumberedTitle, int]:
-        """Read number and level, which the heading's attributes may tell: `{: level="7" number="5.3"}`."""
+        """Return number and level, which the heading's attributes may set: `{: level="7" number="5.3"}`."""
         parts = split_clause_number(words)
         number, depth = _NUMBER.search(pairs), _LEVEL.search(pairs)
         if number:
@@ -231,7 +234,7 @@ class MarkdownWalker:
         return parts, int(depth.group(1)) if depth else level_of_numbered(parts.number, level, above)
 
     def _name(self, words: str, parts: NumberedTitle, names: Sequence[str], place: int) -> None:
-        """Remember by which names links may point to a section: its slug and the anchors written into it."""
+        """Record the names by which links may refer to a section: its slug and its explicit anchors."""
         slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
         seen = self._slugs.get(slug, 0)
         self._slugs[slug] = seen + 1
@@ -266,7 +269,7 @@ class MarkdownWalker:
             self._block(rich)
 
     def _block(self, rich: RichText) -> None:
-        """Lay down a paragraph as what its place and its opening say it is."""
+        """Write a paragraph as the kind of block that its context and its beginning indicate."""
         if self._term is not None:
             term, self._term = self._term, None
             if term.lines is not None and self._lines is not None:
@@ -301,7 +304,7 @@ class MarkdownWalker:
                 self._anchors.setdefault(name.lower(), target)
 
     def _quoted(self, rich: RichText) -> None:
-        """Lay down a quotation; one that opens as a note ("[!NOTE]", "Note:") is a note to its end."""
+        """Write a quotation; one that begins as a note ("[!NOTE]", "Note:") is a note to its end."""
         alert = _ALERT.match(rich.text)
         label = note_label(rich.text) or example_label(rich.text)
         if alert:
@@ -321,7 +324,7 @@ class MarkdownWalker:
         self._add_block(kind, self._with_marker(rich), marker=within or "")
 
     def _with_marker(self, rich: RichText) -> RichText:
-        """Put the open list item's label before a text whose block is no list item."""
+        """Put the open list item's label before a text whose block is not a list item."""
         if not self._marker:
             return rich
         shown = RichText(f"{self._marker} ")
@@ -373,7 +376,7 @@ class MarkdownWalker:
             self._block(RichText(piece.text))
 
     def _indented_code(self, token: Token) -> None:
-        """Lay down each page's lines as a block of its own: a marker between them is no code, and ends nothing."""
+        """Write the lines of each page as a separate block: a marker between them is not code, and ends nothing."""
         words = token.content.rstrip("\n").split("\n")
         start = token.map[0] if token.map is not None else 0
         places = [self._marks.original(start + k) for k in range(len(words))]
@@ -386,7 +389,7 @@ class MarkdownWalker:
                 self._add_block(BlockKind.CODE, RichText("\n".join(text for _, text in lines), verbatim=True))
 
     def _add_block(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
-        self._flush_term()  # what defines it does not begin with a paragraph
+        self._flush_term()  # its definition does not begin with a paragraph
         span, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines, pages=self._pages)
         self._pending.extend(pending)
         if span is not None:
