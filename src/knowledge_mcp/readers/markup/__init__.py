@@ -1,1 +1,1 @@
-"""Reader of the text formats that specifications are written in, besides Markdown."""
+"""Reader of text formats for specifications other than Markdown: reStructuredText and AsciiDoc."""

@@ -13,7 +13,7 @@ _ADOC, _RST = "text/asciidoc", "text/x-rst"
 class MarkupReader(ConvertingReader):
     """Read .rst and .adoc files; there are no pages. Thread-safe.
 
-    No other file is opened for them: what they include is named in a warning.
+    No other file is opened: a warning names what they include.
     """
 
     label = "markup-15"

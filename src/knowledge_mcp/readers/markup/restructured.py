@@ -1,8 +1,8 @@
-"""In the child: reStructuredText by docutils, with file insertion and raw output switched off.
+"""Child process: reStructuredText by docutils, with file insertion and raw output disabled.
 
 Directives and roles that docutils does not know (those of Sphinx and its extensions) keep their words: an unknown
-directive gives its argument and its content, an unknown role its text. What docutils cannot make sense of stays as it
-is written, and is told in a warning.
+directive yields its argument and its content, an unknown role its text. What docutils cannot parse is kept as it is
+written, and reported in a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from knowledge_mcp.support.wording import list_first
 _EXPECTED = "a reStructuredText file"
 _MOST_BYTES = 16_000_000
 _MOST_LINE = 100_000
-"""Characters of one line up to which docutils reads it; beyond, its patterns take too long."""
+"""Longest line in characters that docutils reads; for longer ones its patterns take too long."""
 _SETTINGS: Mapping[str, Any] = {
     "_disable_config": True,
     "file_insertion_enabled": False,
@@ -56,7 +56,7 @@ _CODE = frozenset({"code-block", "sourcecode", "literalinclude", "highlight", "p
 _NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta", "currentmodule", "default-domain"})
 _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
 _STRUCK = frozenset({"strike", "strikethrough", "strike-through", "line-through"})
-"""Roles and classes of words that are struck out, beside the one that docutils knows (`del`)."""
+"""Roles and classes of struck-out words, besides docutils' own (`del`)."""
 _ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
 _MOST_LISTED = 5
 _AT_LINE = "knowledge-at-line-"
@@ -66,7 +66,7 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of a reStructuredText file.
 
     Raises:
-        Refusal: it is no text, empty, too large or nested too deep.
+        Refusal: it is not text, or is empty, too large or nested too deeply.
     """
     text, warning = nonblank_text_of(path, _EXPECTED, most=_MOST_BYTES)
     if check:
@@ -77,7 +77,7 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 def _pieces(text: str, warning: str) -> Iterator[Piece]:
     _keep_unknown_words()
-    publishing: Any = core  # its types are not known in part
+    publishing: Any = core  # its types are partly unknown
     stream = io.StringIO()
     try:
         tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": stream})
@@ -99,7 +99,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
 
 
 def _described(tree: Any) -> dict[str, str]:
-    """Return what the file says of itself in the fields at its head."""
+    """Return the metadata in the fields at the beginning of the file."""
     metadata: dict[str, str] = {}
     for info in list(tree.findall(nodes.docinfo)):
         for field in info.children:
@@ -115,12 +115,12 @@ def _described(tree: Any) -> dict[str, str]:
 
 
 def _mark_lines(tree: Any, lines: Sequence[str]) -> None:
-    """Name the line of each node among its classes, which the page keeps; a title's is that of its words."""
+    """Store the line of each node in its classes, which the page keeps; a title's line is that of its words."""
     for node in list(tree.findall(nodes.Element)):
         line = node.line
         if line is None:
             continue
-        if isinstance(node, nodes.title):  # docutils names the line below it
+        if isinstance(node, nodes.title):  # docutils reports the line below it
             words = node.astext()[:_MOST_LINE].split()[:1]
             above = range(min(line, len(lines)), max(line - 3, 0), -1)
             line = next((each for each in above if words and words[0] in lines[each - 1]), line)
@@ -128,13 +128,13 @@ def _mark_lines(tree: Any, lines: Sequence[str]) -> None:
 
 
 def _marked_line(element: Any) -> int:
-    """Read the line that `_mark_lines` named, 0 where it named none."""
+    """Return the line that `_mark_lines` stored, 0 if there is none."""
     marks = [name for name in (element.get("class") or "").split() if name.startswith(_AT_LINE)]
     return int(marks[0].removeprefix(_AT_LINE)) if marks else 0
 
 
 def _settled(tree: Any) -> list[str]:
-    """Label notes in their words, and put what was not understood back as it is written; tells what that is."""
+    """Label notes in their words, and restore what was not understood as it is written; return what that is."""
     for note in list(tree.findall(nodes.Admonition)):
         label = ADMONITIONS.get(note.tagname)
         first = next((child for child in note.children if isinstance(child, nodes.paragraph)), None)
@@ -165,7 +165,7 @@ def _settled(tree: Any) -> list[str]:
 
 
 def _problem_in(message: Any) -> list[str]:
-    """Return what a message of docutils reports, with its line; nothing where it is a mere remark."""
+    """Return the problem that a message of docutils reports, with its line; empty if it is only informational."""
     if message.get("level", 0) < 2:
         return []
     words = message.children[0].astext() if message.children else ""
@@ -173,7 +173,7 @@ def _problem_in(message: Any) -> list[str]:
 
 
 def _put_in_place(node: Any, others: Sequence[Any]) -> None:
-    """Put other nodes where one stands; the first that can takes over its names."""
+    """Replace a node by others; the first element among them gets its names."""
     heir = next((each for each in others if isinstance(each, nodes.Element)), None)
     if heir is not None:
         heir["ids"].extend(node.get("ids", ()))
@@ -182,7 +182,7 @@ def _put_in_place(node: Any, others: Sequence[Any]) -> None:
 
 
 def _part_again(tree: Any) -> None:
-    """Make a section of a subtitle, which docutils takes from the only section below the title."""
+    """Turn a subtitle back into a section: docutils makes one of the only section below the title."""
     subtitle = next(iter(tree.findall(nodes.subtitle)), None)
     if subtitle is None:
         return
@@ -193,7 +193,7 @@ def _part_again(tree: Any) -> None:
 
 
 def _lead_where_they_can(tree: Any) -> None:
-    """Have references of unknown roles bear their section's title; those that lead nowhere here are words."""
+    """Give references of unknown roles their section's title as text; unresolved ones become plain words."""
     places: dict[str, Any] = {name: node for node in tree.findall(nodes.Element) for name in node.get("ids", ())}
     places |= {name: tree.ids[node_id] for name, node_id in tree.nameids.items() if node_id in tree.ids}
     for reference in [each for each in tree.findall(nodes.reference) if each.get("asks")]:
@@ -208,7 +208,7 @@ def _lead_where_they_can(tree: Any) -> None:
 
 
 class _Unknown(Directive):
-    """Keep the words of a directive that is not known: its argument, then its content as markup."""
+    """Keep the words of an unknown directive: its argument, then its content as markup."""
 
     has_content = True
     optional_arguments = 1
@@ -244,7 +244,7 @@ class _Unknown(Directive):
 
 
 class _Options(dict[str, Callable[[str | None], str]]):
-    """Know every option of a directive."""
+    """Accept every option of a directive."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -262,7 +262,7 @@ _Unknown.option_spec = cast("Any", _Options())
 def _unknown_role(
     name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Sequence[str] = ()
 ) -> tuple[list[nodes.Node], list[nodes.Node]]:
-    """Keep the words of a role; one that refers leads to the label of that name in this file."""
+    """Keep the words of an unknown role; a referring one links to the label of that name in this file."""
     del raw, line, inliner, options, content
     found = _ROLE.fullmatch(text)
     words = found["words"].strip() if found else text.lstrip("~!")
@@ -275,7 +275,7 @@ def _unknown_role(
 
 @functools.cache
 def _keep_unknown_words() -> None:
-    """Have docutils ask here where it does not know a directive or a role."""
+    """Make docutils call the functions here for unknown directives and roles."""
     known_directive, known_role = directives.directive, roles.role
 
     def directive(name: str, language: Any, document: Any) -> Any:

@@ -1,4 +1,4 @@
-"""In the child: the words of AsciiDoc without their marks, with the references in them, and what brackets say."""
+"""Child process: AsciiDoc's inline text without its marks, with its references; and attribute lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = re.compile(r'[^,"]*"[^"]*"|[^,]+')
 
 
 def _listed(inside: str) -> Iterator[tuple[str, str]]:
-    """Yield the name, empty where there is none, and the value of each attribute of a list."""
+    """Yield name and value of each attribute of a list; the name is empty for positional attributes."""
     for part in _PARTS.findall(inside):
         name, equals, value = part.strip().partition("=")
         yield (name.strip().lower(), value.strip().strip('"')) if equals else ("", name)
@@ -25,7 +25,7 @@ def _listed(inside: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(slots=True)
 class Marks:
-    """What stands before a block: its title, its names, its style and attributes."""
+    """The marks before a block: its title, names, style and attributes."""
 
     title: str = ""
     names: list[str] = field(default_factory=list[str])
@@ -56,7 +56,7 @@ class Marks:
 
 
 def words_of_image(inside: str) -> tuple[str, str]:
-    """Give what stands for a picture, and its title, by the attributes of its macro; empty where it has none."""
+    """Return a picture's alternative text and title from the attributes of its macro; empty if it has none."""
     listed = list(_listed(inside))
     first = "".join(value.strip('"') for name, value in listed[:1] if not name)
     named = dict(listed)
@@ -84,7 +84,7 @@ _LINKS = re.compile(
     r"|\(\((?P<indexed>[^()]{1,300})\)\)"
     r"|\b[a-z]\w{0,30}:(?:(?P<named>[\w.-]{1,100})\[\]|:\[(?P<within>[\w.-]{1,100})\])"
 )
-"""The last are macros of a project's own, which name something: the name alone is the word that is printed."""
+"""The last ones are macros of a project's own; only the name in them is printed."""
 _KEPT_LINK = re.compile("\x01(\\d{1,9})\x01")
 _ROLE = re.compile(r"\[(?:[.#][\w.#%:-]{1,200}|role=\"[^\"\[\]]{0,200}\"|[a-z][\w -]{0,60}(?=\]#))\](?=[#*_`^~])")
 _STRUCK = re.compile(
@@ -104,7 +104,7 @@ _MARKED = (
     re.compile(r"(?<![\w\\#&])#(?=\S)([^#]{1,2000})(?<=\S)#(?![\w#])"),
     re.compile(r"(?<![\w\\+])\+{1,3}(?=\S)([^+\n]{1,500})(?<=\S)\+{1,3}(?![\w+])"),
 )
-"""What stands in marks of code and emphasis, over the lines of a paragraph: a sentence may be marked as a whole."""
+"""Marks of code and emphasis, across the lines of a paragraph: a whole sentence may be marked."""
 _SCRIPTS = (
     ("superscript", re.compile(r"\^([^\s^]{1,100})\^")),
     ("subscript", re.compile(r"~([^\s~]{1,100})~")),
@@ -115,18 +115,18 @@ _DASH = re.compile(r"(?<=\w)--(?=\w)| -- ")
 
 
 class Inline:
-    """Turn lines into words; `attributes` are the file's own, `titles` those of its sections by their names."""
+    """Convert inline text; `attributes` are the file's own, `titles` those of its sections by their names."""
 
     def __init__(self) -> None:
         self.attributes: dict[str, str] = {}
         self.titles: dict[str, str] = {}
 
     def plain(self, text: str) -> str:
-        """Give the words alone."""
+        """Return only the words."""
         return " ".join(self.rich(text).text.split())
 
     def rich(self, text: str) -> RichText:
-        """Give the words with the references in them."""
+        """Return the words with their references."""
         text = _ATTRIBUTE.sub(self._value, text.replace("\x01", ""))
         links: list[re.Match[str]] = []
         rich, at = RichText(), 0
@@ -143,7 +143,7 @@ class Inline:
             links.append(found)
             return f"\x01{len(links) - 1}\x01"
 
-        words = _unmarked(_LINKS.sub(keep, text))  # a link may stand in what is marked
+        words = _unmarked(_LINKS.sub(keep, text))  # a link may be inside marked words
         for place in _KEPT_LINK.finditer(words):
             rich.add(words[at : place.start()])
             self._link(rich, links[int(place[1])])
@@ -186,20 +186,20 @@ class Inline:
 
 
 def _name_of(name: str, titles: dict[str, str]) -> str:
-    """Give the name of a section that a reference calls by its title."""
+    """Return the name of the section whose title a reference uses."""
     if " " not in name:
         return name
     return next((known for known, title in titles.items() if title == name and " " not in known), name)
 
 
 def _unmarked(text: str) -> str:
-    """Take the marks of emphasis and code away; write raised and lowered digits, and named characters, as such."""
+    """Remove the marks of emphasis and code; convert superscripts, subscripts and character references."""
     if not any(mark in text for mark in "*_`#^~+\\-&"):
         return text
     text = _CHARACTER.sub(lambda found: html.unescape(found.group()), text)
     text = _ROLE.sub("", text)
     kept: list[str] = []
-    for pattern in _MARKED[:3]:  # what is in code is no markup
+    for pattern in _MARKED[:3]:  # markup inside code is not interpreted
 
         def keep(found: re.Match[str]) -> str:
             kept.append(found.group(1))

@@ -1,4 +1,4 @@
-"""In the child: tables of AsciiDoc, by cells or by separated values, and tables in the cells of others."""
+"""Child process: tables of AsciiDoc, with cells or separated values, and tables in cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
     """Write the table between two delimiters.
 
     Args:
-        line: its delimiter; `,===` and `:===` hold separated values.
+        line: its delimiter; `,===` and `:===` are for separated values.
         inside: its lines.
         attributes: `cols`, `format`.
         inline: reads the words of its cells.
@@ -49,7 +49,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
     columns = _columns(attributes.get("cols", "")) or _first_row(inside)
     if columns > _MOST_COLUMNS:
         raise Refusal("too_large", f"A table has {columns} columns, more than {_MOST_COLUMNS}.")
-    reaching = [0] * columns  # rows that a cell above still reaches down into each column
+    reaching = [0] * columns  # for each column, the number of rows that a cell above still spans
     at = columns
     for words, wide, deep in found:
         while at < columns and reaching[at]:
@@ -70,7 +70,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
 
 
 def _cells(text: str) -> Iterator[tuple[str, int, int]]:
-    """Give each cell's words, and how many columns and rows it spans."""
+    """Yield each cell's words, and how many columns and rows it spans."""
     text = text.replace("\\|", "\x00")
     marks = list(_CELL.finditer(text))
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
@@ -81,7 +81,7 @@ def _cells(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _columns(named: str) -> int:
-    """Count the columns that `cols` names: `3*`, `1,2a,^3`, `3`."""
+    """Count the columns that `cols` specifies: `3*`, `1,2a,^3`, `3`."""
     total = 0
     for part in filter(None, (part.strip() for part in re.split(r"[,;]", named))):
         repeated = _REPEATED.match(part)
@@ -95,7 +95,7 @@ def _first_row(inside: Sequence[str]) -> int:
 
 
 def without_nested(inside: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Part the lines of a table from those of the tables in its cells, each with the attributes above it."""
+    """Separate the lines of a table from those of the tables in its cells, each with the attributes above it."""
     own: list[str] = []
     nested: list[list[str]] = []
     at = 0

@@ -1,8 +1,8 @@
-"""In the child: AsciiDoc as specifications use it, line by line; nothing is included, executed or fetched.
+"""Child process: AsciiDoc as used for specifications, line by line; nothing is included, executed or fetched.
 
-Read are the header with its attributes, sections (numbered where the file asks for it, appendices by letter), block
-titles, anchors, delimited blocks, admonitions, lists with continuations, description lists and tables with spans. What
-belongs to a macro that is not known stays as it is written.
+Supported are the header with its attributes, sections (numbered if the file says so, appendices by letter), block
+titles, anchors, delimited blocks, admonitions, lists with continuations, description lists and tables with spans.
+Unknown macros are kept as they are written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from knowledge_mcp.support.wording import list_first
 _EXPECTED = "an AsciiDoc file"
 _MOST_BYTES = 16_000_000
 _MOST_DEPTH = 20
-"""Blocks within blocks that are read; deeper ones are refused."""
+"""Deepest nesting of blocks; deeper ones are refused."""
 _MOST_LISTED = 5
 
 _SECTION = re.compile(r"(?P<marks>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)")
@@ -65,7 +65,7 @@ def asciidoc(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of an AsciiDoc file.
 
     Raises:
-        Refusal: it is no text, empty, too large or nested too deep.
+        Refusal: it is not text, or is empty, too large or nested too deeply.
     """
     text, warning = nonblank_text_of(path, _EXPECTED, most=_MOST_BYTES)
     if not check:
@@ -73,7 +73,7 @@ def asciidoc(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 class _Line(str):
-    """A line of the file that keeps its number, from 1, in whatever part of the file it is passed on."""
+    """A line that keeps its number in the file, from 1, wherever it is passed on."""
 
     __slots__ = ("number",)
     number: int
@@ -87,13 +87,13 @@ def _numbered(lines: Sequence[str]) -> list[str]:
 
 
 def _at(written: Piece, lines: Sequence[str]) -> Piece:
-    """Say on which lines of the file a piece stands."""
+    """Add the lines of the file to a piece."""
     numbers = [line.number for line in lines if isinstance(line, _Line) and line.strip()]
     return at_lines(written, numbers[0], numbers[-1]) if numbers else written
 
 
 class _Walk:
-    """Go over the lines of a file; used once."""
+    """Walk over the lines of a file; used once."""
 
     def __init__(self, text: str, warning: str) -> None:
         self._lines = _numbered(text.expandtabs(4).splitlines())
@@ -114,7 +114,7 @@ class _Walk:
         yield facts(title=self._title[:300], metadata=self._metadata, warnings=self._warnings)
 
     def _titles(self) -> Iterator[tuple[str, str]]:
-        """Give the titles of the sections by their names, so that a bare reference shows one."""
+        """Yield the titles of the sections by their names, which references without text show."""
         names: list[str] = []
         for line in self._lines:
             if found := _ANCHOR.fullmatch(line.strip()):
@@ -131,7 +131,7 @@ class _Walk:
                 names = []
 
     def _header(self) -> list[str]:
-        """Read title, author, revision and attributes; returns the lines after them."""
+        """Read title, author, revision and attributes; return the lines after them."""
         lines = self._lines
         at = 0
         while at < len(lines) and (not lines[at].strip() or lines[at].startswith("//")):
@@ -154,7 +154,7 @@ class _Walk:
                 elif (revision := _REVISION.fullmatch(line.strip())) is not None:
                     self._metadata |= {key: value for key, value in revision.groupdict().items() if value}
                 else:
-                    break  # no header any more, but text
+                    break  # the header has ended: this is text
             at += 1
         return [lines[first], "", *lines[at:]]
 
@@ -199,7 +199,7 @@ class _Walk:
             at += taken
 
     def _is_mark(self, line: str, marks: Marks) -> bool:
-        """Take a line that says something of the block below it, or of the file."""
+        """Read a line of attributes, an anchor, a title or a directive; return False for any other line."""
         if (attribute := _ATTRIBUTE.fullmatch(line)) is not None:
             self._set(attribute)
         elif (anchor := _ANCHOR.fullmatch(line)) is not None:
@@ -230,7 +230,7 @@ class _Walk:
         )
 
     def _number(self, level: int, style: str) -> str:
-        """Count a section where the file has its sections numbered; an appendix always."""
+        """Return a section's number if the file numbers its sections; appendices always have one."""
         if style == "appendix":
             self._appendix += 1
             self._counters = [-self._appendix]
@@ -249,7 +249,7 @@ class _Walk:
         return ".".join([chr(64 + min(-first, 26)) if first < 0 else str(first), *map(str, others)])
 
     def _block(self, lines: Sequence[str], at: int, marks: Marks, depth: int) -> Generator[Piece, None, int]:
-        """Write one block; returns how many lines it has."""
+        """Write one block; return its number of lines."""
         line = lines[at].strip()
         if marks.title:
             yield with_anchors(rich_piece(BlockKind.CAPTION, self._inline.rich(marks.title)), marks.names)
@@ -271,7 +271,7 @@ class _Walk:
         return end - at
 
     def _image(self, inside: str, line: str, marks: Marks) -> Iterator[Piece]:
-        """Write the title of a picture, and the words that stand for it."""
+        """Write the alternative text and the title of a picture."""
         for kind, words in zip((BlockKind.PARAGRAPH, BlockKind.CAPTION), words_of_image(inside), strict=True):
             if words:
                 yield _at(with_anchors(rich_piece(kind, self._inline.rich(words)), marks.names), [line])
@@ -291,7 +291,7 @@ class _Walk:
         yield _at(with_anchors(written, [*marks.names, *_ids_in(text)]), lines)
 
     def _table(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
-        """Write a table, and behind it the tables that stand in its cells; one that only sets these is none."""
+        """Write a table, then the tables in its cells; a table with nothing but these is left out."""
         own, nested = without_nested(inside) if line[0] == "|" else (inside, [])
         written = table_of(line, own, marks.attributes, self._inline)
         if not nested or any(map(str.isalnum, written["text"])):
@@ -327,7 +327,7 @@ class _Walk:
     # ---- lists
 
     def _list(self, lines: Sequence[str], at: int, marks: Marks, depth: int) -> Generator[Piece, None, int]:
-        """Write a list to its end, each item with what is attached to it; returns how many lines it has."""
+        """Write a list to its end, each item with its attached blocks; return its number of lines."""
         start, levels, counts, forms = at, list[str](), dict[int, int](), dict[int, str]()
         while at < len(lines):
             item, term = _ITEM.fullmatch(lines[at]), None
@@ -373,11 +373,11 @@ class _Walk:
         return max(at - start, 1)
 
     def _is_ahead(self, line: str, marks: Marks) -> bool:
-        """Tell a blank line, or one that says how the list within an item is numbered."""
+        """Return whether a line is blank, or sets how a nested list is numbered."""
         return not line or (line.startswith("[") and self._is_mark(line, marks))
 
     def _words_of(self, lines: Sequence[str], at: int, words: str) -> tuple[str, int]:
-        """Collect an item's lines; a term's definition may begin on the line after it, a blank one between."""
+        """Collect an item's lines; a term's definition may begin on a later line, after blank ones."""
         at += 1
         parts = [words] if words else []
         if not words:
@@ -392,7 +392,7 @@ class _Walk:
         return "\n".join(parts), at
 
     def _attached(self, lines: Sequence[str], at: int, depth: int) -> Generator[Piece, None, int]:
-        """Write the blocks that `+` attaches to an item; returns how many lines they have."""
+        """Write the blocks that `+` attaches to an item; return their number of lines."""
         start = at
         while at < len(lines) and lines[at].strip() == "+":
             at += 1
@@ -428,7 +428,7 @@ def _put_before(written: Piece, words: str) -> None:
 
 
 def _auto_name(title: str) -> str:
-    """Write the name that AsciiDoc gives a section by its title."""
+    """Return the name that AsciiDoc generates for a section from its title."""
     return "_" + re.sub(r"[ .-]+", "_", re.sub(r"[^\w .-]", "", title.lower())).strip("_")
 
 
@@ -437,7 +437,7 @@ def _ids_in(text: str) -> list[str]:
 
 
 def _form_of(mark: str) -> str:
-    """Tell how a list is numbered by its mark: the first level in digits, the next in letters, then in numerals."""
+    """Return the form of a list's numbers by its mark: digits at the first level, then letters, then Roman numerals."""
     return "1aiAI"[min(len(mark), 5) - 1] if mark.startswith(".") else "1"
 
 
@@ -446,12 +446,12 @@ def _upcoming(lines: Sequence[str], at: int) -> re.Match[str] | None:
 
 
 def _key_of(mark: str) -> str:
-    """Tell one level of a list from another by its marks."""
+    """Return a key for the level of a list, by its mark."""
     return "1." if mark[0].isdigit() else "a." if mark[0].isalpha() else mark if mark[0] != "<" else "<1>"
 
 
 def _is_underlined(title: str, under: str) -> bool:
-    """Tell a section of the older form: its title, and a line of marks of nearly its length."""
+    """Return whether it is a section in the older form: a title above a line of marks of nearly its length."""
     return bool(_UNDERLINE.fullmatch(under)) and abs(len(under) - len(title)) <= 1 and title[0].isalnum()
 
 
@@ -463,7 +463,7 @@ def _starts_block(line: str) -> bool:
 
 
 def _goes_on(line: str) -> bool:
-    """Tell a line that belongs to the paragraph above it."""
+    """Return whether a line continues the paragraph above it."""
     stripped = line.strip()
     return not (
         not stripped
