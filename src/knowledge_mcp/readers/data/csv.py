@@ -1,4 +1,4 @@
-"""In the child: CSV to one table; the delimiter is the one by which the rows come out most alike."""
+"""Child process: CSV to one table; the delimiter is the one for which the rows are most alike."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DELIMITERS = "\t;|,"
 _SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
 _NONE = "\x1f"
 _MOST_ABOVE = 20
-"""Rows of one cell above a table: its title, who made it and when. More of them are a column with gaps beside it."""
+"""Most single-cell rows above a table: title, author, date. More of them are a column next to gaps."""
 _MOST_CELL = 64_000_000
 
 
@@ -33,7 +33,7 @@ def table(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield a CSV file's one table.
 
     Raises:
-        Refusal: it is no text, empty, or has more columns or text than can be read.
+        Refusal: it is not text, is empty, or has more columns or text than can be read.
     """
     text, warning = nonblank_text_of(path, _EXPECTED)
     if not check:
@@ -41,7 +41,9 @@ def table(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def items(path: str, *, check: bool, columns: str) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a CSV file with a requirement a row, whose columns are named (`id=Key,text=Description`).
+    """Yield the messages of a CSV file with one requirement per row.
+
+    Its columns are named (`id=Key,text=Description`).
 
     Raises:
         Refusal: as `table`; or no row names the columns.
@@ -57,7 +59,7 @@ def _rows_of(text: str) -> _Rows:
 
 
 def _pieces(text: str, warning: str) -> Iterator[Piece]:
-    """Write the rows of one cell that stand above the first of several as text, and all others as one table."""
+    """Write the single-cell rows above the first row with several cells as text, and all others as one table."""
     rows = _rows_of(text)
     above: list[tuple[int, list[str]]] = []
     table, first = iter(rows), 1
@@ -82,7 +84,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
 
 
 class _Rows:
-    """Go over the rows that hold anything, without holding them, and count."""
+    """Iterate over the rows that are not empty, without holding them, and count."""
 
     def __init__(self, text: str, delimiter: str) -> None:
         csv.field_size_limit(_MOST_CELL)
@@ -124,9 +126,9 @@ def _bound(width: int) -> None:
 
 
 def delimiter_of(text: str) -> str:
-    """Find the delimiter: the one by which most rows of a sample have equally many cells, and more than one.
+    """Find the delimiter for which most rows of a sample have the same number of cells, and more than one.
 
-    By none of them the file has one column, whose commas stay in its sentences.
+    If there is none, the file has one column, whose commas belong to its sentences.
     """
     best, choice = (0.0, 0), _NONE
     for delimiter in _DELIMITERS:
@@ -143,7 +145,7 @@ def delimiter_of(text: str) -> str:
 
 
 def _widths(text: str, delimiter: str, *, whole: bool = False) -> Sequence[int]:
-    """Count the cells of a sample's rows; the last one, within which a sample may end, only where `whole` is given."""
+    """Count the cells of a sample's rows; the last row, which may be incomplete, counts only with `whole`."""
     csv.field_size_limit(_MOST_CELL)
     sample = io.StringIO(text[:_SAMPLE_TEXT], newline="")
     widths: list[int] = []

@@ -1,8 +1,9 @@
-"""In the child: documents in XML (standards, laws, manuals) as pages of HTML, so that they are read as pages are.
+"""Child process: convert documents in XML (standards, laws, manuals) to HTML, so that they are read like pages.
 
-A part that has a title or a number is a section; a number without a title stands before the part's first words. What
-an element does is told by its name (`vocabulary`), and where that is unknown by what is in it: words of its own make a
-paragraph, other parts a container. The elements keep their lines.
+A part that has a title or a number is a section; a number without a title is put before the part's first words. The
+function of an element is known from its name (`vocabulary`), or otherwise from its content: one with words of its own
+is
+a paragraph, one with other parts a container. The elements keep their lines.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _MOST_DIGITS = 4
 _ITEM_NUMBER = re.compile(
     r"[(\[]?(?:[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6}|\d{1,3}(?:[.-]\d)?)(?:bis|ter)?[)\]]|[-–—•●▪]|[a-z]\."
 )
-"""Numbers of items in lists: "(a)", "iv)", "(1.1)"; others are those of clauses."""
+"""Numbers of list items: "(a)", "iv)", "(1.1)"; others are clause numbers."""
 _LEVEL = re.compile(r"\d")
 _LINKS = ("href", "target", "url", "linkend", "rid", "link")
 _ID = ("id", "eid", "anchor")
 _BELOW_SECTION = re.compile(r"p[2-7]")
-"""Elements of British acts whose numbers stand in brackets."""
+"""Elements of British acts whose numbers are printed in brackets."""
 _HTML_OF = {
     **dict.fromkeys(("b", "bold", "strong"), "b"),
     **dict.fromkeys(("i", "italic", "em", "emph"), "i"),
@@ -42,16 +43,16 @@ _HTML_OF = {
 
 
 def as_page(root: Element) -> Element:
-    """Make the page of a document.
+    """Convert a document to a page.
 
     Raises:
-        Refusal: it nests its parts too deep.
+        Refusal: it is nested too deeply.
     """
     return _Page().made(root)
 
 
 class _Page:
-    """Write the elements of a page; `_used` are those that stand in a title or before a paragraph already."""
+    """Write the elements of a page; `_used` are those already written in a title or before a paragraph."""
 
     def __init__(self) -> None:
         self._used: set[Element] = set()
@@ -100,7 +101,7 @@ class _Page:
         self._content(element, into, level, depth)
 
     def _numbered(self, element: Element, number: str, into: Element, level: int, depth: int) -> None:
-        """Write a part with a number alone."""
+        """Write a part that has only a number."""
         if _ITEM_NUMBER.fullmatch(number):
             outer = _made(into, "ul", element)
             item = _made(outer, "li", element, id_of=element)
@@ -109,12 +110,15 @@ class _Page:
         else:
             self._numbers.append((number, element))
             self._content(element, into, level, depth)
-            if self._numbers and self._numbers[-1][1] is element:  # nothing was in it
+            if self._numbers and self._numbers[-1][1] is element:  # it was empty
                 self._numbers.pop()
                 _made(into, "p", element, number)
 
     def _title(self, element: Element) -> tuple[Element, str]:
-        """Find the title of a part, and mark it as used; the part itself where an attribute names it."""
+        """Return the title of a part with its element, and mark it as used.
+
+        If an attribute has the title, the element is the part itself.
+        """
         if name_of(element) in names.CAPTIONED | names.ENTRIES | names.PARAGRAPHS:
             return element, ""
         for child in elements_of(element):
@@ -142,7 +146,7 @@ class _Page:
         return next((e for e in wrapper if name_of(e) in names.TITLES and e not in self._used and said(e)), None)
 
     def _number(self, element: Element, title: Element | None = None) -> str:
-        """Write the number of a part, and mark it as used; what comes below a title is no number of it."""
+        """Return the number of a part and mark it as used; a number after the title does not count."""
         if name_of(element) in names.CAPTIONED | names.ENTRIES:
             return ""
         parts: list[str] = []
@@ -161,14 +165,14 @@ class _Page:
         return " ".join(filter(None, parts))
 
     def _dressed(self, element: Element, number: Element) -> str:
-        """Write a number as it is printed: British acts leave the brackets to the printer."""
+        """Return a number as it is printed: in British acts, the brackets are not in the file."""
         words = said(number)
         if name_of(number) == "pnumber" and _BELOW_SECTION.fullmatch(name_of(element)) and words.isalnum():
             return f"({words})"
         return words
 
     def _number_inside(self, element: Element) -> str:
-        """Take the number of the only part in a part that has a title and no number, as British acts have it."""
+        """Return the number of the only part in a part that has a title but no number, as in British acts."""
         if not name_of(element).endswith("group"):
             return ""
         parts = [child for child in elements_of(element) if child not in self._used]
@@ -179,16 +183,16 @@ class _Page:
         return any(name_of(each) in names.TITLES for each in element)
 
     def _is_flat(self, element: Element) -> bool:
-        """Tell a heading that names what comes after it from one that names what it stands in."""
+        """Return whether a heading names what follows it, not the element that contains it."""
         name = name_of(element)
         if name == "heading":
             return any(name_of(child) in names.NUMBERS | names.TITLES for child in element)
         return name in names.FLAT_HEADINGS
 
-    # ---- what is in a part
+    # ---- content of a part
 
     def _content(self, element: Element, into: Element, level: int, depth: int) -> None:
-        """Write what stands in a part: blocks as such, words and what stands among them as paragraphs."""
+        """Write the content of a part: blocks as such, words and elements among them as paragraphs."""
         is_mixed = has_words(element)
         open_paragraph: Element | None = None
         base = level
@@ -220,7 +224,7 @@ class _Page:
         self._lay_notes(into)
 
     def _flat(self, element: Element, into: Element, level: int) -> int:
-        """Write a heading that names what comes after it; returns the level of what comes."""
+        """Write a heading that names what follows it; return the level of what follows."""
         stated = "".join(
             str(element.get(key) or "")
             for key in element.attrib
@@ -261,7 +265,7 @@ class _Page:
             self._part(element, into, level, depth)
 
     def _paragraph(self, into: Element, source: Element) -> Element:
-        """Open a paragraph; the number that waits for words stands before it."""
+        """Open a paragraph; a number that waits for words is put before it."""
         made = _made(into, "p", source, id_of=source)
         if self._numbers:
             number, element = self._numbers.pop()
@@ -342,14 +346,14 @@ class _Page:
             self._content(child, item, level, depth + 1)
 
     def _defined(self, element: Element, into: Element, level: int, depth: int) -> None:
-        """Write terms with what is said of them."""
+        """Write terms with their definitions."""
         made = _made(into, "dl", element)
         for child in elements_of(element):
             name = name_of(child)
             if name in names.TERMS:
                 self._word(child, _made(made, "dt", child, id_of=child), depth + 1)
             elif name in names.DEFINED:
-                if not said(child):  # only says what is said elsewhere
+                if not said(child):  # only refers to a definition elsewhere
                     continue
                 self._content(child, _made(made, "dd", child), level, depth + 1)
             elif child not in self._used:
@@ -388,7 +392,7 @@ class _Page:
                 self._content(cell, box, 6, depth + 1)
 
     def _source(self, element: Element, into: Element) -> None:
-        """Write a work that is cited in one line."""
+        """Write a cited work as one line."""
         words = [str(text).strip() for text in element.itertext()]
         key = next((str(element.get(name)) for name in ("anchor",) if element.get(name)), "")
         line = " ".join(" ".join(filter(None, words)).split())
@@ -397,19 +401,19 @@ class _Page:
 
 
 def _rows_of(table: Element) -> list[Element]:
-    """List the rows of a table without those of tables in it."""
+    """Return the rows of a table without those of nested tables."""
     rows = [row for row in table.iter("*") if name_of(row) in names.ROWS]
     return [row for row in rows if next(each for each in row.iterancestors() if name_of(each) in names.TABLES) is table]
 
 
 def _columns_of(table: Element) -> dict[str, int]:
-    """Count the named columns of a CALS table from 1."""
+    """Return the numbers of the named columns of a CALS table, from 1."""
     columns = [each for each in table.iter("*") if name_of(each) == "colspec"]
     return {each.get("colname") or f"c{place}": place for place, each in enumerate(columns, 1)}
 
 
 def _reach(cell: Element, columns: Mapping[str, int]) -> tuple[str, str]:
-    """Tell how many columns and rows a cell reaches over, as HTML, TEI and CALS say it; empty for one."""
+    """Return the colspan and rowspan of a cell, as HTML, TEI and CALS specify them; empty for one."""
     first, last = columns.get(cell.get("namest") or "", 0), columns.get(cell.get("nameend") or "", 0)
     more = cell.get("morerows") or ""
     wide = cell.get("colspan") or cell.get("cols") or (str(last - first + 1) if 0 < first < last else "")
@@ -418,14 +422,14 @@ def _reach(cell: Element, columns: Mapping[str, int]) -> tuple[str, str]:
 
 
 def _made(into: Element, tag: str, source: Element, text: str = "", id_of: Element | None = None) -> Element:
-    """Write an element with the line of its source."""
+    """Create an element with the line of its source."""
     from lxml import etree
 
     made = etree.SubElement(into, tag)
     if text:
         made.text = text
     if source.sourceline is not None:
-        line: Any = made  # lxml's stubs do not know that it can be set
+        line: Any = made  # lxml's stubs do not allow setting it
         line.sourceline = source.sourceline
     if id_of is not None:
         _name_it(made, id_of)
@@ -439,7 +443,7 @@ def _name_it(made: Element, source: Element) -> None:
 
 
 def _add(element: Element, text: str | None) -> None:
-    """Add words to the end of an element."""
+    """Append words to an element."""
     if not text:
         return
     if len(element):

@@ -1,4 +1,4 @@
-"""In the child: what is said of a document in XML as a whole: that it is one, and what it is called."""
+"""Child process: whether an XML file is a document, and its title."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from knowledge_mcp.readers.shared.containers import Element, local_name, without
 BREAKS = frozenset({"br", "lb", "eol"})
 MOST_TITLE = 300
 _LEAST_SHARE = 0.5
-"""Of a document's letters, those in paragraphs; of data they are a few remarks."""
+"""Share of a document's letters that must be in paragraphs; in data they are a few remarks."""
 _LEAST_PARAGRAPHS, _LEAST_WORDS = 3, 5
-"""Paragraphs that a document has, and words that make one of them a sentence."""
+"""Fewest paragraphs of a document, and fewest words of a sentence in them."""
 _UNSAID = names.NOTES_BELOW | names.DATA_ABOUT
 _APART = names.PARAGRAPHS | BREAKS
 _HIGH = 3
-"""How deep the title of a whole document may stand."""
+"""Deepest level of the title of a whole document."""
 
 
 def is_prose(root: Element) -> bool:
-    """Tell a document from data: most of its letters stand in paragraphs, and several of these are sentences.
+    """Return whether it is a document, not data: most letters are in paragraphs, and several of these are sentences.
 
-    Data may have paragraphs too; what they are about is said by attributes, which a page would lose.
+    Data may have paragraphs too; their subjects are in attributes, which a page would lose.
     """
     whole = inside = paragraphs = named = 0
     allowed = names.PARAGRAPHS | names.SENTENCES
@@ -47,19 +47,19 @@ def is_prose(root: Element) -> bool:
 
 
 def _is_named_by_attributes(element: Element) -> bool:
-    """Tell `<set-parameter param-id="ac-1">` and `<prop name="label" value="AC-1"/>`, as OSCAL has them."""
+    """Recognise `<set-parameter param-id="ac-1">` and `<prop name="label" value="AC-1"/>`, as in OSCAL."""
     is_empty = not len(element) and not (element.text or "").strip()
     return (is_empty and "value" in element.attrib) or any(key.endswith("-id") for key in element.attrib)
 
 
 def _has_numbered_parts(root: Element) -> bool:
-    """Tell whether a numbered part stands in another, as in laws: records of data have a number each, side by side."""
+    """Return whether numbered parts are nested, as in laws: records of data have numbers too, but side by side."""
     numbered = {element.getparent() for element in root.iter("*") if name_of(element) in names.NUMBERS}
     return any(above in numbered for part in numbered if part is not None for above in part.iterancestors())
 
 
 def title_of(root: Element) -> str:
-    """Find what a document calls itself; empty where nothing but its first heading does."""
+    """Return a document's own title; empty if only its first heading has one."""
     language = next((value for key, value in root.attrib.items() if without_namespace(key) == "lang"), "")
     for name in ("doctitle", "shorttitle", "titlestmt", "title-wrap"):
         found = [element for element in root.iter("*") if name_of(element) == name]
@@ -77,12 +77,12 @@ def title_of(root: Element) -> str:
 
 
 def name_of(element: Element) -> str:
-    """Give the local name of an element in small letters, empty for what is no element."""
+    """Return the local name of an element in lower case, empty for anything else."""
     return local_name(element).lower() if isinstance(element.tag, str) else ""
 
 
 def elements_of(element: Element) -> Iterator[Element]:
-    """Give the elements in an element."""
+    """Return the child elements of an element."""
     return (child for child in element if isinstance(child.tag, str))
 
 
@@ -104,5 +104,5 @@ def said(element: Element) -> str:
 
 
 def has_words(element: Element) -> bool:
-    """Tell whether an element has words outside its parts."""
+    """Return whether an element has words outside its child elements."""
     return any((words or "").strip() for words in (element.text, *(child.tail for child in element)))

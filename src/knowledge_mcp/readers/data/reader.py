@@ -11,7 +11,7 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 class DataReader(ConvertingReader):
     """Read CSV as one table, JSON and XML as sections with their paths, documents in XML as pages. Thread-safe.
 
-    Ours and not MarkItDown's, which gives JSON and XML as they stand and decodes western CSV files wrongly.
+    MarkItDown is not used, because it returns JSON and XML unchanged and decodes western CSV files wrongly.
     """
 
     label = "data-12"

@@ -1,7 +1,7 @@
-"""In the child: what revisions of a document in XML have deleted: it is no text, and told.
+"""Child process: remove text that revisions of an XML document have deleted, and report it.
 
-Editors mark it in the vocabulary's own way: DocBook, DITA, S1000D and TEI by attributes, JATS, legislation and
-Arbortext by elements, oXygen by processing instructions, which hold the words themselves.
+Each vocabulary marks it differently: DocBook, DITA, S1000D and TEI by attributes, JATS, legislation and Arbortext by
+elements, oXygen by processing instructions that contain the words.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _INSERTED, _DELETED = b"<?oxy_insert_start", b"<?oxy_delete"
 
 
 def take_out_deleted(root: Element, *, is_prose: bool) -> Iterator[Piece]:
-    """Take what is deleted out of a tree, and yield how much; in data only what stands among words.
+    """Remove deleted elements from a tree, and yield how much; in data, only those among words.
 
     Args:
-        root: of the tree.
-        is_prose: whether it is a document: in data a record that is "deleted" is one all the same.
+        root: the root of the tree.
+        is_prose: whether it is a document: in data, a record with status "deleted" is still a record.
     """
     found: dict[Element, list[Element]] = {}
     is_worded = functools.cache(has_words)
@@ -58,7 +58,7 @@ def take_out_deleted(root: Element, *, is_prose: bool) -> Iterator[Piece]:
 
 
 def _take_out(above: Element, deleted: Sequence[Element]) -> None:
-    """Take some children out of an element; the words behind each stay."""
+    """Remove some children of an element; the words after each are kept."""
     gone = set(deleted)
     kept: Element | None = None
     pieces = [above.text or ""]
@@ -76,7 +76,7 @@ def _take_out(above: Element, deleted: Sequence[Element]) -> None:
 
 
 def pending_in(data: bytes) -> Iterator[Piece]:
-    """Yield how many changes an editor's instructions hold that nobody has accepted."""
+    """Yield a warning about unaccepted changes in an editor's processing instructions."""
     insertions, deletions = data.count(_INSERTED), data.count(_DELETED)
     if insertions or deletions:
         yield facts(warnings=[unaccepted_changes(insertions, deletions)])

@@ -1,7 +1,7 @@
-"""In the child: documents of the IETF in their XML (RFC 7749 and 7991), made ready to be read as others in XML are.
+"""Child process: prepare documents of the IETF in XML (RFC 7749 and 7991) to be read like other documents in XML.
 
-What their readers see and the file leaves to the printer is written into the tree: the numbers of sections ("1.2" in
-the middle, "A.1" at the back), what references say, works that are cited. Elements of the older form are renamed.
+What readers see but the file leaves to the processor is written into the tree: section numbers ("1.2" in the middle,
+"A.1" at the back), texts of references, cited works. Elements of the older version are renamed.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from knowledge_mcp.readers.shared.containers import Element
 from knowledge_mcp.readers.shared.pieces import Piece, facts
 
 _ENTITIES = {"&nbhy;": "\u2011", "&wj;": "\u2060", "&zwsp;": "\u200b"}
-"""Those that documents of the IETF declare and HTML does not know."""
+"""Entities that documents of the IETF declare and HTML does not have."""
 _COUNTED = ("numbers", "letters", "format")
-"""What the styles of numbered lists begin with in the older form."""
+"""How the styles of numbered lists begin in the older version."""
 
 
 def is_rfc(root: Element) -> bool:
-    """Tell whether an XML file is such a document: it has a front and a middle."""
+    """Return whether an XML file is such a document: it has a front and a middle."""
     return root.tag == "rfc" and root.find("front") is not None and root.find("middle") is not None
 
 
 def rfc_facts(root: Element) -> Piece:
-    """Tell title, designation, authors and date."""
+    """Return title, designation, authors and date."""
     authors = [each.get("fullname") or _words(each.find("organization")) for each in root.iterfind("front/author")]
     date = root.find("front/date")
     day = [date.get(part) or "" for part in ("day", "month", "year")] if date is not None else []
@@ -40,7 +40,7 @@ def rfc_facts(root: Element) -> Piece:
 
 
 def complete_rfc(root: Element) -> None:
-    """Write into a document what its printer would add to it."""
+    """Write into a document what a processor would add to it."""
     from lxml import etree
 
     shown = _complete_sections(root)
@@ -63,8 +63,8 @@ def complete_rfc(root: Element) -> None:
 
 
 def _complete_sections(root: Element) -> dict[str, str]:
-    """Write titles and numbers; returns what references to sections say, by the names of these."""
-    for each in root.findall("front/title"):  # of all that follows
+    """Write titles and numbers; return the texts of references to sections, by the sections' names."""
+    for each in root.findall("front/title"):  # of everything that follows
         root.insert(0, each)
     for each in [each for each in root.iterfind("front/*") if each.tag not in {"abstract", "note"}]:
         _remove(each)
@@ -77,7 +77,7 @@ def _complete_sections(root: Element) -> dict[str, str]:
 
 
 def _number_sections(parent: Element, above: str, *, is_back: bool) -> Iterator[tuple[str, str]]:
-    """Write numbers before titles; yields the names of sections, each with what a reference to it says."""
+    """Write numbers before titles; yield the names of sections, each with the text of a reference to it."""
     count = 0
     for each in parent.iterchildren("section", "references"):
         number, title = "", _title(each)
@@ -97,13 +97,13 @@ def _entitle(element: Element, words: str) -> None:
     for old in element.findall("name"):
         _remove(old)
     element.attrib.pop("title", None)
-    name: Any = element.makeelement("name", {})  # lxml's stubs do not know that its line can be set
+    name: Any = element.makeelement("name", {})  # lxml's stubs do not allow setting its line
     name.text, name.sourceline = words, element.sourceline
     element.insert(0, name)
 
 
 def _cite(reference: Element) -> None:
-    """Make a line of a work that is cited."""
+    """Turn a cited work into one line."""
     series = [f"{info.get('name')} {info.get('value')}" for info in reference.iter("seriesInfo")]
     named = [_words(reference.find("front/title")), *series, reference.get("target") or ""]
     for each in list(reference):
@@ -113,7 +113,7 @@ def _cite(reference: Element) -> None:
 
 
 def _resolve(entity: Any) -> None:
-    """Put what an entity stands for in its place, where everybody knows it."""
+    """Replace an entity by its text, if it is well known."""
     words = _ENTITIES.get(entity.text) or html.unescape(entity.text)
     above, before = entity.getparent(), entity.getprevious()
     if before is not None:
@@ -124,7 +124,7 @@ def _resolve(entity: Any) -> None:
 
 
 def _led_to(element: Element, shown: dict[str, str]) -> str:
-    """Say what a reference without words says: the section that it leads to, or the document."""
+    """Return the text of a reference without words: the section that it leads to, or the document."""
     target, section = element.get("target") or "", element.get("section") or ""
     cited = shown.get(target, f"[{target}]")
     if not section:
@@ -144,7 +144,7 @@ def _rename_list(element: Element) -> None:
 
 
 def _rename_table(element: Element) -> None:
-    """Make rows of the heads and cells of an older table."""
+    """Make rows of the header and cells of an older table."""
     heads, cells = element.findall("ttcol"), element.findall("c")
     width = max(len(heads), 1)
     element.tag = "table"

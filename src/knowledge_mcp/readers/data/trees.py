@@ -1,7 +1,7 @@
-"""In the child: trees of names and values (JSON, XML) to sections, lines and tables; nothing of them is left out.
+"""Child process: trees of names and values (JSON, XML) to sections, lines and tables; nothing is left out.
 
-A part with much in it is a section, called by its name; a part with little is written as lines `path: value`, the path
-counted from its section; rows of like records are a table. Numbers in JSON stay as they are written; in XML text with
+A part with much content is a section with its name; a part with little is written as lines `path: value`, with the path
+relative to its section; similar records are the rows of a table. Numbers in JSON are kept as written. In XML, text with
 elements in it stays one text, entities are never expanded, and nothing is fetched.
 """
 
@@ -40,7 +40,7 @@ _JSON, _XML = "a JSON file", "an XML file"
 _XHTML = "{http://www.w3.org/1999/xhtml}html"
 _MOST_BYTES = 32_000_000
 _MOST_DEPTH = 100
-"""Deepest nesting that is read."""
+"""Deepest nesting."""
 
 _LITTLE = 12
 _MOST_LEVELS = 6
@@ -54,16 +54,15 @@ _BULLET = "•"
 
 @dataclass(slots=True)
 class _Node:
-    """Hold one part of a tree.
+    """One part of a tree.
 
     Attributes:
         name: a key, an element's name, or `[3]` for an element of a list.
-        value: what a leaf says; None for a part that has others in it.
-        parts: in order; several may have one name.
-        is_list: its parts are called by their places.
-        leaves: how many values there are in it, counted by `_tree_pieces`.
-        lines: first and last line of its file from 1, None where they are not known; a value's own, else those where
-            it begins.
+        value: the value of a leaf; None for a part with children.
+        parts: children in order; several may have the same name.
+        is_list: its parts are named by their index.
+        leaves: how many values it contains, counted by `_tree_pieces`.
+        lines: first and last line of its file from 1, None if unknown; of a part with children, where it begins.
     """
 
     name: str
@@ -93,7 +92,7 @@ def _count(root: _Node) -> None:
 
 
 def _inside(node: _Node, level: int) -> Iterator[Piece]:
-    """Write what is in a part: what is said in a few lines first, so that it counts to no section below."""
+    """Write the content of a part: short parts first, so that they do not belong to a section below."""
     rows = _table(node)
     if rows is not None:
         yield rows
@@ -135,7 +134,7 @@ def _line(path: str, value: str) -> Piece:
 
 
 def _table(node: _Node) -> Piece | None:
-    """Write a list of like records as a table: flat ones, that share most of their names."""
+    """Write a list of similar records as a table: flat ones that share most of their names."""
     if len(node.parts) < _LEAST_ROWS or any(part.value is not None or part.is_list for part in node.parts):
         return None
     if not node.is_list and len({part.name for part in node.parts}) > 1:
@@ -159,7 +158,7 @@ def _table(node: _Node) -> Piece | None:
 
 
 def _title(part: _Node, above: _Node) -> str:
-    """Name a section: its name, a list's element after its list, and what the part calls itself."""
+    """Return the title of a section: its name (an index after the list's name) and its own label."""
     name = f"{above.name}{part.name}" if part.name.startswith("[") else part.name
     for label in _LABELS:
         found = next((leaf.value for leaf in part.parts if leaf.name == label and leaf.value), None)
@@ -181,7 +180,7 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of a JSON file; of a `needs.json`, those of a requirement file.
 
     Raises:
-        Refusal: it is no JSON, empty, too large or nested too deep.
+        Refusal: it is not JSON, or is empty, too large or nested too deeply.
     """
     text, warning = nonblank_text_of(path, _JSON, most=_MOST_BYTES)
     loaded = _json_loaded(text)
@@ -193,14 +192,14 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 
 def _holds_needs(loaded: Any) -> bool:
-    """Tell a `needs.json` from other JSON: versions that have needs by their ids."""
+    """Return whether it is a `needs.json`: versions with needs by their ids."""
     versions = _by_name(_by_name(loaded).get("versions")).values()
     needs = [need for version in versions for need in _by_name(_by_name(version).get("needs")).values()]
     return bool(needs) and all("id" in _by_name(need) for need in needs)
 
 
 def _by_name(value: Any) -> dict[str, Any]:
-    """Return what an object holds by name, nothing of any other value."""
+    """Return an object's values by name, empty for any other value."""
     return dict(cast("tuple[tuple[str, Any], ...]", value)) if isinstance(value, tuple) else {}
 
 
@@ -217,7 +216,7 @@ def _json_loaded(text: str) -> Any:
     except json.JSONDecodeError as error:
         lines = [line for line in text.split("\n") if line.strip()]
         try:
-            # one value in each line
+            # one value per line
             if len(lines) > 1 and error.msg == "Extra data":
                 return [_json_parsed(line) for line in lines]
         except json.JSONDecodeError:
@@ -234,7 +233,7 @@ def _json_loaded(text: str) -> Any:
 
 
 def _json_parsed(text: str) -> Any:
-    # an object's pairs, because a name may come twice; numbers as written, whatever their size
+    # an object's pairs, because a name may occur twice; numbers as written, whatever their size
     return json.loads(
         text, object_pairs_hook=tuple, parse_float=_as_written, parse_int=_as_written, parse_constant=_as_written
     )
@@ -270,10 +269,10 @@ def _too_deep() -> Refusal:
 
 
 def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield the messages of an XML file; one that is a web page goes the way of web pages.
+    """Yield the messages of an XML file; a web page is read as one.
 
     Raises:
-        Refusal: it is no XML, empty, too large or nested too deep.
+        Refusal: it is not XML, or is empty, too large or nested too deeply.
     """
     data = bytes_of(path, _XML, most=_MOST_BYTES)
     root = _xml_parsed(data)
@@ -300,13 +299,13 @@ def _xml_parsed(data: bytes) -> Element:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        # names that are twice or are no names hide nothing of the text
+        # duplicate or invalid names do not hide text
         if all(entry.level < etree.ErrorLevels.FATAL for entry in parser.error_log):
             return etree.fromstring(data, etree.XMLParser(remove_comments=True, recover=True, **options))
         if "encoding" not in str(error).lower() and "utf" not in str(error).lower():
             raise _damaged(error) from error
     try:
-        # of an encoding that it does not name
+        # its encoding is not declared
         text = decode_text(data).text
         start = text.find("?>") + 2 if text.lstrip().startswith("<?xml") else 0
         return etree.fromstring(text[start:].encode(), etree.XMLParser(remove_comments=True, **options))
@@ -330,7 +329,7 @@ def _rfc_pieces(root: Element) -> Iterator[Piece]:
 
 
 def _prose_pieces(root: Element) -> Iterator[Piece]:
-    """Write a document in XML as the page that it makes."""
+    """Write a document in XML by way of a page."""
     title, about = title_of(root), local_name(root)
     yield from walk_html(as_page(root), line_of=source_line)
     yield facts(title=title[:300], metadata={"root": about})
@@ -386,7 +385,7 @@ class _XmlBuilder:
         return _Node(name, parts=[*attributes, *_grouped([self.node(child, depth + 1) for child in children])])
 
     def _text(self, element: Element) -> str | None:
-        """Collect an element's words, None where it has none outside its parts; entities stay as they are written."""
+        """Return an element's words, None if it has none outside its child elements; entities are kept as written."""
         own = [element.text or "", *(child.tail or "" for child in element)]
         own.extend(child.text or "" for child in element if not isinstance(child.tag, str))
         if not any(part.strip() for part in own):
@@ -400,7 +399,7 @@ class _XmlBuilder:
 
 
 def _grouped(nodes: list[_Node]) -> Iterator[_Node]:
-    """Make a list of neighbours of one name that have parts, counted from 1 as in XPath."""
+    """Make a list of adjacent nodes with the same name that have parts, counted from 1 as in XPath."""
     for name, run in itertools.groupby(nodes, key=lambda node: (node.name, node.value is None)):
         alike = list(run)
         if len(alike) < 2 or not name[1]:
