@@ -1,4 +1,4 @@
-"""In the child: a requirement file as a document: a section for each item, with its text, its attributes and links."""
+"""Child process: a requirement file as a document: a section for each item, with its text, attributes and links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def document(path: str, *, check: bool, media_type: str) -> Iterator[dict[str, A
     """Yield the messages of a requirement file of one of the kinds above.
 
     Raises:
-        Refusal: it is none, or holds no item.
+        Refusal: it is not of this kind, or contains no item.
     """
     yield from as_document(_FORMS[media_type](path), check=check)
 
@@ -39,10 +39,10 @@ def workbook_items(path: str, *, check: bool, columns: str) -> Iterator[dict[str
 
 
 def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dict[str, Any]]:
-    """Turn what a job of items yields into the messages of a document.
+    """Convert the items of a job to the messages of a document.
 
     Raises:
-        Refusal: as the job, and where there is no item.
+        Refusal: as the job, and if there is no item.
     """
     first = next((each for each in found if "id" in each or not check), None)
     if first is None:
@@ -68,7 +68,7 @@ def _pieces(found: Iterator[dict[str, Any]]) -> Iterator[Piece]:
 
 
 def _body(item: Mapping[str, Any]) -> Iterator[Piece]:
-    """Yield an item's text by paragraphs, then what else is said of it, which obliges nobody."""
+    """Yield an item's text by paragraphs, then a note with its other attributes and links, which are not normative."""
     line = item.get("line", 0)
     for paragraph in filter(str.strip, item["text"].split("\n\n")):
         is_list = all(_BULLET.match(each) for each in paragraph.strip().split("\n"))

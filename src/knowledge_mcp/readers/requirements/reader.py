@@ -1,4 +1,4 @@
-"""Requirement files to their items, and to documents of a section for each item; each is read in a child process."""
+"""Requirement files to their items, and to documents with a section for each item; read in a child process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from knowledge_mcp.readers.shared.pieces import item_of
 
 @dataclass(frozen=True, slots=True)
 class RequirementSet:
-    """Hold the items of one file in its order; `left_out` names sheets of a workbook that have text and no items."""
+    """The items of one file in order; `left_out` names sheets of a workbook that have text but no items."""
 
     title: str
     items: tuple[RequirementItem, ...]
@@ -56,11 +56,11 @@ class RequirementReader(SandboxedReader):
     """
 
     def read(self, item: SourceItem, columns: Mapping[str, str] | None = None) -> RequirementSet:
-        """Read a file; one that is of the right kind and holds no items gives none.
+        """Read a file; a file of the right kind without items yields none.
 
         Args:
             item: the file.
-            columns: of a workbook: what the columns of `id`, `title`, `text` and `links` are called.
+            columns: names of a workbook's columns for `id`, `title`, `text` and `links`.
 
         Raises:
             UnreadableDocumentError: it is not what its extension says, damaged, too large, or a library is missing.
@@ -81,13 +81,13 @@ class RequirementReader(SandboxedReader):
 
 
 _ORIGINAL_TYPES = frozenset({MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]})
-"""Media types whose files say more than their items do: rich text, types, what tools add for themselves."""
+"""Media types whose files contain more than their items: rich text, types, additions of tools."""
 _LARGEST_ORIGINAL = 64_000_000
-"""Bytes of a file, packed, that are kept: they are read with the structure of their document."""
+"""Largest compressed file to keep, in bytes: it is read together with the structure of its document."""
 
 
 class RequirementFileReader(ConvertingReader):
-    """Read requirement files to documents: a section for each item, and the items as they are. Thread-safe.
+    """Read requirement files to documents: a section for each item, and the items themselves. Thread-safe.
 
     Args:
         sandbox, limits: as `ConvertingReader`.
@@ -99,7 +99,11 @@ class RequirementFileReader(ConvertingReader):
     )
 
     def read(self, item: SourceItem, progress: Progress | None = None) -> Document:
-        """Read the whole file, and keep its bytes where its items do not say all that it does; errors as there."""
+        """Read the whole file, and keep its bytes if they contain more than its items.
+
+        Raises:
+            UnreadableDocumentError, ConfigError: as `ConvertingReader.read`.
+        """
         found = super().read(item, progress)
         if found.media_type not in _ORIGINAL_TYPES:
             return found

@@ -1,8 +1,7 @@
-"""In the child: ReqIF (.reqif, .reqifz) to items, whatever tool wrote it.
+"""Child process: ReqIF (.reqif, .reqifz) to items, from any tool.
 
-Ours and not the `reqif` package's, which resolves entities and keeps no tool extensions. The dialects differ in the
-names of attributes: those of the implementation guide (`ReqIF.Text`) are used by DOORS and StrictDoc, others by
-Polarion and PTC.
+The `reqif` package is not used: it resolves entities and drops tool extensions. The dialects differ in the names of
+attributes: DOORS and StrictDoc use those of the implementation guide (`ReqIF.Text`), Polarion and PTC others.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ from knowledge_mcp.support.wording import how_many
 
 _EXPECTED = "a ReqIF file"
 _MADE = "clausewise-"
-"""How identifiers begin that we made of ids which ReqIF does not allow; the ids stand in this attribute:"""
+"""Prefix of identifiers that our export made from ids that ReqIF does not allow; this attribute has the ids:"""
 _FOREIGN = "ReqIF.ForeignID"
 _MOST_BYTES = 256_000_000
 _MOST_DEPTH = 200
 _TITLES = ("reqif.chaptername", "reqif.name", "object heading", "title", "name", "heading", "summary")
 _TEXTS = ("reqif.text", "object text", "text", "description", "statement", "requirement text", "primary text")
 _ASIDE = re.compile(r"\b(?:informati(?:on|ve)|comments?|notes?|headings?|explanations?|rationale)\b", re.IGNORECASE)
-"""What types of objects that oblige nobody are called."""
+"""Names of types of objects that are not normative."""
 _CELLS = frozenset({"td", "th"})
 _EMBEDDED = "embedded"
-"""What is counted beside reasons for which text is not seen: pictures and other files in rich text."""
+"""Counted in addition to reasons for hidden text: pictures and other files in rich text."""
 _BLOCKS = frozenset("p div li br tr table ul ol h1 h2 h3 h4 h5 h6 pre blockquote dt dd".split())
 
 
 def reqif(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the title, then the items: those of the specifications in their order, then those that stand nowhere.
+    """Yield the title, then the items: those of the specifications in order, then those in no specification.
 
     Raises:
-        Refusal: it is no ReqIF, damaged, locked or too large.
+        Refusal: it is not ReqIF, or is damaged, locked or too large.
     """
     if not magic_of(path).startswith(ZIP):
         if Path(path).stat().st_size > _MOST_BYTES:
@@ -92,7 +91,7 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
         kind = named.get(_reference(each, "TYPE"), "")
         if source in objects:
             objects[source]["links"].append([target, kind])
-        elif target in objects:  # tools that write a file for each module put a relation into either
+        elif target in objects:  # tools that write one file per module may put a relation into either
             objects[target]["links"].append([source, f"{kind} (from)".strip()])
     own = _own_names(found)
     for each in found:
@@ -113,14 +112,14 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
 
 
 def _own_names(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Map the identifiers that we made, of ids that ReqIF does not allow, to these ids, unless another item has one."""
+    """Map identifiers made by our export to the original ids, unless another item has that id."""
     foreign = {each["id"]: each["attributes"].get(_FOREIGN, "") for each in objects if each["id"].startswith(_MADE)}
     counts = Counter([*foreign.values(), *(each["id"] for each in objects)])
     return {identifier: name for identifier, name in foreign.items() if name and counts[name] == 1}
 
 
 def _places(parent: Element, level: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the objects of a hierarchy with their places, parents first."""
+    """Yield the objects of a hierarchy with their levels, parents first."""
     if depth > _MOST_DEPTH:
         raise Refusal("too_large", f"Its hierarchy is more than {_MOST_DEPTH} levels deep.", suggestion="Flatten it.")
     for number, each in enumerate(parent.iterfind("{*}CHILDREN/{*}SPEC-HIERARCHY"), 1):
@@ -134,7 +133,7 @@ def _reference(element: Element, name: str) -> str:
 
 
 def _defaults(kind: Element, named: Mapping[str, str], unread: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield the values that objects of a type have where they state none: definition and value."""
+    """Yield definition and default value of a type's attributes, for objects that do not set them."""
     for each in kind.iterfind("{*}SPEC-ATTRIBUTES/*"):
         for given in each.iterfind("{*}DEFAULT-VALUE/*"):
             yield each.get("IDENTIFIER", ""), _value(given, named, unread)
@@ -143,14 +142,14 @@ def _defaults(kind: Element, named: Mapping[str, str], unread: Counter[str]) -> 
 def _object(
     element: Element, named: Mapping[str, str], defaults: Mapping[str, Sequence[tuple[str, str]]], unread: Counter[str]
 ) -> dict[str, Any]:
-    """Read one object; all its values stay attributes under the names its tool gave them, title and text too."""
+    """Read one object; all its values are kept as attributes with the tool's names, including title and text."""
     stated = [(_reference(each, "DEFINITION"), _value(each, named, unread)) for each in element.iterfind("{*}VALUES/*")]
     known = {definition for definition, _ in stated}
     stated += [each for each in defaults.get(_reference(element, "TYPE"), ()) if each[0] not in known]
     values: dict[str, str] = {}
     for definition, value in stated:
         name = named.get(definition, definition)
-        values[f"{name} ({definition})" if name in values else name] = value  # types may call two of theirs the same
+        values[f"{name} ({definition})" if name in values else name] = value  # two attributes may have the same name
     for name, more in (("DESC", element.get("DESC")), ("ALTERNATIVE-ID", _alternative(element))):
         if more and name not in values:
             values[name] = more
@@ -178,10 +177,12 @@ def _listed(values: Mapping[str, str]) -> str:
 
 
 def _value(element: Element, named: Mapping[str, str], unread: Counter[str]) -> str:
-    """Return a value as text: plain ones as written, enumerations by the names of their values, XHTML without marks.
+    """Return a value as text: plain values as written, enumerations by the names of their values, XHTML as text.
 
-    What is not read of it is counted: text that nobody sees by its reason, and what is embedded.
-    Of simplified XHTML, what it was before: tools that cannot show something put less into the value itself.
+    What is left out is counted: hidden text by its reason, and embedded files.
+
+    Of simplified XHTML, the original is used: tools that cannot show something put a reduced form into the value
+    itself.
     """
     plain = element.get("THE-VALUE")
     if plain is not None:
@@ -210,6 +211,6 @@ def _plain(content: Element, unread: Counter[str]) -> str:
             parts += [mark, each.text or ""]
             if name == "object" and not len(each) and not (each.text or "").strip():
                 unread[_EMBEDDED] += 1
-                parts.append(f"[{each.get('data', '')}]")  # a picture or another file that nothing stands in for
+                parts.append(f"[{each.get('data', '')}]")  # a picture or another file without alternative text
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(line for line in lines if line)

@@ -1,4 +1,4 @@
-"""In the child: reports of test runs (JUnit, NUnit) to their test cases, with what came of each."""
+"""Child process: test reports (JUnit, NUnit) to their test cases with their results."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _ROOT = re.compile(
     rb"\A(?:\xef\xbb\xbf)?\s{0,99}(?:<[?!][^>]{0,999}>\s{0,99}){0,9}<(?:testsuites?|test-run|test-results)[\s>]"
 )
 _HEAD = 8192
-"""Bytes in which the root of a report is looked for: a declaration and comments may stand before it."""
+"""Bytes in which the root of a report is searched: a declaration and comments may precede it."""
 _CASES = frozenset({"testcase", "test-case"})
 _FAILED = {"failure": "failed", "error": "failed", "skipped": "skipped", "rerunFailure": "failed"}
 _PARTS = frozenset({*_FAILED, "message", "reason", "system-out"})
 """Elements of a case whose words may name what is tested."""
 _LONGEST = 2000
-"""Characters of a message; traces of calls are longer, and name nothing that is tested."""
+"""Longest message in characters; stack traces are longer, and do not name what is tested."""
 
 
 def results(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the test cases of a report in its order; nothing where the file is other XML.
+    """Yield the test cases of a report in order; nothing if the file is other XML.
 
     Raises:
         Refusal: the report is damaged, or too large.

@@ -1,4 +1,4 @@
-"""In the child: tables with a requirement a row: workbooks, and rows that were read already."""
+"""Child process: tables with one requirement per row: workbooks, and rows that were already read."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ COLUMNS: Mapping[str, Sequence[str]] = {
         *("cubre", "cumple"),
     ),
 }
-"""What columns are called, where nobody says it."""
+"""Default names of the columns."""
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]]+")
 _MOST_RELATED = 20_000
-"""Rows that are read of a sheet without items: a matrix of all pairs of many requirements is still read whole."""
+"""Rows to read of a sheet without items: a matrix of all pairs of many requirements still fits."""
 _MOST_LEADING = 50
-"""Rows in which a header is looked for."""
+"""Rows in which a header is searched."""
 
 
 def parse_columns(text: str) -> dict[str, str]:
     """Read `id=Key,text=Description`.
 
     Raises:
-        Refusal: it is written otherwise, or names what is no part of an item.
+        Refusal: it has another form, or names something that is not part of an item.
     """
     found: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -61,7 +61,7 @@ def parse_columns(text: str) -> dict[str, str]:
 
 
 def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
-    """Return the place of each column that there is; `given` names win, the usual ones count too."""
+    """Return the place of each column that exists; names in `given` take precedence over the default ones."""
     places = {_plain(name): place for place, name in reversed(list(enumerate(header))) if name.strip()}
     places |= {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
     found: dict[str, int] = {}
@@ -74,12 +74,12 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int
 
 
 def _plain(name: str) -> str:
-    """Turn "Req. ID", "Req-ID" and "REQ_ID" into "req id"."""
+    """Convert "Req. ID", "Req-ID" and "REQ_ID" to "req id"."""
     return " ".join(re.findall(r"[^\W_]+", name.lower()))
 
 
 def header_among(rows: Iterable[Sequence[str]], columns: Mapping[str, str]) -> int | None:
-    """Return the place of the first row that names an id and a text or title; None where none of the first does."""
+    """Return the index of the first row that names an id and a text or title; None if none of the leading rows does."""
     for place, cells in enumerate(itertools.islice(rows, _MOST_LEADING)):
         found = columns_of(cells, columns)
         if "id" in found and {"title", "text"} & found.keys():
@@ -88,12 +88,12 @@ def header_among(rows: Iterable[Sequence[str]], columns: Mapping[str, str]) -> i
 
 
 def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield the items of every sheet that has a header with an id and a text or title; nothing where none has.
+    """Yield the items of every sheet that has a header with an id and a text or title; nothing if none has.
 
     Hidden sheets, rows and columns are left out.
 
     Raises:
-        Refusal: it is no workbook, or the extra that reads them is missing.
+        Refusal: it is not a workbook, or the extra that reads them is missing.
     """
     items: list[dict[str, Any]] = []
     others: dict[str, list[list[str]]] = {}
@@ -123,7 +123,7 @@ def _opened(path: str) -> Generator[Book]:
 
 
 def _numbered(rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
-    """Yield rows with an empty one in the place of each that is hidden, so that they keep their numbers."""
+    """Yield rows with an empty one in place of each hidden one, so that their numbers are kept."""
     due = 1
     for number, cells in rows:
         yield from ([] for _ in range(due, number))
@@ -132,7 +132,7 @@ def _numbered(rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
 
 
 def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> Iterator[dict[str, Any]]:
-    """Yield items with what sheets without items say of them, traceability matrices; then which sheets say nothing."""
+    """Yield items with what sheets without items (traceability matrices) add; then the sheets that add nothing."""
     counts = Counter(each["id"] for each in items)
     known = {each["id"]: each for each in items if counts[each["id"]] == 1}
 
@@ -154,14 +154,15 @@ def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> 
 def items_of_rows(
     rows: Iterable[Sequence[str]], columns: Mapping[str, str], name: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Yield the items below the first row that is a header with an id and a text or title; nothing where none is.
+    """Yield the items below the first row that is a header with an id and a text or title; nothing if there is none.
 
-    A row without either is none: right below the header it names columns too, as merged ones have it.
+    A row without id, title and text is not an item: directly below the header it names columns too, as with merged
+    cells.
 
     Args:
         rows: their cells.
-        columns: what the columns of `id`, `title`, `text` and `links` are called.
-        name: of the sheet.
+        columns: names of the columns for `id`, `title`, `text` and `links`.
+        name: the name of the sheet.
     """
     rows = iter(rows)
     leading = list(itertools.islice(rows, _MOST_LEADING))
@@ -179,14 +180,14 @@ def items_of_rows(
 
 
 def whole_rows(found: Mapping[str, int], rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield numbered rows, those that go on with an item joined with its first: another link, a line for each test.
+    """Yield numbered rows; rows that continue an item are joined to its first: another link, a line for each test.
 
-    A row goes on with the one above it where it has the same id and says nothing else, or has neither id, title nor
-    text; an empty row ends an item.
+    A row continues the one above it if it has the same id and no other title or text, or has no id, title and text; an
+    empty row ends an item.
 
     Args:
-        found: places of the columns, as `columns_of` gives them.
-        rows: below the header.
+        found: places of the columns, as `columns_of` returns them.
+        rows: the rows below the header.
     """
     last: tuple[int, list[str]] | None = None
     for number, cells in rows:

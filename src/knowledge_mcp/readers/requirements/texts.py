@@ -1,4 +1,4 @@
-"""In the child: requirements that are kept as text: StrictDoc, Doorstop, sphinx-needs."""
+"""Child process: requirements in text files: StrictDoc, Doorstop, sphinx-needs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _CONTAINERS = frozenset({"DOCUMENT", "GRAMMAR", "SECTION", "COMPOSITE", "DOCUMEN
 def strictdoc(path: str) -> Iterator[dict[str, Any]]:
     """Yield the title, then the sections and every other node, with the sections' numbers as levels.
 
-    A node without UID has its MID as id, one without both its place.
+    A node without UID has its MID as id; a node with neither has an id made from its level.
 
     Raises:
-        Refusal: it is no .sdoc file.
+        Refusal: it is not a .sdoc file.
     """
     lines = _text_of(path, "a StrictDoc file").split("\n")
     if not any(line.strip() == "[DOCUMENT]" for line in lines):
@@ -79,7 +79,7 @@ def strictdoc(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _fields(lines: Sequence[str], place: int) -> tuple[dict[str, str], list[list[str]], int]:
-    """Read the fields below a node's opening line; returns them, its relations, and the place behind."""
+    """Read the fields below a node's opening line; return them, its relations, and the index of the next line."""
     fields: dict[str, str] = {}
     links: list[list[str]] = []
     relation: dict[str, str] = {}
@@ -112,19 +112,19 @@ def _fields(lines: Sequence[str], place: int) -> tuple[dict[str, str], list[list
 
 
 def doorstop(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the item of a Doorstop file, without an id, which is the file's name; none where it is inactive.
+    """Yield the item of a Doorstop file, without an id, which is the file's name; nothing if it is inactive.
 
     Raises:
-        Refusal: it is no YAML, or no item.
+        Refusal: it is not YAML, or not an item.
     """
     yield from _doorstop_item(_text_of(path, "a Doorstop item"))
 
 
 def doorstop_folder(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the items of a folder that was packed into an archive, by their levels.
+    """Yield the items of a folder that was packed into an archive, ordered by level.
 
     Raises:
-        Refusal: it is no archive of Doorstop items.
+        Refusal: it is not an archive of Doorstop items.
     """
     items: list[tuple[list[int], dict[str, Any]]] = []
     with open_archive(path, "a folder of Doorstop items") as archive:
@@ -148,7 +148,7 @@ def _doorstop_item(text: str, name: str = "") -> Iterator[dict[str, Any]]:
 
     kind = f"a Doorstop item ({name})" if name else "a Doorstop item"
     try:
-        # every scalar stays as it is written: level 1.10 is not 1.1
+        # every scalar is kept as written: level 1.10 is not 1.1
         found: Any = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings, lists and mappings only
     except (yaml.YAMLError, RecursionError) as error:
         raise corrupted(kind, error) from error
@@ -182,24 +182,24 @@ def _written(value: Any) -> str:
 _DIRECTIVE = re.compile(r"( {0,60})\.\. ([A-Za-z][A-Za-z0-9_-]{0,60})::(?: +(\S.*))?")
 _OPTION = re.compile(r" +:([A-Za-z0-9_-]+):(?: +(.*))?")
 _NEED = re.compile(r"[A-Z0-9_]{5,}")
-"""What sphinx-needs lets ids be where a project says nothing else; options that hold such ids are links."""
+"""The default pattern of ids in sphinx-needs; options that contain such ids are links."""
 _NO_LINKS = frozenset({"id", "status", "tags", "title"})
 _REPORTS = frozenset({"test-report", "test-file"})
-"""Have an id and stand for files of results that are read when the pages are built."""
+"""They have an id but stand for files of results that are read when the pages are built."""
 _KNOWN_FIELDS = frozenset({"id", "title", "content", "description", "type", "sections", "docname", "lineno"})
 
 
 def sphinx_needs(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the needs of a page: directives with a title and the option `id`, one within another too.
+    """Yield the needs of a page: directives with a title and the option `id`, also nested ones.
 
     Raises:
-        Refusal: it is no text.
+        Refusal: it is not text.
     """
     yield from needs_of(_text_of(path, "a reStructuredText file"))
 
 
 def needs_of(page: str) -> Iterator[dict[str, Any]]:
-    """Yield the needs of a page that was read; as `sphinx_needs`."""
+    """Yield the needs in the text of a page; as `sphinx_needs`."""
     lines = page.split("\n")
     for place, line in enumerate(lines):
         opened = _DIRECTIVE.fullmatch(line.rstrip())
@@ -226,7 +226,7 @@ def needs_of(page: str) -> Iterator[dict[str, Any]]:
 
 
 def _options(lines: Sequence[str], place: int, inside: int) -> tuple[dict[str, str], int]:
-    """Read the options below a directive; a value may go on in deeper lines."""
+    """Read the options below a directive; a value may continue on lines that are indented further."""
     options: dict[str, str] = {}
     last = ""
     while place < len(lines) and lines[place].strip():
@@ -252,16 +252,16 @@ def _targets(name: str, value: str) -> list[str]:
 
 
 def needs_json(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the needs of a `needs.json`, of the version that it calls current.
+    """Yield the needs of the current version in a `needs.json`.
 
     Raises:
-        Refusal: it is no JSON, or holds no needs.
+        Refusal: it is not JSON, or contains no needs.
     """
     yield from needs_in(_text_of(path, "a needs.json"))
 
 
 def needs_in(content: str) -> Iterator[dict[str, Any]]:
-    """Yield the needs of a `needs.json` that was read; as `needs_json`."""
+    """Yield the needs in the text of a `needs.json`; as `needs_json`."""
     try:
         found: Any = json.loads(content)
         versions: dict[str, Any] = found["versions"]
@@ -283,7 +283,7 @@ def needs_in(content: str) -> Iterator[dict[str, Any]]:
 
 
 def _json_links(need: Mapping[str, Any], names: set[str]) -> Iterator[list[str]]:
-    """Yield links: lists of ids; those that sphinx-needs made for the way back are left out."""
+    """Yield the links of a need, which are lists of ids; the back links that sphinx-needs generates are left out."""
     for name, value in need.items():
         if isinstance(value, list) and name not in _KNOWN_FIELDS and name != "tags" and not name.endswith("_back"):
             targets = [str(each) for each in cast("list[Any]", value)]
