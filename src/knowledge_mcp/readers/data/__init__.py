@@ -1,1 +1,1 @@
-"""Data files and plain text."""
+"""Data files (CSV, JSON, XML), and documents in XML."""

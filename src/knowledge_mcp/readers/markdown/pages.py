@@ -1,4 +1,4 @@
-"""Page markers in Markdown: lines that tell on which page the following text is, and are not text themselves.
+"""Page markers in Markdown: lines that state on which page the following text is, and are not text themselves.
 
 `<!-- page 3 -->`, or `<!-- Slide number: 3 -->`, alone on its line, begins page 3. Between two lines of a paragraph or
 two rows of a table it marks a page break, and the paragraph or table continues; anywhere else it acts as a blank line.

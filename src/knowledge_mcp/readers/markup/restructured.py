@@ -63,7 +63,7 @@ _AT_LINE = "knowledge-at-line-"
 
 
 def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a reStructuredText file.
+    """Yield the messages of a reStructuredText file, and its needs as items.
 
     Raises:
         Refusal: it is not text, or is empty, too large or nested too deeply.

@@ -1,1 +1,1 @@
-"""Readers of requirements as other tools write them: ReqIF, StrictDoc, Doorstop, sphinx-needs, workbooks."""
+"""Readers of requirements of other tools (ReqIF, StrictDoc, Doorstop, sphinx-needs, workbooks) and of test reports."""

@@ -190,7 +190,7 @@ _KNOWN_FIELDS = frozenset({"id", "title", "content", "description", "type", "sec
 
 
 def sphinx_needs(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the needs of a page: directives with a title and the option `id`, also nested ones.
+    """Yield the needs of a page: directives with the option `id`, also nested ones.
 
     Raises:
         Refusal: it is not text.

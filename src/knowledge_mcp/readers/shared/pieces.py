@@ -469,6 +469,3 @@ def escaped(text: str) -> str:
     """Escape text so that Markdown shows it unchanged."""
     plain = _SPECIAL.sub(r"\\\1", text)
     return _ITEM.sub(lambda match: f"{match.group(1)}{match.group(2)[:-1]}\\{match.group(2)[-1]}", plain)
-
-
-# ---- e-books --------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class Sieve:
                 yield number, self._merged(number, seen) if self._marks.merged else seen
 
     def _merged(self, number: int, texts: list[str]) -> list[str]:
-        """Fill in the texts of merged cells from above, unless the row is blank, and record the reach of its own."""
+        """Fill in the texts of merged cells from above, unless the row is blank; record the reach of the row's own."""
         self._reaching = [each for each in self._reaching if each[0] >= number]
         reach = Reach()
         own = any(text.strip() for text in texts)
