@@ -1,8 +1,8 @@
-"""Which clause of the new edition each clause of the old one became.
+"""Aligns the clauses of two editions: which new clause each old one became.
 
-Every pair that may belong together is scored by what speaks for it: words in common, heading, number, and the clause
-that holds it. Each is taken as evidence of its own, so that any of them may carry a pair, and several do it together.
-The best pairs are joined first, each clause once; clauses that are left are looked for inside those that are joined.
+Every candidate pair is scored by its evidence: common words, heading, number, and parent clause. Each kind of evidence
+counts independently, so one may be enough and several add up. The best pairs are joined first, each clause once; the
+remaining clauses are then searched inside the joined ones.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from knowledge_mcp.engine.changes.wording import RARE, holders, is_contained, ow
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
-"""What heading, number and place each count for: as much as half of the words in common, and none is enough alone."""
+"""Weight of heading, number and position: half of the common words, so that none is enough alone."""
 _ROUNDS = 3
-"""How often pairs are scored with what the round before joined: a clause's place is known only then."""
+"""Number of rounds; later rounds use the pairs of the previous one, because only then the position of a clause is
+known.
+"""
 
 
 class LinkKind(StrEnum):
@@ -44,7 +46,7 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClauseLink:
-    """Tell that an old clause became a new one; None where there is none."""
+    """Links an old clause to the new one that it became; one of them is None if there is no counterpart."""
 
     kind: LinkKind
     old: Clause | None
@@ -52,12 +54,15 @@ class ClauseLink:
 
 
 def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
-    """Align the clauses of two editions; one entry a link, in the new edition's order, removed ones where they stood.
+    """Align the clauses of two editions.
 
     Args:
         old: the earlier edition.
         new: the later one.
-        terms: turns text into the terms that are compared, as `Analyser.document_terms`.
+        terms: splits text into the terms that are compared, as `Analyser.document_terms`.
+
+    Returns:
+        The links in the new edition's order, with removed clauses at their old position.
     """
     matcher = _Matcher(old, new, terms)
     pairs = matcher.joined()
@@ -83,7 +88,7 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Hold what speaks for a pair and does not change: words in common (None without words), heading, number."""
+    """The constant evidence for a pair: common words (None if neither has words), heading, number."""
 
     words: float | None
     same_head: bool
@@ -113,7 +118,7 @@ class _Matcher:
         self._numbers_stay = self._most_numbers_stay()
 
     def _most_numbers_stay(self) -> bool:
-        """Tell whether clauses whose heading each edition has once mostly kept their numbers, where such have any."""
+        """Return whether clauses with a heading that is unique in both editions mostly kept their numbers."""
         headed = {
             head: self._new.clauses[place].number
             for place, head in enumerate(self._new.heads)
@@ -150,7 +155,7 @@ class _Matcher:
         return pairs
 
     def _files_that_went(self, pairs: ClausePairs) -> dict[str, str]:
-        """Map files that are no more to the new ones that more than half of their clauses went to."""
+        """Map files that no longer exist to the new ones that contain more than half of their clauses."""
         sizes = [Counter(clause.file for clause in side.clauses) for side in (self._old, self._new)]
         went = Counter((one.file, other.file) for one, other in pairs.items_in_order())
         return {
@@ -160,13 +165,13 @@ class _Matcher:
         }
 
     def _above(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
-        """Yield the clauses that hold joined ones: they may belong together, though they have no word in common."""
+        """Yield the parents of joined clauses, which may belong together even without a common word."""
         for one, other in pairs.items_in_order():
             if one.parent is not None and other.parent is not None and self._may_join(one.parent, other.parent):
                 yield one.parent, other.parent
 
     def _part_what_went_elsewhere(self, pairs: ClausePairs, evidence: Mapping[tuple[int, int], _Evidence]) -> None:
-        """Part clauses of different headings where the words of one are not in the other, but in another clause."""
+        """Separate clauses with different headings if the words of one are not in the other, but in another clause."""
         unsure = {
             one: other
             for one, other in pairs.forward.items()
@@ -191,7 +196,7 @@ class _Matcher:
 
     @staticmethod
     def _called(side: EditionSide, place: int, file: str) -> Iterator[tuple[str, ...]]:
-        """Yield what a clause may be found by: its names, and that it is the title of its document."""
+        """Yield the keys by which a clause may be found: its names, and whether it is the title of its document."""
         clause = side.clauses[place]
         yield ("path", file, *side.paths[place])
         if side.is_title(place):
@@ -199,7 +204,7 @@ class _Matcher:
         yield from _names_of(clause)
 
     def _near(self, one: int) -> list[int]:
-        """List the clauses of the new edition that an old one may have become; none where a note says what it did."""
+        """List the new clauses that an old one may have become; none if a note says what became of it."""
         clause = self._old.clauses[one]
         if self._is_told(one):
             return []
@@ -209,7 +214,7 @@ class _Matcher:
         return [place for place in sorted(near) if not self._new.clauses[place].is_only_a_note]
 
     def _is_told(self, one: int) -> bool:
-        """Tell whether a note says what an old clause became, or it is a note itself."""
+        """Return whether a note says what became of an old clause, or it is a note itself."""
         return self._old.clauses[one].is_only_a_note or bool(one in self._notes and self._notes[one].went_to)
 
     def _may_join(self, one: int, other: int) -> bool:
@@ -231,10 +236,10 @@ class _Matcher:
         )
 
     def _in_common(self, one: int, other: int, like_head: float) -> float | None:
-        """Tell how far the words of two clauses speak for the pair.
+        """Return how far the words of two clauses support the pair.
 
-        Words count beyond what clauses of their own editions have in common anyway; as they are, where the headings
-        belong together; and so do runs of words that no other clause has.
+        Similarity counts beyond what clauses of the same edition have in common anyway, in full if the headings belong
+        together, and so do sequences of words that no other clause has.
         """
         words = self._old.cosine(one, self._new, other)
         if words is None:
@@ -262,18 +267,18 @@ class _Matcher:
         return pairs
 
     def _with_parts_below(self, each: _Evidence, one: int, other: int, known: ClausePairs | None) -> _Evidence:
-        """Let what stands below two clauses speak for them where one of them alone has words of its own."""
+        """Use the clauses below two clauses as evidence if only one of the two has its own words."""
         if known is None or each.words is None or (self._old.counts[one] and self._new.counts[other]):
             return each
         return replace(each, words=max(each.words, known.share_below(one, other)))
 
     def _is_telling(self, one: int) -> bool:
-        """Tell whether a heading names its subject by rare words, as "Configuration" and "Overview" do not."""
+        """Return whether a heading names its subject with rare words, unlike "Configuration" and "Overview"."""
         rarity = sum(self._title_rarity[term] for term in self._old.titles[one])
         return rarity > math.log(len(self._old.heads) + len(self._new.heads))
 
     def _stand_together(self, one: int, other: int, known: ClausePairs | None) -> bool:
-        """Tell whether what holds two clauses belongs together, or what stands beside them; at first, by their path."""
+        """Return whether the parents or the siblings of two clauses belong together; at first, by their path."""
         old, new = self._old.clauses[one], self._new.clauses[other]
         if known is not None:
             held = known.hold(old, new, self._files) or known.neighbours_went(old, new)
@@ -282,7 +287,7 @@ class _Matcher:
         return paths[0][:-1] == paths[1][:-1] and self._files.get(old.file, old.file) == new.file
 
     def _is_named_alike(self, one: int, other: int, each: _Evidence) -> bool:
-        """Tell whether two clauses are the only ones of their name where they stand, as two titles of documents are."""
+        """Return whether two clauses are the only ones of their name at their position, or titles of documents."""
         alone = self._old.is_only_sibling(one) and self._new.is_only_sibling(other)
         titles = self._old.is_title(one) and self._new.is_title(other)
         return titles or (each.same_head and alone)
@@ -300,7 +305,7 @@ class _Matcher:
     # ---- what became of it
 
     def kind(self, old: Clause, new: Clause, pairs: ClausePairs) -> LinkKind:
-        """Tell what became of a clause that is joined with another; the first that holds of moved, renamed …"""
+        """Return what became of a joined clause: the first that applies of moved, renamed, …"""
         if not pairs.hold(old, new, self._files) and not self._stands_at_the_top(old, new):
             return LinkKind.MOVED
         if self._old.heads[old.index] != self._new.heads[new.index]:
@@ -310,9 +315,9 @@ class _Matcher:
         return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
 
     def with_parts(self, links: Sequence[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
-        """Call a clause that went elsewhere under another heading one of the parts, where others went with it.
+        """Mark a clause that moved and was renamed as a part of a split or merge, if other clauses were part of it.
 
-        A clause of its own heading above the one that its text went to is a part too.
+        A clause with its own heading above the one that received its text is a part too.
         """
         apart = {id(link.old) for link in links if link.kind is LinkKind.SPLIT}
         together = {id(link.new) for link in links if link.kind is LinkKind.MERGED}
@@ -342,22 +347,23 @@ class _Matcher:
 
     @staticmethod
     def _heading_above(side: EditionSide, place: int, head: str) -> int | None:
-        """Find the clause above another one that has this heading."""
+        """Find the ancestor of a clause with this heading."""
         above = side.clauses[place].parent if head else None
         while above is not None and side.heads[above] != head:
             above = side.clauses[above].parent
         return above
 
     def _stands_at_the_top(self, old: Clause, new: Clause) -> bool:
-        """Tell whether two clauses stand at the top of one document, of which only one is read with a title above."""
+        """Return whether two clauses are at the top of one document, and only one edition has a title above."""
         in_one = self._files.get(old.file, old.file) == new.file
         tops = self._old.is_at_top(old) and self._new.is_at_top(new)
         return in_one and tops and (old.parent is None) != (new.parent is None)
 
     def _told(self, old: Edition, new: Edition) -> Iterator[tuple[int, Clause]]:
-        """Yield old clauses, by their place, with the note of the new edition that names them.
+        """Yield old clauses, by their index, with the note of the new edition that names them.
 
-        A number alone is shifted by every insertion: beside it the heading is the same, or only says "Void" too.
+        A number alone is not enough, because every insertion shifts it: the heading must also be equal, or only say
+        "Void".
         """
         numbered: defaultdict[str, list[Clause]] = defaultdict(list)
         headed: defaultdict[str, list[Clause]] = defaultdict(list)
@@ -378,7 +384,7 @@ class _Matcher:
                     yield found[0].index, note
 
     def followed(self, pairs: ClausePairs) -> Iterator[ClauseLink]:
-        """Follow the notes of the new edition that say where a withdrawn clause went; one that was a note stays one."""
+        """Follow the notes of the new edition that say where a withdrawn clause went; an old note stays one."""
         by_number = {clause.number: clause for clause in self._new.clauses if clause.number}
         for place, note in self._notes.items():
             found = self._old.clauses[place]
@@ -391,7 +397,7 @@ class _Matcher:
                     yield ClauseLink(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
 
     def contained(self, pairs: ClausePairs, links: Sequence[ClauseLink]) -> Iterator[ClauseLink]:
-        """Find clauses that are left inside such as are joined: merged into a new one, or split off an old one."""
+        """Find remaining clauses inside joined ones: merged into a new one, or split off an old one."""
         gone = {link.old.index for link in links if link.old is not None}
         come = {link.new.index for link in links if link.new is not None}
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
@@ -405,12 +411,12 @@ class _Matcher:
     def _held(
         self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], links: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[Clause, Clause]]:
-        """Yield clauses with those of the other edition that hold them: word for word, else in other words.
+        """Yield clauses with those of the other edition that contain them: word for word, or else in other words.
 
         Args:
             side, there: the clauses' edition, and the other one.
-            clauses: those that are in no link.
-            links: clauses of both, by their place, that are in one.
+            clauses: those without a link.
+            links: indexes of the clauses of both that are linked.
         """
         texts: dict[int, str] = {}
         known: defaultdict[int, frozenset[str]] = defaultdict(frozenset)
@@ -427,17 +433,17 @@ class _Matcher:
     def _taken_up(
         self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], known: Mapping[int, frozenset[str]]
     ) -> Iterator[tuple[Clause, Clause]]:
-        """Yield clauses with the one of the other edition that took them up in other words.
+        """Yield clauses with the one of the other edition that contains them in other words.
 
-        It gained more than half of the weight of those of their words that `known`, what it is linked with, did not
-        have, and more of them than one of as many clauses gains by chance.
+        It gained more than half of the weight of those of their words that `known`, the linked clauses, did not have,
+        and more of them than a clause gains by chance.
         """
         gained: defaultdict[str, list[int]] = defaultdict(list)
         for place, words in check_each(known.items()):
             for term in there.vocabulary(place) - words:
                 gained[term].append(place)
         for clause in clauses:
-            if not side.counts[clause.index]:  # a heading alone
+            if not side.counts[clause.index]:  # only a heading
                 continue
             words = side.vocabulary(clause.index)
             near = {place for term in words if len(gained.get(term, ())) <= RARE for place in gained.get(term, ())}
@@ -458,11 +464,11 @@ class _Matcher:
 _IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
 _QUARTER = 0.25
 _NOTHING = 0.1
-"""Likeness below which two texts have next to nothing in common."""
+"""Similarity below which two texts have almost nothing in common."""
 
 
 def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
-    """Yield what a clause may be found by in the other edition: its number and its heading."""
+    """Yield the keys by which a clause may be found in the other edition: its number and its heading."""
     if clause.number:
         yield "number", clause.number
     if clause.heading:
@@ -470,7 +476,7 @@ def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
 
 
 def _same_files(old: Edition, new: Edition) -> dict[str, str]:
-    """Map the old edition's files to those of the new one: of one path, one name or both alone."""
+    """Map the old edition's files to those of the new one: with the same path, the same name, or both the only file."""
     if len(old.files) == len(new.files) == 1:
         return {old.files[0]: new.files[0]}
     found = {file: file for file in old.files if file in new.files}
@@ -490,7 +496,7 @@ _IN_PLACE = frozenset({LinkKind.SAME, LinkKind.EDITED})
 
 
 def _with_changed_places(links: Sequence[ClauseLink]) -> list[ClauseLink]:
-    """Call clauses moved that stand in another order below the same heading: as few as make the others keep theirs."""
+    """Mark clauses as moved whose order below the same heading changed: as few as possible."""
     below: defaultdict[tuple[str, int | None, int | None], list[ClauseLink]] = defaultdict(list)
     for link in links:
         if link.old is not None and link.new is not None and link.kind in _IN_PLACE:
@@ -505,8 +511,8 @@ def _with_changed_places(links: Sequence[ClauseLink]) -> list[ClauseLink]:
 
 
 def _longest_rise(places: Sequence[int]) -> Iterator[int]:
-    """Yield, from the last one, as many of these different numbers as go up from one to the next."""
-    ends: list[int] = []  # the least number that a rise of each length ends with
+    """Yield a longest increasing subsequence of different numbers, starting from its last element."""
+    ends: list[int] = []  # the smallest last number of an increasing subsequence of each length
     lengths: list[int] = []
     for place in places:
         length = bisect_left(ends, place)
@@ -520,7 +526,7 @@ def _longest_rise(places: Sequence[int]) -> Iterator[int]:
 
 
 def _in_order(links: Iterable[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
-    """Put links in the new edition's order; what was removed stands behind what stood before it."""
+    """Sort links in the new edition's order; a removed clause follows the one that preceded it."""
 
     def place(link: ClauseLink) -> tuple[float, int]:
         if link.new is not None:

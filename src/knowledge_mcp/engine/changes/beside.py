@@ -1,4 +1,4 @@
-"""Both editions of a clause side by side, in rows of sentences with what changed in them marked."""
+"""Both editions of a clause side by side, in rows of sentences with the changes marked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Marked = tuple[tuple[str, bool], ...]
 
 
 def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
-    """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
+    """Yield a clause's sentences in both editions, row by row, in pieces that are marked if they changed.
 
-    A sentence that stands in another clause, which this one was merged with or split from, has not changed. A clause
-    that became normative or informative says so in a first row. `weights` are those of all clauses.
+    A sentence that is now in another clause, because of a merge or split, has not changed. If a clause became normative
+    or informative, the first row says so. `weights` are those of all clauses.
     """
     old, new = change.link.old, change.link.new
     before, after = (sentences_of(side) if side else [] for side in (old, new))

@@ -1,4 +1,4 @@
-"""The clauses of an edition: a tree of headings with the text that each holds itself."""
+"""The clauses of an edition: a tree of headings, each with its own text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WITHDRAWN = re.compile(
     r".{0,300}\Z",
     re.IGNORECASE | re.DOTALL,
 )
-"""What stands in place of a clause that was withdrawn, with where it went."""
+"""What replaces a withdrawn clause, and where it went."""
 _GOES_ON = re.compile(r"\n\s*\n|\b(?:shall|must|should|may|muss|soll|darf)\b", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"[\[(][^\[\]()]{3,300}[\])]\Z")
 _INTO = re.compile(
@@ -45,25 +45,25 @@ _PLACE = re.compile(
 
 _PARAGRAPHS = "\n\n"
 _LONGEST_MARK = 50
-"""Characters of a paragraph in which the mark of a note that it begins with stands."""
+"""Characters of a paragraph that may contain the footnote mark at its start."""
 _NAMED_EDITION = re.compile(
     r"(?<![\w-])(?P<name>(?=[\w-]{0,30}[A-Z])[A-Za-z][\w-]{1,30})\)?,?\s+(?:[Vv]ersion\s+|v)?\d+\.\d+(?![\w])"
 )
-"""The last word of a title in front of the number of an edition: "Guide to Pumps (GTP) 2.1"."""
+"""The last word of a title before the number of an edition: "Guide to Pumps (GTP) 2.1"."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditionPart:
-    """Hold one document of an edition.
+    """One document of an edition.
 
     Attributes:
         file: its name within the edition: a path relative to the folder, or the document's id.
         text: its canonical text.
         sections: its outline.
-        chunks: its passages, whose definitions and references are looked at.
-        title: what the document is called.
-        items: what it declares as requirements, each with its place.
-        properties: names and values of its front matter, which stand before its text.
+        chunks: its passages, which provide the definitions and references.
+        title: the document's title.
+        items: the requirements that it declares, each with its location.
+        properties: names and values of its front matter, which precede its text.
     """
 
     file: str
@@ -77,25 +77,25 @@ class EditionPart:
 
 @dataclass(slots=True)
 class Clause:
-    """Hold one clause: its heading, and its own text without that of the clauses below it.
+    """One clause: its heading, and its own text without that of the clauses below it.
 
     Attributes:
         index: position in `Edition.clauses`.
         file: name of its document within the edition.
-        number: clause number, or the identifier that its heading opens with; empty where there is none.
-        heading: its title without either; the document's, or empty, for what stands before its first heading.
+        number: clause number, or the identifier at the start of its heading; empty if there is none.
+        heading: its title without either; for text before the first heading, the document's title, or empty.
         level: depth from 1; 0 before the first heading.
-        parent: index of the clause that holds it, None at the top of a document.
-        text: its own words.
-        span: where these stand in the document's text.
-        line: line of the heading in the source file from 1, None where it is not known.
-        page: physical page of the heading from 1, None where there are none.
-        path: headings of all above it and its own, without numbers.
+        parent: index of its parent clause, None at the top of a document.
+        text: its own text.
+        span: the location of this text in the document's text.
+        line: line of the heading in the source file from 1, None if unknown.
+        page: physical page of the heading from 1, None if there are no pages.
+        path: headings of its ancestors and its own, without numbers.
         definitions: entries in its own text.
         references: targets of the references in its own text, in order.
-        went_to: where it says that its content went, where it is only a note that it was withdrawn; else None.
-        has_moved: the note says that it was moved as it was, and not taken up into something else.
-        informative: it obliges nobody, by what its heading or one above it says.
+        went_to: where its content went, if it is only a note that it was withdrawn; otherwise None.
+        has_moved: the note says that it was moved unchanged, not merged into something else.
+        informative: its heading or one above it says that it is informative.
     """
 
     index: int
@@ -117,12 +117,12 @@ class Clause:
 
     @property
     def label(self) -> str:
-        """Name it as a reader would: number and heading, else its file."""
+        """The name for readers: number and heading, or else its file."""
         return f"{self.number} {self.heading}".strip() or self.file
 
     @property
     def title(self) -> str:
-        """Return its heading without a note that it was withdrawn; empty where nothing else is in it."""
+        """Its heading without a note that it was withdrawn; empty if it contains nothing else."""
         if not self.is_only_a_note:
             return self.heading
         aside = _IN_BRACKETS.search(self.heading)
@@ -131,21 +131,21 @@ class Clause:
 
     @property
     def is_only_a_note(self) -> bool:
-        """Tell whether nothing is left of it but the note that it was withdrawn."""
+        """Whether only the note that it was withdrawn is left."""
         return self.went_to is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Hold the clauses of an edition in reading order.
+    """The clauses of an edition in reading order.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         clauses: of all its documents, parents before children.
         convention: how its words carry force.
         files: its documents' names in order.
-        own_names: what its documents call themselves in front of the number of the edition.
-        own_designations: those in its documents' titles, without the edition.
+        own_names: names in its documents' titles before the number of the edition.
+        own_designations: designations in its documents' titles, without the edition.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Edition:
 
 
 def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
-    """Make the clauses of all documents of an edition; those without heading and without text are left out."""
+    """Build the clauses of all documents of an edition, without those that have neither heading nor text."""
     clauses: list[Clause] = []
     texts: list[str] = []
     files: list[str] = []
@@ -217,9 +217,9 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
 
 
 def _with_items(part: EditionPart) -> list[OutlineEntry]:
-    """List the outline with an entry for each declared item that has no heading, one level below the section around it.
+    """Return the outline with an entry for each declared item without a heading, one level below its section.
 
-    Pages with sphinx-needs have such items. What stands behind one, up to the next, counts as part of it.
+    Pages with sphinx-needs have such items. The text after one, up to the next, counts as part of it.
     """
     begun = {each.span.start for each in part.sections}
     found = list(part.sections)
@@ -232,7 +232,7 @@ def _with_items(part: EditionPart) -> list[OutlineEntry]:
 
 
 def front_matter(media_type: str, metadata: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return what a document's front matter says, which is part of its file as its words are; of Markdown alone.
+    """Return a Markdown document's front matter, which belongs to its content.
 
     Properties of office files and PDF are written by programs, and differ whenever a file is saved.
     """
@@ -240,7 +240,7 @@ def front_matter(media_type: str, metadata: Sequence[tuple[str, str]]) -> tuple[
 
 
 def _bring_notes(clauses: Sequence[Clause]) -> None:
-    """Put notes that stand below other clauses, as at the end of a page or a document, into what refers to them."""
+    """Move footnotes that are in other clauses, as at the end of a page, into the clause that cites them."""
     citing: defaultdict[str, list[int]] = defaultdict(list)
     notes: list[tuple[int, str, str]] = []
     for place, clause in enumerate(clauses):
@@ -264,20 +264,20 @@ def _bring_notes(clauses: Sequence[Clause]) -> None:
 
 
 def _with_clear_mark(text: str, mark: str) -> str:
-    """Write the mark of a note in brackets where the only raised number that it can be looks like a power: "mm/s²"."""
+    """Put a footnote mark in brackets if its only possible occurrence looks like a power: "mm/s²"."""
     pattern = re.compile(rf"(?<=\w)(?<![{RAISED}]){re.escape(mark)}(?![{RAISED}])")
     number = unicodedata.normalize("NFKC", mark)
     return pattern.sub(f"[^{number}]", text) if number.isdigit() and len(pattern.findall(text)) == 1 else text
 
 
 def _titled(text: str, title: str) -> tuple[str, str]:
-    """Part the document's title from what stands before its first heading, which it begins; empty where it does not."""
+    """Split the document's title from the text before the first heading, if that text starts with it; otherwise ""."""
     first, _, rest = text.partition("\n")
     return (title, rest.strip()) if title and " ".join(first.split()) == title else ("", text)
 
 
 def _named(entry: OutlineEntry) -> tuple[str, str]:
-    """Part a heading's number or identifier from its words."""
+    """Split a heading's number or identifier from its words."""
     if entry.number:
         return entry.number, entry.title
     identifier = heading_identifier(entry.title)
@@ -291,7 +291,7 @@ _BY_HUNDREDS = re.compile(r"(?P<number>\d{4})\.?\s+(?P<title>\D.*)")
 
 
 def _counted_by_hundreds(entries: Sequence[OutlineEntry]) -> dict[int, tuple[str, str]]:
-    """Part numbers of four digits from headings, as building codes have them: they count up from 1001, 1101 …
+    """Split four-digit numbers from headings, as in building codes: they count up from 1001, 1101 …
 
     A year counts up too, but not from such a number.
     """
@@ -313,7 +313,7 @@ def _counted_by_hundreds(entries: Sequence[OutlineEntry]) -> dict[int, tuple[str
 
 
 def _take_note(clause: Clause) -> None:
-    """Read "[Withdrawn: Incorporated into AC-2.]" and its like, where a clause or its heading has nothing else."""
+    """Read "[Withdrawn: Incorporated into AC-2.]" and similar, if a clause or its heading contains nothing else."""
     aside = _IN_BRACKETS.search(clause.heading)
     said = clause.text or (aside.group() if aside else clause.heading if clause.number else "")
     if _WITHDRAWN.match(said) is None or _GOES_ON.search(said):
@@ -324,7 +324,7 @@ def _take_note(clause: Clause) -> None:
 
 
 def _share_out(part: EditionPart, clauses: Sequence[Clause], starts: Sequence[int]) -> None:
-    """Give each clause, by where its heading starts, the definitions and references that stand there, each once.
+    """Assign definitions and references to clauses by the start of their headings, each once.
 
     The links that an item declares are references.
     """

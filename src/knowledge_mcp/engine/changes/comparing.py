@@ -1,4 +1,4 @@
-"""Two editions that are ingested, or two that a caller has read: chosen, checked and compared."""
+"""Chooses, checks and compares two editions, either ingested or read by the caller."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Knowledge
 
 LEAST_IN_COMMON = 0.05
-"""Share of the shorter edition's words below which two documents are no editions of one."""
+"""Minimum share of common words, of those of the shorter edition, for two documents to be editions of one."""
 _MOST_CLAUSES = 0.75
-"""Share of clauses that speaks for the language of an edition: of mixed ones nothing is said."""
+"""Minimum share of clauses in one language for an edition to have that language; mixed ones have none."""
 _KEPT = 2
-"""Comparisons that are kept for the pages after the first; each holds both texts."""
+"""Number of comparisons kept for the following pages; each holds both texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditionPair:
-    """Hold the records of two editions, and whether what was asked named only one of them."""
+    """The records of two editions, and their family if there is one."""
 
     old: DocumentRecord
     new: DocumentRecord
@@ -42,15 +42,15 @@ class EditionPair:
 
 
 def compared(old: Edition, new: Edition, terms: Terms) -> list[ClauseChange]:
-    """Align two editions and look into what belongs together; `terms` cuts a text into terms."""
+    """Align two editions and find the changes in linked clauses; `terms` splits a text into terms."""
     return changes_of(align(old, new, terms), old, new)
 
 
 def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> None:
-    """Refuse what are no editions of one document.
+    """Refuse two texts that are not editions of one document.
 
     Raises:
-        InvalidInputError: one holds no text, they are in two languages, or have next to nothing in common.
+        InvalidInputError: one contains no text, their languages differ, or they have almost nothing in common.
     """
     for edition in (old, new):
         if not edition.clauses:
@@ -75,7 +75,10 @@ def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> Non
 
 
 def _language(edition: Edition) -> str:
-    """Tell the language of three in four clauses that tell one, for near ones are mistaken; else nothing."""
+    """Return the language of more than three quarters of the clauses with a detected one, else "".
+
+    Some are mistaken for a similar language.
+    """
     told = Counter(code for clause in edition.clauses if (code := language_of(clause.text)))
     code, count = told.most_common(1)[0] if told else ("", 0)
     return code if count > _MOST_CLAUSES * told.total() else ""
@@ -90,9 +93,9 @@ def held_part(knowledge: Knowledge, document_id: str) -> EditionPart:
 def stored_part(
     record: DocumentRecord, text: str, structure: DocumentStructure, chunks: Sequence[Chunk]
 ) -> EditionPart:
-    """Make an edition's only part of what is stored of a document.
+    """Build an edition's only part from a stored document.
 
-    A heading that was stored without its line has that of the passage which begins with it.
+    A heading stored without its line gets that of the passage that starts with it.
     """
     lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
     sections = [replace(each, line=each.line or lines.get(each.span.start)) for each in structure.sections]
@@ -100,7 +103,7 @@ def stored_part(
 
 
 def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = "", new: str = "") -> EditionPair:
-    """Choose two editions: by default the current one and the one before it, or from the one named to the current one.
+    """Choose two editions: by default the current one and the one before it, or from the named one to the current one.
 
     Args:
         records: of all documents.
@@ -108,8 +111,8 @@ def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = ""
         old, new: an edition as people name it ("2018"), or an id.
 
     Raises:
-        NotFoundError: there is no such document or edition; names near ones.
-        InvalidInputError: it has one edition only, or both are the same.
+        NotFoundError: there is no such document or edition; names similar ones.
+        InvalidInputError: it has only one edition, or both are the same.
     """
     known = Editions(records)
     first = _named(records, known, document)
@@ -144,7 +147,7 @@ def document_named(records: Sequence[DocumentRecord], name: str) -> DocumentReco
     """Find a document by its id, designation or title; of several editions the current one, unless one is named.
 
     Raises:
-        NotFoundError: there is none; names near ones.
+        NotFoundError: there is none; names similar ones.
     """
     return _named(records, Editions(records), name)
 
@@ -203,21 +206,21 @@ def cited_clause(clause: Clause, record: DocumentRecord) -> str:
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """Hold what became of each clause of two editions."""
+    """What became of each clause of two editions."""
 
     changes: list[ClauseChange]
 
     @functools.cached_property
     def weights(self) -> Weights:
-        """Weigh the words of both, as `side_by_side` takes them."""
+        """The word weights of both editions, for `side_by_side`."""
         return word_weights(each.link for each in self.changes)
 
 
 class Comparisons:
-    """Compare ingested editions, and keep the last few comparisons for the pages that follow. Thread-safe.
+    """Compares ingested editions, and keeps the last few comparisons for the following pages. Thread-safe.
 
     Args:
-        terms: cuts a text into terms.
+        terms: splits a text into terms.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -226,7 +229,7 @@ class Comparisons:
         self._kept: OrderedDict[tuple[DocumentRecord, DocumentRecord], ComparedPair] = OrderedDict()
 
     def of(self, pair: EditionPair, read_part: Callable[[str], EditionPart]) -> ComparedPair:
-        """Tell what became of each clause; `read_part` reads a document by its id. Errors as `must_be_editions`."""
+        """Return what became of each clause; `read_part` reads a document by its id. Errors as `must_be_editions`."""
         key = (pair.old, pair.new)
         with self._lock:
             if key in self._kept:

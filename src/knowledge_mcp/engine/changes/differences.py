@@ -1,4 +1,4 @@
-"""What changed inside a clause: force, numbers, definitions, references, words; what matters most comes first."""
+"""Changes inside a clause: force, numbers, definitions, references, words; the most important first."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from knowledge_mcp.support.matching import BoundedMatcher
 
 
 class ChangeType(StrEnum):
-    """What kind of change it is."""
+    """Kinds of change."""
 
     FORCE = "force"
     NUMBER = "number"
@@ -70,19 +70,19 @@ WEIGHTIEST_FIRST = (
     ChangeType.REFERENCE.value,
     ChangeType.WORDS.value,
 )
-"""What changes are called (`TextChange.name`), in the order in which they matter to who has to comply."""
+"""Names of changes (`TextChange.name`), in their order of importance for those who have to comply."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """Describe one change inside a clause.
+    """One change inside a clause.
 
     Attributes:
         kind: what changed.
-        before, after: the words, number, definition or reference that was, and that is; empty for none.
-        old_text, new_text: the sentences they stand in, as printed; empty where there was or is none.
-        requirement: "added" or "withdrawn" where the sentence obliges and has no counterpart, "rewritten" where it has
-            one by its name alone.
+        before, after: the old and new words, number, definition or reference; empty if there is none.
+        old_text, new_text: their sentences, as printed; empty if there is none.
+        requirement: "added" or "withdrawn" if the sentence is a requirement without counterpart, "rewritten" if only
+            its name links it to one.
     """
 
     kind: ChangeType
@@ -94,22 +94,22 @@ class TextChange:
 
     @property
     def name(self) -> str:
-        """What it is called: a requirement that was added, withdrawn or rewritten, or its kind."""
+        """Its name: a requirement that was added, withdrawn or rewritten, or its kind."""
         return f"requirement {self.requirement}" if self.requirement else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
 class ClauseChange:
-    """Tell what a clause became, and what changed inside it."""
+    """What became of a clause, and the changes inside it."""
 
     link: ClauseLink
     changes: tuple[TextChange, ...]
 
 
 def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[ClauseChange]:
-    """Look into all that is aligned; what was added or removed as a whole has its obligations among its changes.
+    """Find the changes in all linked clauses; the requirements of added or removed clauses are among them.
 
-    Clauses that were merged or split are compared together: each change is told with the link it belongs to.
+    Clauses that were merged or split are compared together: each change is reported with its link.
     """
     numbers = {
         link.old.number: link.new.number
@@ -139,16 +139,17 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
 
 
 _TELLING = 6
-"""Blanks between words of a requirement that is looked for in others: fewer, "REQUIRED if it is given", are in many."""
+"""Minimum blanks in a requirement that is searched in others; shorter ones, "REQUIRED if it is given", are too common.
+"""
 
 
 def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
-    """Have a requirement that left a clause and stands in another one, in the same words, be no change of what obliges.
+    """Do not count requirements that moved from one clause to another, in the same words, as withdrawn and added.
 
-    Nor does one that a longer one of its own clause took up.
+    Nor those that a longer one of the same clause contains.
 
     Args:
-        found: changes by the place of their link; changed here.
+        found: changes by the index of their link; modified in place.
     """
     gone = Counter(_said(each) for changes in found.values() for each in changes if each.requirement == "withdrawn")
     come = Counter(_said(each) for changes in found.values() for each in changes if each.requirement == "added")
@@ -177,18 +178,18 @@ def _said(change: TextChange) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """Hold what both editions call themselves: names in front of the edition's number, designations without one."""
+    """Names of the document in both editions: names before the edition's number, designations without one."""
 
     names: frozenset[str]
     designations: frozenset[Designation]
 
 
 STANDINGS = ("normative", "informative")
-"""What a clause may become, which obliges from then on or no longer."""
+"""The two states of a clause; only a normative one has requirements."""
 
 
 def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
-    """Yield that a clause became normative or informative, with the place of its link; once for all below it."""
+    """Yield that a clause became normative or informative, with the index of its link; once for all below it."""
     joined = {
         link.old.index: (place, link.old, link.new)
         for place, link in enumerate(links)
@@ -203,12 +204,12 @@ def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
 
 
 def _common(old: Convention, new: Convention) -> Convention:
-    """Read both editions by one convention: capitals alone count where both write them so."""
+    """Return one convention for both editions: only capitals count if both write them so."""
     return replace(new, capitals=old.capitals and new.capitals, language=old.language or new.language)
 
 
 def _together(links: Sequence[ClauseLink]) -> list[list[int]]:
-    """Group links, by place, that share a clause."""
+    """Group links that share a clause, by index."""
     groups: dict[tuple[str, int], list[int]] = {}
     for place, link in enumerate(links):
         sides = [(name, side.index) for name, side in (("old", link.old), ("new", link.new)) if side is not None]
@@ -229,7 +230,7 @@ def _inside(
     weights: Weights,
     own: _Own,
 ) -> Iterator[tuple[int, TextChange]]:
-    """Yield the changes of clauses that belong together, each with the place of its link; each is told once."""
+    """Yield the changes of clauses that belong together, each once, with the index of its link."""
     olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())
     news = list({link.new.index: link.new for _, link in group if link.new is not None}.values())
     before = [(text, clause.index) for clause in olds for text in sentences_of(clause)]
@@ -259,13 +260,13 @@ def _inside(
 
 
 def _stated(texts: Sequence[str], convention: Convention) -> set[int]:
-    """Tell which sentences of a requirement say what it is: those that oblige, else all but properties."""
+    """Return which sentences state a requirement: those with force, or else all except properties."""
     obliging = {at for at, text in enumerate(texts) if _obliges(text, convention)}
     return obliging or {at for at, text in enumerate(texts) if not is_property(text)}
 
 
 def _with_rewritten(pairs: Sequence[PlacePair], ours: set[int], theirs: set[int]) -> list[PlacePair]:
-    """Pair what a requirement said with what it says under the same identifier, where nothing of either stayed."""
+    """Pair old and new sentences of a requirement with the same identifier if no sentence was kept."""
     gone = {at for left, right in pairs if not right for at in left}
     come = {at for left, right in pairs if not left for at in right}
     if not (ours and theirs and ours <= gone and theirs <= come):
@@ -282,7 +283,7 @@ def _edited(
     numbers: Mapping[str, str],
     weights: Weights,
 ) -> list[TextChange]:
-    """List what changed from sentences to those that they became."""
+    """List the changes between paired sentences."""
     one, other = " ".join(ones), " ".join(theirs)
     if is_gone(one) is not is_gone(other):
         return [TextChange(ChangeType.WORDS, one, other, one, other, "withdrawn" if is_gone(other) else "added")]
@@ -292,7 +293,7 @@ def _edited(
     if was == now:
         return found
     cells = [len(BAR.split(each)) for each in (one, other)]
-    is_recast = 1 < min(cells) < max(cells)  # a row that became items of a list has its numbers in other words
+    is_recast = 1 < min(cells) < max(cells)  # a table row that became list items has its numbers in other words
     before, after = (
         marked_up(each, convention, places, is_recast=is_recast)
         for each in (was if gone else joined_items(ones), now if come else joined_items(theirs))
@@ -301,11 +302,11 @@ def _edited(
 
 
 _FREE = frozenset({"may", "can", "cannot", "permission", "possibility", "possibility not"})
-"""Words of force that oblige nobody: what is permitted or possible."""
+"""Words of force that are not binding: permissions and possibilities."""
 
 
 def _alone(one: str, other: str, convention: Convention) -> TextChange:
-    """Tell a sentence that came or went; the other text is empty."""
+    """Report a sentence that was added or removed; the other text is empty."""
     kind = ("added" if other else "withdrawn") if _obliges(one or other, convention) else ""
     return TextChange(ChangeType.WORDS, one, other, one, other, kind)
 
@@ -318,7 +319,7 @@ _POSSIBLE = frozenset({"", "can", "cannot", "can not"})
 
 
 class _Told:
-    """Tell which other words of a sentence are those of a definition or of references that changed."""
+    """Detects changed words that belong to an already reported definition or reference."""
 
     def __init__(self, changes: Sequence[TextChange]) -> None:
         self._definitions: list[tuple[str, str, str]] = []
@@ -332,9 +333,9 @@ class _Told:
                 self._references.append((f" {plain(each.before)} ", f" {plain(each.after)} "))
 
     def has(self, change: TextChange) -> bool:
-        """Tell whether a change of words is told already, or of what is possible in a definition.
+        """Return whether a change of words is already reported, or concerns a possibility in a definition.
 
-        A requirement that came or went never is.
+        Added and withdrawn requirements are always reported.
         """
         is_possible = change.kind is ChangeType.FORCE and {change.before.lower(), change.after.lower()} <= _POSSIBLE
         if change.requirement or not (change.kind is ChangeType.WORDS or is_possible):
@@ -353,9 +354,9 @@ class _Told:
 
 
 def _is_of(old: str, new: str, before: str, after: str, terms: str) -> bool:
-    """Tell whether a sentence is part of a definition that changed, or holds it and has changed nowhere else.
+    """Return whether a sentence is part of a changed definition, or contains it and has not changed elsewhere.
 
-    One that came or went holds its term at most beside it.
+    An added or removed sentence may only contain the term besides the definition.
     """
     if before and after:
         return (old in before and new in after) or (
@@ -369,7 +370,7 @@ def _is_of(old: str, new: str, before: str, after: str, terms: str) -> bool:
 
 
 class _Relations:
-    """Tell which clauses of a group surely belong together: they have a heading or a sentence in common."""
+    """Determines which clauses of a group certainly belong together: they share a heading or a sentence."""
 
     def __init__(
         self,
@@ -385,12 +386,12 @@ class _Relations:
         self._pairs = {(one, other) for ones, others in found.values() for one in ones for other in others}
 
     def has(self, old: int, new: int) -> bool:
-        """Tell whether two clauses, by their place, do."""
+        """Return whether two clauses, by their index, belong together."""
         return (old, new) in self._pairs
 
 
 def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | None) -> int:
-    """Choose the link that a change belongs to: of both its clauses, else of the new one, else of the old one."""
+    """Return the link that a change belongs to: of both its clauses, else of the new one, else of the old one."""
 
     def fits(link: ClauseLink) -> tuple[bool, bool]:
         return link.new is not None and link.new.index == new, link.old is not None and link.old.index == old
@@ -402,7 +403,7 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 _KINDS = {FORCE_KEY: ChangeType.FORCE, NUMBER_KEY: ChangeType.NUMBER}
 _CUT = " … "
-"""What stands between pieces of a sentence that differ."""
+"""Separator of the pieces of a sentence that differ."""
 _DIGITS = re.compile(r"\d+")
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
@@ -415,10 +416,11 @@ def _between(
     numbers: Mapping[str, str],
     weights: Weights,
 ) -> Iterator[TextChange]:
-    """Tell what changed from one sentence to another; words are a change of their own only where more changed.
+    """Yield the changes between two sentences; words are a separate change only if more changed.
 
-    In a sentence that was written again, numbers are no changes of their own, and force is one where each has it once.
-    With `weights` of words, for clauses that nothing else joins, it must be about the same, and force is none either.
+    In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once. With
+    `weights` of words, for clauses that are not linked otherwise, the sentences must be similar, and force is not a
+    separate change either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and is_row_of(before, after)
@@ -434,7 +436,7 @@ def _between(
     found = [TextChange(_KINDS[key], was, now, one, other) for key, was, now in replaced(before, after)]
     found = [] if _is_respaced(one, other) else found
     yield from found
-    if not any(each.kind in {ChangeType.FORCE, ChangeType.NUMBER} for each in found):  # "not" turns limits by itself
+    if not any(each.kind in {ChangeType.FORCE, ChangeType.NUMBER} for each in found):  # "not" reverses limits by itself
         turned = _turned(one, other)
         yield from (TextChange(ChangeType.NUMBER, *each, one, other) for each in turned)
         if turned and _without_these(one, turned, 0) == _without_these(other, turned, 1):
@@ -444,14 +446,14 @@ def _between(
 
 
 def _is_respaced(one: str, other: str) -> bool:
-    """Tell whether nothing but blanks differs, and none between digits: "SHALLbe" is what a page lost a blank of."""
+    """Return whether only blanks differ, and none between digits: "SHALLbe" results from a lost blank on a page."""
     return "".join(one.split()) == "".join(other.split()) and _DIGITS.findall(one) == _DIGITS.findall(other)
 
 
 def _turned(one: str, other: str) -> list[tuple[str, str]]:
-    """List the limits that turned around, as printed: "at least 10 V" is now "at most 10 V".
+    """List the limits that were reversed, as printed: "at least 10 V" is now "at most 10 V".
 
-    What is so by its name, as a minimum width of 10 mm, is told as a limit too.
+    Limits by name, such as a minimum width of 10 mm, are included.
     """
     ours, theirs = limits_in(one), limits_in(other)
     if [(each.unit, each.value) for each in ours] != [(each.unit, each.value) for each in theirs]:
@@ -464,20 +466,20 @@ def _turned(one: str, other: str) -> list[tuple[str, str]]:
 
 
 def _without_these(sentence: str, turned: Sequence[tuple[str, str]], side: int) -> list[str]:
-    """List the words of a sentence without its limits that turned around."""
+    """List the words of a sentence without its reversed limits."""
     for each in turned:
         sentence = sentence.replace(each[side], " ", 1)
     return words_and_signs(NAMED.sub(" ", sentence))
 
 
 def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:
-    """List the words with the new numbers of clauses in place of the old ones, and without the marks of footnotes."""
+    """List the words with the new clause numbers instead of the old ones, and without footnote marks."""
     redirected = _CLAUSE_NUMBER.sub(lambda match: numbers.get(match.group(), match.group()), sentence)
     return words_and_signs(without_note_marks(redirected))
 
 
 def _parted(one: str, other: str) -> tuple[str, str]:
-    """Cut two sentences down to what differs, whole words, with an ellipsis between pieces."""
+    """Reduce two sentences to the whole words that differ, with an ellipsis between pieces."""
     words, others = one.split(), other.split()
     matcher = BoundedMatcher(words, others)
     codes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
@@ -503,9 +505,9 @@ def _definitions(olds: Sequence[Clause], news: Sequence[Clause]) -> Iterator[Tex
 def _references(
     olds: Sequence[Clause], news: Sequence[Clause], numbers: Mapping[str, str], own: Collection[Designation]
 ) -> Iterator[TextChange]:
-    """Tell which references lead elsewhere; one whose clause only got another number leads where it did.
+    """Yield the references whose target changed; a clause that was only renumbered is the same target.
 
-    What the document calls itself, or an edition of it, with `own` for a designation, is none.
+    References of the document to itself or its editions, by a designation in `own`, are ignored.
     """
     inside = {ReferenceKind.CLAUSE, ReferenceKind.ANNEX}
     before = [

@@ -1,6 +1,6 @@
-"""What a new edition touches: places of other documents, and of indexed code, that refer to what changed.
+"""The impact of a new edition: places in other documents, and in indexed code, that refer to what changed.
 
-They name the edition, a clause of it, or what changed by a name of its own: a defined term, an identifier, a heading.
+They name the edition, one of its clauses, or a changed term, identifier or heading.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from knowledge_mcp.model.query import In, NotIn, SearchAnswer, SearchMode, Searc
 from knowledge_mcp.support.checkpoints import check_each
 
 _BESIDE = 40
-"""Characters between a document's designation and its title at most."""
+"""Maximum characters between a document's designation and its title."""
 _PAGE, _MOST = 100, 1_000
-"""Passages of one search, and of all searches for one name: as far as a search reaches."""
+"""Passages per search, and for all searches of one name, which is how far a search reaches."""
 _TELLING = re.compile(r"[^\W\d_]{2}")
-"""What an identifier begins with that is looked for everywhere: "R-1" is one of many lists."""
+"""The start of identifiers that are searched everywhere; "R-1" occurs in many lists."""
 _MOST_IDENTIFIERS = 500
-"""Requirements that are looked for in code: each is one search in each repository, of some milliseconds."""
+"""Maximum requirements searched in code; each takes one search per repository, a few milliseconds."""
 
 
 class ImpactKnowledge(Protocol):
-    """What is looked through: `Knowledge`, or as much of another library."""
+    """The searched knowledge: `Knowledge`, or a subset of it for another library."""
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find passages of all documents."""
@@ -61,20 +61,20 @@ class ImpactKnowledge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Describe a place of another document that refers to what changed.
+    """A place in another document that refers to what changed.
 
     Attributes:
         document_id: the document.
         kind: `requirement`, `definition`, `clause` or `code`.
-        identifier: of the requirement or the term; the clause's number, or what the code calls itself, else.
-        text: the sentence, or the line of code, that refers.
+        identifier: of the requirement or the term; otherwise the clause's number, or the name of the code.
+        text: the referring sentence or line of code.
         citation: of the referring place.
-        passage: index of the passage that it stands in.
+        passage: index of its passage.
         reference: as printed.
-        dated: the edition that it names, empty where it names none.
-        clause: the clause that it names, empty where it names the document only.
-        change: what became of that clause, or of the one whose term, requirement or heading is named; None where none
-            is, so that the whole edition counts.
+        dated: the edition that it names, empty if it names none.
+        clause: the clause that it names, empty if it names only the document.
+        change: what became of that clause, or of the clause whose term, requirement or heading is named; None if none
+            is named, so that the whole edition counts.
     """
 
     document_id: str
@@ -91,12 +91,12 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """List what is touched, by document.
+    """The places that are affected, by document.
 
     Attributes:
         touched: places that name what changed, or the document as a whole.
-        untouched: references to clauses that did not change.
-        degraded: what could not be looked at.
+        untouched: number of references to clauses that did not change.
+        degraded: what could not be searched.
     """
 
     touched: tuple[Touched, ...]
@@ -105,12 +105,12 @@ class Impact:
 
 
 def impact_of(knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
-    """Find the places of other documents that refer to an edition or to its clauses.
+    """Find the places in other documents that refer to an edition or to its clauses.
 
-    A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition. Terms
-    whose definition changed are looked for in the documents that refer to the family; such a place is dated where all
-    references of its document name one edition. Requirements are looked for in all, but for those that have others of
-    the same identifier.
+    A reference that names the edition ("ACME 100:2018") is dated; otherwise it follows the current edition. Terms whose
+    definition changed are searched in the documents that refer to the family; such a place is dated if all references
+    of its document name one edition. Requirements are searched in all documents, except those that have other
+    requirements with the same identifier.
     """
     own = {each.id for each in pair.family.records} if pair.family is not None else {pair.old.id, pair.new.id}
     members = pair.family.records if pair.family is not None else (pair.old, pair.new)
@@ -144,11 +144,11 @@ def impact_of(knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[C
 
 
 class _Search:
-    """Collect the places that refer to what changed, each once.
+    """Collects the places that refer to what changed, each once.
 
     Attributes:
         found: by document, start and name.
-        untouched: references to clauses that did not change.
+        untouched: number of references to clauses that did not change.
         editions: documents that refer to the family, with the editions that they name; an empty one for none.
     """
 
@@ -161,7 +161,7 @@ class _Search:
         self.editions: dict[str, set[str]] = {}
 
     def look_for_references(self, chunk: Chunk, citation: str, kind: str) -> None:
-        """Take the references of a passage to the document; where they name no clause, by what their sentence names."""
+        """Add a passage's references to the document; if they name no clause, use the subjects in their sentence."""
         for link, edition, clause in self._referring(chunk):
             if not kind:
                 self.editions.setdefault(chunk.document_id, set()).add(edition)
@@ -176,7 +176,7 @@ class _Search:
             self.found.setdefault(key, _touched(chunk, citation, link, edition, clause, change, kind))
 
     def _referring(self, chunk: Chunk) -> Iterator[tuple[Reference, str, str]]:
-        """Yield the references to the family in a passage, by its designations and titles, with edition and clause."""
+        """Yield a passage's references to the family, by its designations and titles, with edition and clause."""
         read: list[Span] = []
         for link, designation, clause in _referring(chunk, self._numbered):
             if not all(each.is_part for each in self._directory.alike(designation)):
@@ -189,10 +189,10 @@ class _Search:
                 yield from ((link, edition, clause) for link, clause in _with_clauses(chunk, span, self._numbered))
 
     def look_for_subject(self, passages: Iterable[tuple[Chunk, str]], subject: Subject, kind: str) -> None:
-        """Take the first place of each passage that uses a term or names a requirement.
+        """Add the first place in each passage that uses a term or names a requirement.
 
-        A document that defines the term itself means its own; so does one with another requirement of that name, if it
-        does not refer to the family.
+        A document that defines the term itself means its own; so does one with another requirement of that name, unless
+        it refers to the family.
         """
         passages = list(passages)
         name = plain(subject.name)
@@ -215,7 +215,7 @@ class _Search:
 
 
 def _has_another(chunk: Chunk, subject: Subject) -> bool:
-    """Tell whether a passage has a requirement by the name of one that changed, which says something else."""
+    """Return whether a passage has another requirement with the name of one that changed."""
     sides = (subject.change.link.old, subject.change.link.new)
     there = {word for side in sides if side is not None for word in words_of(f"{side.heading} {side.text}")}
     return any(
@@ -226,9 +226,9 @@ def _has_another(chunk: Chunk, subject: Subject) -> bool:
 
 
 def _referring(chunk: Chunk, known: Collection[str]) -> Iterator[tuple[Reference, Designation, str]]:
-    """Yield the references to other documents in a passage, and what else in it has the form of a designation.
+    """Yield a passage's references to other documents, and other text in the form of a designation.
 
-    Each clause that is named is one; `known` are those of the document whose editions are compared.
+    Each named clause is one reference; `known` are the clauses of the compared document.
     """
     named = [
         (designation, Span(chunk.span.start + start, chunk.span.start + end))
@@ -252,7 +252,7 @@ def _referring(chunk: Chunk, known: Collection[str]) -> Iterator[tuple[Reference
 
 
 def _with_clauses(chunk: Chunk, name: Span, known: Collection[str]) -> list[tuple[Reference, str]]:
-    """List the clauses that stand beside a document's name in a passage, each with its reference; one without any."""
+    """List the clauses next to a document's name in a passage, each with its reference; "" if there are none."""
     start, end = name.start - chunk.span.start, name.end - chunk.span.start
     first, last, clauses = clauses_beside(chunk.content, start, end, known)
     text = chunk.content[first:last]
@@ -262,7 +262,7 @@ def _with_clauses(chunk: Chunk, name: Span, known: Collection[str]) -> list[tupl
 def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
     """Map clause numbers, tables and figures to what became of the clause.
 
-    The old edition's numbers win: references were made to them.
+    The old edition's numbers take precedence, because references were made to them.
     """
     found: dict[str, ClauseChange] = {}
     for each in changes:
@@ -278,7 +278,7 @@ def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
 
 
 def _captioned(text: str) -> Iterator[str]:
-    """Yield what tables and figures in a text are called, as references name them: "Table 3"."""
+    """Yield the names of tables and figures in a text, in the form of references: "Table 3"."""
     for line in text.split("\n"):
         label = caption_label(line)
         target = caption_target(label) if label else None
@@ -289,7 +289,7 @@ def _captioned(text: str) -> Iterator[str]:
 def _naming(
     knowledge: ImpactKnowledge, names: Iterable[str], own: set[str], degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
-    """Yield the passages of other documents that hold the words of a name, each once."""
+    """Yield the passages of other documents that contain the words of a name, each once."""
     seen: set[str] = set()
     others = NotIn("document_id", tuple(sorted(own)))
     for name in names:
@@ -302,7 +302,7 @@ def _naming(
 def _passages(
     knowledge: ImpactKnowledge, words: str, documents: In | NotIn, degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
-    """Yield the passages of some documents that hold words, as far as a search reaches."""
+    """Yield the passages of some documents that contain words, as far as a search reaches."""
     for offset in range(0, _MOST, _PAGE):
         query = SearchQuery(words, limit=_PAGE, mode=SearchMode.KEYWORD, filter=documents, offset=offset)
         answer = knowledge.search(query)
@@ -334,7 +334,7 @@ def _code(knowledge: ImpactKnowledge, texts: Iterable[str], degraded: list[str])
 def _identifiers(
     knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[ClauseChange], degraded: list[str]
 ) -> dict[str, ClauseChange]:
-    """Map the identifiers of requirements that changed to what became of their clause."""
+    """Map the identifiers of changed requirements to what became of their clause."""
     found: dict[str, ClauseChange] = {}
     texts: dict[str, set[str]] = {}
     for record, side in ((pair.old, "old"), (pair.new, "new")):
@@ -349,7 +349,7 @@ def _identifiers(
         for statement in check_each(said):
             identifier = str(statement.identifier)
             if PLACE_REFERENCE.fullmatch(identifier):
-                continue  # "Section 2" is one of every document
+                continue  # every document has a "Section 2"
             texts.setdefault(identifier, set()).add(f"{side} {statement.text}")
             for clause, each in changed:
                 if clause.span.contains(statement.span):
@@ -390,7 +390,7 @@ def _touched(
 
 
 def _sentence(chunk: Chunk, place: Span) -> str:
-    """Return the sentence of a passage that holds a place of its document, or the row of a table."""
+    """Return the sentence, or table row, of a passage that contains a place of its document."""
     start = max(place.start - chunk.span.start, 0)
     first, last = chunk.content.rfind("\n", 0, start) + 1, chunk.content.find("\n", start)
     line = chunk.content[first : last if last >= 0 else None].strip()

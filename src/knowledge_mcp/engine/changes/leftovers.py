@@ -1,4 +1,4 @@
-"""Join the clauses that the rounds left: by their very words, by runs of words, by headings, by the place between."""
+"""Joins the clauses that the rounds left: by equal words, n-grams, headings, and position between joined clauses."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from knowledge_mcp.engine.changes.sides import ClausePairs, EditionSide
 from knowledge_mcp.engine.changes.wording import plain, words_of
 
 _HALF, _QUARTER = 0.5, 0.25
-"""Shares of the shorter and the longer clause's runs of words that are enough for a pair without other evidence."""
+"""Minimum shares of the shorter and the longer clause's n-grams for a pair without other evidence."""
 _NOTHING = 0.1
-"""Likeness below which two texts have next to nothing in common."""
+"""Similarity below which two texts have almost nothing in common."""
 
 
 class Leftovers:
-    """Join what is left of two editions.
+    """Joins the remaining clauses of two editions.
 
     Args:
         old, new: the editions.
-        runs: by the places of both, shares of the longer and the shorter clause's own runs of words.
-        may_join: tells, by their places, whether notes leave two clauses free.
-        is_telling: tells, by its place in the old edition, whether a heading names its subject by rare words.
+        runs: by the indexes of both, shares of the longer and the shorter clause's unique n-grams.
+        may_join: returns, by their indexes, whether no note prevents joining two clauses.
+        is_telling: returns, by its index in the old edition, whether a heading names its subject with rare words.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Leftovers:
         self._may_join, self._is_telling = may_join, is_telling
 
     def join(self, pairs: ClausePairs) -> None:
-        """Join in what order the evidence is good."""
+        """Join clauses, starting with the strongest evidence."""
         for found in (self._of_same_words, self._by_runs, self._by_headings, self._by_gaps):
             for one, other in found(pairs):
                 if one not in pairs.forward and other not in pairs.backward and self._may_join(one, other):
@@ -50,9 +50,9 @@ class Leftovers:
         )
 
     def _of_same_words(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
-        """Yield what has the very same words, as twins have that each moved elsewhere.
+        """Yield clauses with exactly the same words, such as duplicates that each moved elsewhere.
 
-        What every chapter says is not taken from a chapter that is gone to one that is new.
+        Text that every chapter repeats is not matched between a removed chapter and a new one.
         """
         olds, news = (
             _once(clauses, lambda clause: _said(clause) if words_of(clause.text) else None)
@@ -69,7 +69,7 @@ class Leftovers:
                 yield one.index, other.index
 
     def _by_runs(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
-        """Yield what shares runs of words that no other clause has: a quarter of the longer, half of the shorter."""
+        """Yield clauses that share n-grams no other clause has: a quarter of the longer, or half of the shorter."""
         found = [
             (-longer, one, other)
             for (one, other), (longer, shorter) in self._runs.items()
@@ -78,7 +78,7 @@ class Leftovers:
         yield from ((one, other) for _, one, other in sorted(found))
 
     def _by_headings(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
-        """Yield what has a telling heading that is left once on either side, if no text speaks against it."""
+        """Yield clauses with a distinctive heading that remains once on each side, unless their texts contradict it."""
         olds, news = (
             _once(clauses, lambda clause: (plain(clause.heading),) if plain(clause.heading) else None)
             for clauses in self._left(pairs)
@@ -90,7 +90,7 @@ class Leftovers:
                     yield one.index, news[head].index
 
     def _by_gaps(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
-        """Yield what stands between the same joined clauses, as many on either side, one heading in the other's."""
+        """Yield clauses between the same joined clauses, as many on each side, with one heading inside the other."""
         gaps, others = _gaps(self._old, pairs.forward), _gaps(self._new, pairs.backward)
         for (above, before, behind), left in gaps.items():
             if above is not None and above not in pairs.forward:
@@ -105,7 +105,7 @@ class Leftovers:
 
 
 def _once(clauses: Iterable[Clause], key: Callable[[Clause], tuple[str, ...] | None]) -> dict[tuple[str, ...], Clause]:
-    """Map keys that one clause alone has to it."""
+    """Map each key that only one clause has to this clause."""
     found: defaultdict[tuple[str, ...], list[Clause]] = defaultdict(list)
     for clause in clauses:
         name = key(clause)
@@ -122,7 +122,7 @@ _Gap = tuple[int | None, int | None, int | None]
 
 
 def _gaps(side: EditionSide, joined: Mapping[int, int]) -> dict[_Gap, list[int]]:
-    """Map the clause above, and the joined ones before and behind below it, to what is left between them."""
+    """Map the parent, and the joined siblings before and after, to the remaining clauses between them."""
     below: defaultdict[tuple[str, int | None], list[int]] = defaultdict(list)
     for clause in side.clauses:
         below[clause.file if clause.parent is None else "", clause.parent].append(clause.index)

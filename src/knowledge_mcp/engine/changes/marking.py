@@ -1,4 +1,4 @@
-"""The words of a sentence, each with what it is where it says something by itself: a word of force or a number."""
+"""Marks the words of a sentence that are compared separately: words of force and numbers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from knowledge_mcp.language.multilingual.force import DENIES_BEHIND
 from knowledge_mcp.language.printed import PrintedMark, places_in
 
 MarkedWord = tuple[str, PrintedMark | None]
-"""A word as it is compared, and what it is: the word of a mark is its kind, such as `FORCE_KEY`."""
+"""A word as it is compared, and its mark; the word of a mark is its kind, such as `FORCE_KEY`."""
 FORCE_KEY, NUMBER_KEY = "<force>", "<number>"
 _COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 
 _BEGINNING = re.compile(r"(?<![\w.])")
 _GOES_ON = re.compile(r"\w|\.\d")
 _FIRST = 2
-"""Characters by which what may begin at a place is looked up: all names of one document may begin alike."""
+"""Length of the prefix by which names are looked up; all names of one document may start the same way."""
 
 
 class PrintedPlaces:
-    """Find what limits nothing without "clause" or "EN" in front: targets of references, and the document's own name.
+    """Finds text that is not a limit without "clause" or "EN" before it: reference targets, and the document's name.
 
-    Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition. They
-    are looked up rather than made a pattern, which would try thousands of targets at each place of a text.
+    Targets are those that clauses refer to by a number with a dot or an edition; the name includes an edition. They are
+    looked up in a table, because a regular expression would try thousands of targets at each offset.
     """
 
     def __init__(self, clauses: Iterable[Clause], own_names: frozenset[str]) -> None:
@@ -43,7 +43,7 @@ class PrintedPlaces:
         self._own = re.compile(own) if own else None
 
     def within(self, sentence: str) -> Iterator[PrintedMark]:
-        """Yield them; of those that begin together the longest one."""
+        """Yield the places in a sentence; of those that start together, the longest."""
         end = 0
         for place in (found.start() for found in _BEGINNING.finditer(sentence)) if self._targets else ():
             for length in self._lengths.get(sentence[place : place + _FIRST], ()) if place >= end else ():
@@ -57,12 +57,12 @@ class PrintedPlaces:
 
 
 def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, is_recast: bool) -> list[MarkedWord]:
-    """List the words of a sentence; for words of force, numbers and references, what they are.
+    """List the words of a sentence, with marks for words of force, numbers and references.
 
-    A number that is a cell by itself is a word where the table has other columns in the other edition.
+    A number alone in a cell is a plain word if the table has other columns in the other edition.
     """
     marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
-    denials = [*DENIES_BEHIND.finditer(sentence)]  # looked for once: a sentence may have thousands of words of force
+    denials = [*DENIES_BEHIND.finditer(sentence)]  # searched once: a sentence may have thousands of words of force
     for mark in force_words(sentence, convention):
         behind = bisect_left(denials, mark.end, key=lambda found: found.start())
         denial = denials[behind] if mark.key.endswith(" not") and behind < len(denials) else None
@@ -85,7 +85,7 @@ def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, i
 
 
 def joined_items(parts: Sequence[str]) -> str:
-    """Join sentences without the numbers that count all but the first as items of a list."""
+    """Join sentences, without the list numbers of all except the first."""
     return " ".join((parts[0], *(_COUNTED.sub("", part) for part in parts[1:])))
 
 

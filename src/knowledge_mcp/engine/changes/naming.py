@@ -1,6 +1,6 @@
 """How other texts name a document and what changed in it.
 
-A document by its title, with some of its clauses: "ACME 100, clauses 5.2 and 5.4"; what changed by a defined term, a
+A document by its title, with some of its clauses: "ACME 100, clauses 5.2 and 5.4"; changed content by a defined term, a
 requirement's identifier, or the heading of its clause.
 """
 
@@ -23,11 +23,11 @@ from knowledge_mcp.language.multilingual.places import BELOW_WORDS, OWNER_WORDS,
 from knowledge_mcp.language.references import numbers_between
 
 _PLURAL = r"(?:e?s)?"
-"""A term stands in a text in its plural too; what other languages make of it is left alone."""
+"""A term also matches in its plural; inflections of other languages are not handled."""
 _LEAST_IN_HEADING = 2
-"""Words of a heading that others name its clause by: "Doors" is a word of many sentences."""
+"""Minimum words of a heading that others name its clause by: "Doors" is a word of many sentences."""
 _MOST_PATTERNS = 4_096
-"""Names of one comparison that are asked of many texts."""
+"""Names of one comparison that are searched in many texts."""
 
 
 class SubjectKind(StrEnum):
@@ -40,7 +40,7 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Name something that changed.
+    """The name of something that changed.
 
     Attributes:
         name: as the edition prints it.
@@ -53,7 +53,7 @@ class Subject:
     change: ClauseChange
 
     def place_in(self, text: str) -> tuple[int, int] | None:
-        """Tell start and end of its first place in a text; None for none."""
+        """Return start and end of its first occurrence in a text; None if there is none."""
         if self.kind is SubjectKind.IDENTIFIER:
             at = stands_in(self.name, text)
             return None if at is None else (at, at + len(self.name))
@@ -62,20 +62,20 @@ class Subject:
 
 
 class Subjects:
-    """Find the names of what changed in texts, the longest first."""
+    """Finds the names of what changed in texts, the longest first."""
 
     def __init__(self, subjects: Iterable[Subject]) -> None:
         self._subjects = sorted(subjects, key=lambda each: len(each.name), reverse=True)
 
     def named_in(self, text: str) -> Subject | None:
-        """Tell which subject a text names; None for none."""
+        """Return the subject that a text names; None if there is none."""
         folded = plain(text)
         near = (each for each in self._subjects if plain(each.name) in folded)
         return next((each for each in near if each.place_in(text) is not None), None)
 
 
 def subjects_of(changes: Sequence[ClauseChange], identifiers: Mapping[str, ClauseChange]) -> list[Subject]:
-    """List what others may name: terms whose definition changed or went, requirements, and clauses that changed.
+    """List what others may name: terms with a changed or removed definition, requirements, and changed clauses.
 
     Args:
         changes: what became of every clause.
@@ -100,7 +100,7 @@ def subjects_of(changes: Sequence[ClauseChange], identifiers: Mapping[str, Claus
 
 
 def _is_title(clause: Clause) -> bool:
-    """Tell whether a clause is its document's title: who names it names the whole document."""
+    """Return whether a clause is its document's title, which names the whole document."""
     return clause.index == 0 and clause.parent is None and not clause.number
 
 
@@ -111,9 +111,9 @@ def _pattern_of(name: str, *, is_term: bool) -> re.Pattern[str]:
 
 
 def stands_in(identifier: str, text: str) -> int | None:
-    """Tell where an identifier stands in a text, whatever its case and not as a part of a longer one; None for nowhere.
+    """Find a whole identifier in a text, ignoring case; None if there is none.
 
-    `REQ-12` stands in "see REQ-12." but neither in `REQ-120` nor in `X-REQ-12`.
+    `REQ-12` occurs in "see REQ-12." but neither in `REQ-120` nor in `X-REQ-12`.
     """
     folded, folded_identifier = text.casefold(), identifier.casefold()
     if len(folded) != len(text):
@@ -130,19 +130,19 @@ def stands_in(identifier: str, text: str) -> int | None:
 
 
 _FEWEST = 3
-"""Words of a title that texts name a document by: "Test Plan" is what many are called."""
+"""Minimum words of a title that identifies a document: many documents are called "Test Plan"."""
 _LONGEST_EDITION = 40
-"""Characters behind a title in which the edition stands."""
+"""Characters after a title that may contain the edition."""
 
 _LAW = re.compile(r"[^\W\d_]{3,60}(?:gesetz|gesetzbuch|ordnung|richtlinie)")
-"""What many laws in German are called, in one word; other texts put it into the genitive."""
+"""The one-word name of many German laws; other texts use its genitive."""
 _SHORT = re.compile(r"\((?P<short>[A-ZÄÖÜ][\w.-]{0,18}[A-ZÄÖÜ]\w{0,6})(?: \d{4})?\)\s*\Z")
-"""What a title says that it is called for short: "(ArbZG)"."""
+"""The short name in a title: "(ArbZG)"."""
 
 _NUMBER = r"(?:[A-Z]?\d{1,3}[a-z]?(?:\.\d{1,3}){0,8}|[A-Z](?:\.\d{1,3}){1,8})(?!\w|[.,-]\d)"
 _DOTTED = r"[A-Z]?\d{0,3}(?:\.\d{1,3}){1,8}(?!\w|[.,]\d)"
 _PART = rf",?[ \n](?:{BELOW_WORDS})[ \n]\d{{0,3}}[a-z]?(?:[ \n](?:und|oder|bis|and|or|et|y)[ \n]\d{{1,3}}[a-z]?)?(?!\w)"
-"""What counts the parts of a clause: "Absatz 2 Satz 1 und 3"."""
+"""The number of a part of a clause: "Absatz 2 Satz 1 und 3"."""
 _PARTS = re.compile(_PART)
 _ITEM = rf"(?:,?[ \n]?(?:items?[ \n])?\(?[a-z]{{1,2}}\)|\(\d{{1,2}}\)|{_PART}){{0,4}}"
 _JOINT = r"(?:[ \n]?(?:,?[ \n](?:and|or|to|through|und|oder|bis|sowie|et|ou|y|e|&)|,|[–-])[ \n]?)"
@@ -165,7 +165,7 @@ _NAMED = (
 )
 _NO_UNIT = r"(?!%|[ \n](?:[a-zµ°Ω]{1,3}|[A-Z])\b(?!\)))"
 _BEHIND = re.compile(rf"\]?[,;:]?[ \n]\(?(?:{_NAMED})|,[ \n](?P<bare>{_list_of(_DOTTED)}){_NO_UNIT}")
-"""Clauses behind their document's name; a number alone is one where it has parts and no unit: "ACME 100:2018, 5.2"."""
+"""Clauses after the document's name; a bare number is one if it has parts and no unit: "ACME 100:2018, 5.2"."""
 _BARE_BEHIND = re.compile(rf"[ \n](?P<bare>{_DOTTED}){_NO_UNIT}")
 _OF = (
     r"[ \n](?:(?:of|in|from)[ \n](?:the[ \n])?|of[ \n](?:the[ \n])?"
@@ -174,9 +174,9 @@ _OF = (
 )
 _BEFORE = re.compile(rf"(?<![\w.,])(?:{_NAMED}|(?P<bare>{_list_of(_DOTTED)})){_OF}")
 _RIGHT_BEFORE = re.compile(rf"(?<![\w.,])(?:{_NAMED})[ \n]\Z")
-"""Clauses before a name that is short: "§ 5 ArbZG"."""
+"""Clauses before a short name: "§ 5 ArbZG"."""
 _LONGEST_BEFORE = 120
-"""Characters before a document's name in which "clauses 5.2 and 5.3 of the" stands."""
+"""Characters before a document's name that may contain "clauses 5.2 and 5.3 of the"."""
 _EACH = re.compile(
     r"(?<![\w.])(?:[A-Z]?\d{1,3}[a-z]?(?:\.\d{1,3}){0,8}|[A-Z]?(?:\.\d{1,3}){1,8}|[A-Z](?:\.\d{1,3}){0,8})(?![\w)])"
 )
@@ -184,10 +184,10 @@ _RANGE = re.compile(r"[^,&]*(?:\bto\b|\bthrough\b|[–-])[^,&]*")
 
 
 class Titles:
-    """Find where texts name one of several documents by its title.
+    """Finds places where texts name one of several documents by its title.
 
     Args:
-        titles: what they are called; designations and editions in them are no part of it.
+        titles: their titles; designations and editions in them are ignored.
     """
 
     def __init__(self, titles: Iterable[str]) -> None:
@@ -202,9 +202,9 @@ class Titles:
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(patterns)})(?![\w-])", re.IGNORECASE) if patterns else None
 
     def places_in(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield where a title begins and ends, with the edition that stands behind it; empty for none.
+        """Yield the start and end of each title, with the edition after it; empty if there is none.
 
-        A short name in capitals alone, as many things have, is one beside a clause: "Article 17 GDPR".
+        A short name in capitals, which is often ambiguous, counts only next to a clause: "Article 17 GDPR".
         """
         for found in self._pattern.finditer(text) if self._pattern else ():
             is_loose = found.group() in self._short and found.group().isupper()
@@ -219,22 +219,22 @@ class Titles:
 
 
 def _bare(title: str) -> str:
-    """Leave of a title its words, without designations and editions."""
+    """Return the words of a title without designations and editions."""
     for _, start, end in reversed(list(designations_at(title, slug=False))):
         title = f"{title[:start]} {title[end:]}"
     return " ".join(words_of(without_marks(title)))
 
 
 def clauses_beside(text: str, start: int, end: int, known: Collection[str]) -> tuple[int, int, list[str]]:
-    """Read the clauses that stand beside a document's name.
+    """Read the clauses next to a document's name.
 
     Args:
         text: the passage.
-        start, end: where the name stands.
-        known: the document's own clauses; a number right behind the name is only one of these.
+        start, end: offsets of the name.
+        known: the document's own clauses; a number directly after the name must be one of these.
 
     Returns:
-        Where name and clauses begin and end, and the clauses in order: "5.2", "A", "Table 1"; none where none is named.
+        Start and end of name and clauses, and the clauses in order: "5.2", "A", "Table 1"; none if none is named.
     """
     near = (text, max(start - _LONGEST_BEFORE, 0), start)
     before = _BEFORE.search(*near) or _RIGHT_BEFORE.search(*near)

@@ -1,4 +1,4 @@
-"""Which words of force and numbers of a sentence stand in place of which in the other edition."""
+"""Which words of force and numbers of a sentence were replaced by which in the other edition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MarkPair = tuple[PrintedMark | None, PrintedMark | None]
 
 
 def is_row_of(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:
-    """Tell whether of two rows with nothing but numbers one is the other, by its first number, or by its only one."""
+    """Return whether two rows of only numbers correspond, by their first number or because they have only one."""
     if not before or len(before) != len(after):
         return False
     (_, one), (_, other) = before[0], after[0]
@@ -24,15 +24,15 @@ def is_row_of(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool
 
 
 def replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[tuple[str, str, str]]:
-    """List what stands in place of which word of force and number, as printed; an empty text for nothing.
+    """List the replaced words of force and numbers, as printed; an empty text for none.
 
-    They are aligned by their places among the words; by what they say where that tells less, as in a list in which one
-    more number stands. One that went and came again elsewhere in the sentence is no change: "A may do B" says what "B
-    may be done" does.
+    They are aligned by position among the words, or by value if that gives fewer changes, as in a list with an
+    additional number. One that moved within the sentence is not a change: "A may do B" is equivalent to "B may be
+    done".
     """
     sides = (before, after)
     by_place = list(_among(sides, [[word for word, _ in side] for side in sides], _met))
-    if len(by_place) < 2:  # nothing can tell less
+    if len(by_place) < 2:  # there cannot be fewer
         return by_place
     said = [{mark.key for _, mark in side if mark is not None} for side in sides]
     names = [[mark.key if mark and mark.key in said[0] & said[1] else word for word, mark in side] for side in sides]
@@ -44,7 +44,7 @@ def _among(
     names: Sequence[Sequence[str]],
     matched: Callable[[Sequence[_MarkPair], str], Sequence[_MarkPair]],
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
+    """Yield the replacements; words and marks of both sides are aligned by `names`, and marks by `matched`."""
     before, after = sides
     codes = BoundedMatcher(*names).get_opcodes()
     named = [_digits_of_names(side) for side in sides]
@@ -66,7 +66,7 @@ def _among(
 
 
 def _digits_of_names(words: Sequence[MarkedWord]) -> Counter[str]:
-    """Count the numbers of names and of what limits nothing: one that is so in the other edition stays."""
+    """Count the numbers in names and other text that is not a limit; a number that becomes one was not removed."""
     other = (mark.key if mark else word for word, mark in words if word not in {FORCE_KEY, NUMBER_KEY})
     return Counter(digits for each in other for digits in _DIGITS.findall(each))
 
@@ -76,7 +76,7 @@ def _marks(words: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
 
 
 def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:
-    """Put marks that went together with the same that came elsewhere; the only word of force of each side likewise."""
+    """Pair removed marks with equal ones added elsewhere; also the only word of force on each side."""
     gone = [place for place, (one, other) in enumerate(pairs) if one is not None and other is None]
     come = [place for place, (one, other) in enumerate(pairs) if one is None and other is not None]
     found: list[_MarkPair | None] = list(pairs)
@@ -97,5 +97,5 @@ def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:
 
 
 def _weighs_alone(mark: PrintedMark, key: str) -> bool:
-    """Tell whether a word that came or went changes something: a small "may" has no force, "two" is no limit."""
+    """Return whether an added or removed mark changes something: a lower-case "may" has no force, "two" is no limit."""
     return mark.counts if key == FORCE_KEY else any(sign.isdigit() for sign in mark.text)

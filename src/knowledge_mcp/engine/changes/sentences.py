@@ -19,30 +19,30 @@ from knowledge_mcp.support.checkpoints import check_each
 Places = tuple[int, ...]
 """Positions of sentences on one side."""
 PlacePair = tuple[Places, Places]
-"""Positions of sentences that belong together, on either side."""
+"""Positions of paired sentences on both sides."""
 Weights = Mapping[str, float]
-"""What words count for."""
+"""Weights of words."""
 ALL_ALIKE: Weights = MappingProxyType({})
-"""Each word counts the same."""
+"""Every word has the same weight."""
 ALIKE = 0.5
-"""Share of words that two sentences have in common from which on one is the other, edited."""
+"""Minimum share of common words for a sentence to be an edited version of another."""
 SAME = 0.75
-"""Share from which on it says the same but for what changed; below, force and numbers are part of a rewriting."""
+"""Minimum share for separate changes of force and numbers; below it, the sentence was rewritten."""
 _MOST_NEAR = 400
-"""Sentences of the other side that one is compared with: those that share its rarest words."""
+"""Maximum sentences of the other side that one is compared with: those that share its rarest words."""
 
 _LABEL = re.compile(r"\(?(?P<label>[a-z]{1,5}|\d{1,3})[.)]\s+")
 _MARK = re.compile(
     r"\A[\s•*_`(\[-]{0,6}(?P<mark>(?=[\w.-]{0,30}\d)[A-Za-z0-9][\w.-]{0,29}?)(?:[*_`]{0,3}[)\]:]+|\.(?=\s)|(?=\s[(\[<]))\s?"
 )
-"""What an item is called in front of its words, with a digit: "2j2)", "(2a)", "SRS-12:"."""
+"""The label before the words of an item, with a digit: "2j2)", "(2a)", "SRS-12:"."""
 _PROPERTY = re.compile(r"\A(?P<name>[^\W\d_][\w /-]{1,30}):\s\S(?:.{0,158}[^.;\s])?\Z")
-"""A line of properties, as requirement files have them: "STATUS: Draft"."""
+"""A property line, as in requirement files: "STATUS: Draft"."""
 _RULE = re.compile(r"\|[\s:|-]*")
 
 
 def sentences_of(clause: Clause) -> list[str]:
-    """Cut a clause into what is compared: sentences, rows of tables, and lines of code, which alone are indented."""
+    """Split a clause into units for comparison: sentences, table rows, and lines of code, which alone are indented."""
     found: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n", clause.text):
         lines = paragraph.split("\n")
@@ -54,9 +54,9 @@ def sentences_of(clause: Clause) -> list[str]:
 
 
 def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[PlacePair]:
-    """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none.
+    """Pair the sentences that differ, in reading order: each with the most similar remaining one, or with none.
 
-    Sentences that were joined into one, or one that was cut, stand together on their side.
+    Sentences that were joined or split are grouped on their side.
     """
     left, right = _unmatched(before, after)
     bags = {place: Counter(words_and_numbers(before[place])) for place in left}
@@ -87,9 +87,9 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
 
 
 def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
-    """Find items of lists that only have another letter or number, for one before them came or went.
+    """Find list items that only have another letter or number, because an item before them was added or removed.
 
-    Items that changed places are none of these: of those that have others' labels, only such as kept their order.
+    Items that changed places are excluded: of the relabelled items, only those that kept their order count.
     """
     found: list[PlacePair] = []
     for left, right in pairs:
@@ -98,7 +98,7 @@ def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequenc
             mine, its = _LABEL.match(one), _LABEL.match(other)
             if mine and its and mine["label"].isdigit() == its["label"].isdigit():
                 found += [(left, right)] if one[mine.end() :] == other[its.end() :] else []
-    ends: list[PlacePair] = []  # by length, the last pair of the run that ends earliest
+    ends: list[PlacePair] = []  # by length, the last pair of the sequence that ends earliest
     before: dict[PlacePair, PlacePair | None] = {}
     for pair in sorted(found):
         at = bisect_left(ends, pair[1], key=lambda end: end[1])
@@ -113,7 +113,7 @@ def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequenc
 
 
 def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], weights: Weights) -> dict[int, int]:
-    """Join sentences that have half of their words in common at least, the most alike first."""
+    """Join sentences that have at least half of their words in common, the most similar first."""
     postings: dict[str, list[int]] = {}
     for other, bag in others.items():
         for word in bag:
@@ -140,9 +140,10 @@ def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]
 
 
 def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
-    """Join what is left and has the same name: the first cell of a row, an identifier, or the mark of an item.
+    """Join remaining sentences with the same name: the first cell of a row, an identifier, or the label of an item.
 
-    A number alone, which counts on where one came before it, is a name only where the other says that it is gone.
+    A bare number changes when items are inserted before it, so it is a name only if one side says that it was
+    withdrawn.
     """
     names, others = ({place: _name_of(text) for place, text in side.items()} for side in (lefts, rights))
     found: dict[int, int] = {}
@@ -156,7 +157,7 @@ def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[in
 
 
 def _name_of(text: str) -> str:
-    """Return what a sentence is called: the first cell of a row with others, the mark before its words, a property."""
+    """Return the name of a sentence: the first cell of a row with others, the label before its words, a property."""
     cells = [cell.strip(" *_`|") for cell in cell_texts(text)] if is_row(text) else []
     if cells:
         return cells[0].casefold() if len(cells) > 1 and any(map(str.isalnum, cells[0])) else ""
@@ -166,12 +167,12 @@ def _name_of(text: str) -> str:
 
 
 def is_property(text: str) -> bool:
-    """Tell whether a text is a line of properties: "STATUS: Draft"."""
+    """Return whether a text is a property line: "STATUS: Draft"."""
     return _PROPERTY.match(text) is not None
 
 
 def is_gone(text: str | None) -> bool:
-    """Tell whether a sentence or row says of what it names that it holds no longer, "(2) (repealed)", or nothing."""
+    """Return whether a sentence or row is empty, or says that what it names is withdrawn: "(2) (repealed)"."""
     if not text:
         return False
     if is_row(text):
@@ -184,7 +185,7 @@ def is_gone(text: str | None) -> bool:
 def _taken_in(
     bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], joined: Mapping[int, int]
 ) -> dict[int, list[int]]:
-    """Map sentences of the other side to neighbours of their partner whose words they hold beside the partner's."""
+    """Map sentences of the other side to neighbours of their partner whose words they contain besides the partner's."""
     found: dict[int, list[int]] = {}
     for one, other in joined.items():
         rest = others[other] - bags[one]
@@ -198,7 +199,7 @@ def _taken_in(
 
 
 def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], list[int]]:
-    """List the sentences that the other side has not as they are printed, as often as it has them."""
+    """List the sentences without an equal one on the other side, with multiplicity."""
     common = Counter(before) & Counter(after)
 
     def left(texts: Sequence[str]) -> list[int]:
@@ -217,7 +218,7 @@ def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], 
 
 
 def likeness(one: Counter[str], other: Counter[str], weights: Weights) -> float:
-    """Return the share of words, 0..1, that two sentences have in common, by what these weigh."""
+    """Return the weighted share of words, 0..1, that two sentences have in common."""
     total = _weight(one, weights) + _weight(other, weights)
     return 2 * _weight(one & other, weights) / total if total else 0.0
 
@@ -227,9 +228,9 @@ def _weight(words: Counter[str], weights: Weights) -> float:
 
 
 def word_weights(links: Iterable[ClauseLink]) -> Weights:
-    """Weigh words by how few clauses of both editions have them: what sentences are about, not how they are built.
+    """Weight words by how few clauses of both editions contain them, which favours subjects over function words.
 
-    Numbers, which are rare, count as the most usual word: they are what changes.
+    Numbers, which are rare, get the weight of the most frequent word, because they are what changes.
     """
     clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
     counts = Counter(word for clause in clauses.values() for word in set(words_and_numbers(clause.text)))
@@ -240,7 +241,7 @@ def word_weights(links: Iterable[ClauseLink]) -> Weights:
 
 
 def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
-    """List the whole sentences that only one of two rows has in a cell of which other sentences stayed."""
+    """List the sentences that only one of two rows has, in a cell that kept other sentences."""
     gone: list[str] = []
     come: list[str] = []
     cells, others = BAR.split(one), BAR.split(other)
@@ -256,7 +257,7 @@ def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
 
 
 def without_sentences(row: str, sentences: Sequence[str]) -> str:
-    """Leave sentences out of a row."""
+    """Remove sentences from a row."""
     for each in sentences:
         row = row.replace(each, "", 1)
     return " ".join(row.split()) if sentences else row

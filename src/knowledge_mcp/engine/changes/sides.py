@@ -1,4 +1,4 @@
-"""What clauses are aligned by: either edition with the weighted terms of its clauses, and which of them are joined."""
+"""Data for the alignment: each edition with the weighted terms of its clauses, and the joined pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Terms = Callable[[str], Sequence[str]]
 
 
 class EditionSide:
-    """Hold the weighted terms of one edition's clauses."""
+    """The weighted terms of one edition's clauses."""
 
     def __init__(self, clauses: Sequence[Clause], terms: Terms) -> None:
         self.clauses = clauses
@@ -30,7 +30,7 @@ class EditionSide:
         )
         self.tops = Counter(clause.file for clause in clauses if clause.parent is None and clause.level)
         self.paths: list[tuple[str, ...]] = []
-        for place, clause in enumerate(clauses):  # without the document's title, which says the edition
+        for place, clause in enumerate(clauses):  # without the document's title, which contains the edition
             above = self.paths[clause.parent] if clause.parent is not None else ()
             self.paths.append(() if self.is_title(place) else (*above, plain(clause.heading)))
         self.weights: list[dict[str, float]] = []
@@ -47,7 +47,7 @@ class EditionSide:
             self.lengths.append(math.sqrt(sum(weight * weight for weight in weights.values())))
 
     def most_alike(self, weights: Mapping[str, float]) -> list[int]:
-        """List the clauses that share most of a text's weightier terms, in reading order."""
+        """List the clauses that share most of a text's rare terms, in reading order."""
         found: defaultdict[int, float] = defaultdict(float)
         for term, weight in weights.items():
             places = self.by_term.get(term, ())
@@ -57,7 +57,7 @@ class EditionSide:
         return sorted(heapq.nlargest(_CANDIDATES, found, key=lambda place: (found[place], -place)))
 
     def cosine(self, place: int, other: EditionSide, there: int) -> float | None:
-        """Tell how many words two clauses have in common; None where neither has any."""
+        """Return the cosine similarity of two clauses' terms; None if neither has any."""
         weights, others = self.weights[place], other.weights[there]
         if not weights and not others:
             return None
@@ -69,16 +69,16 @@ class EditionSide:
         return shared / (self.lengths[place] * other.lengths[there])
 
     def usual(self, place: int) -> float:
-        """Tell how much a clause has in common with the clause of its own edition that is most like it."""
+        """Return a clause's similarity to the most similar other clause of its own edition."""
         near = (other for other in self.most_alike(self.weights[place]) if other != place)
         return max((self.cosine(place, self, other) or 0.0 for other in near), default=0.0)
 
     def vocabulary(self, place: int) -> frozenset[str]:
-        """Return the terms of a clause's text and of its heading."""
+        """Return the terms of a clause's text and heading."""
         return self.titles[place].union(self.counts[place])
 
     def is_title(self, place: int) -> bool:
-        """Tell whether a clause is its document's title, or what stands before its first heading."""
+        """Return whether a clause is its document's title, or the text before its first heading."""
         clause = self.clauses[place]
         if clause.level == 0 or clause.parent is not None:
             return clause.level == 0
@@ -86,7 +86,7 @@ class EditionSide:
         return self.tops[clause.file] == 1 or (is_first and not clause.text)
 
     def is_at_top(self, clause: Clause) -> bool:
-        """Tell whether nothing stands above a clause, or only its document's title."""
+        """Return whether a clause has no parent, or only its document's title."""
         return clause.parent is None or self.is_title(clause.parent)
 
     def is_only_sibling(self, place: int) -> bool:
@@ -95,20 +95,20 @@ class EditionSide:
 
 
 def rarity_of(texts: Sequence[Iterable[str]]) -> dict[str, float]:
-    """Weigh terms by how few of the texts have them."""
+    """Weight terms by how few of the texts contain them."""
     frequency = Counter(term for text in texts for term in text)
     return {term: math.log(1 + len(texts) / count) for term, count in frequency.items()}
 
 
 def _own_head(clause: Clause, clauses: Sequence[Clause]) -> str:
-    """Return a heading as it is compared, without the heading above it where it repeats that."""
+    """Return the normalised heading, without the parent's heading if it repeats that."""
     head = plain(clause.heading)
     above = plain(clauses[clause.parent].heading) if clause.parent is not None else ""
     return head.removeprefix(f"{above} ") if above else head
 
 
 class ClausePairs:
-    """Hold which old clause is joined with which new one."""
+    """The joined pairs of old and new clauses."""
 
     def __init__(self, old: Sequence[Clause], new: Sequence[Clause]) -> None:
         self._old, self._new = old, new
@@ -121,18 +121,18 @@ class ClausePairs:
         self._count_below = Counter(clause.parent for clause in new)
 
     def join(self, one: int, other: int) -> None:
-        """Join an old clause with a new one, by their places; neither is joined yet."""
+        """Join an old clause with a new one, by their indexes; neither may be joined yet."""
         self.forward[one] = other
         self.backward[other] = one
         self._went = None
 
     def part(self, one: int) -> None:
-        """Part an old clause from the new one that it is joined with."""
+        """Separate an old clause from its new one."""
         del self.backward[self.forward.pop(one)]
         self._went = None
 
     def there(self, one: int | None) -> int | None:
-        """Tell which new clause an old one is joined with, by their places; None where there is none."""
+        """Return the new clause joined with an old one, by their indexes; None if there is none."""
         return None if one is None else self.forward.get(one)
 
     def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
@@ -141,14 +141,14 @@ class ClausePairs:
             yield self._old[one], self._new[other]
 
     def share_below(self, one: int, other: int) -> float:
-        """Tell which share of the clauses right below two are joined with each other."""
+        """Return the share of the direct children of two clauses that are joined with each other."""
         below = self._below.get(one, ())
         partners = [self._new[self.forward[each]] for each in below if each in self.forward]
         joined = sum(partner.parent == other for partner in partners)
         return joined / max(len(below), self._count_below[other], 1)
 
     def neighbours_went(self, one: Clause, other: Clause) -> bool:
-        """Tell whether most clauses beside the one, below the same clause, are joined with such beside the other."""
+        """Return whether most siblings of the one are joined with siblings of the other."""
         if one.parent is None or other.parent is None:
             return False
         if self._went is None:
@@ -159,7 +159,7 @@ class ClausePairs:
         return 2 * went > len(self._below[one.parent]) - 1 > 0
 
     def hold(self, one: Clause, other: Clause, files: Mapping[str, str]) -> bool:
-        """Tell whether the clauses above two are joined, or both stand at the top of the same document."""
+        """Return whether the parents of two clauses are joined, or both are at the top of the same document."""
         if one.parent is None or other.parent is None:
             return one.parent is other.parent and files.get(one.file, one.file) == other.file
         return self.forward.get(one.parent) == other.parent

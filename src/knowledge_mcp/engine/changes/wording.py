@@ -1,4 +1,4 @@
-"""The words of clauses as two texts are compared by them, and in what runs of words one stands in another."""
+"""Normalised words of texts for comparison, and the n-grams by which one text contains another."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _IN_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|(?P<sign>[^\w\s])(?P=sign)*")
 _SAYING = frozenset({"Sm", "Sc", "So"})
-"""Signs that say something: of mathematics, of currencies, and such as ticks and crosses."""
+"""Unicode categories of meaningful signs: mathematics, currencies, and others such as ticks and crosses."""
 _LAYOUT = frozenset("|~°−©®™￼")
-"""Signs among them that part cells, that a number has, that are written in two ways, or that stand for a picture."""
+"""Exceptions: cell separators, parts of numbers, signs with several spellings, placeholders for pictures."""
 _LONGEST_SIGN = 3
-"""Equal signs in a row; more are a line."""
+"""Maximum equal signs in a row; more are a ruled line."""
 _BULLET = re.compile(r"\s*[\u25a0-\u25ff➢➤❖](?=\s)")
 _RUN = 4
-"""Words in a run: fewer stand in any two texts, more are cut by every edit."""
+"""Words per n-gram: shorter ones occur in any two texts, longer ones are broken by every edit."""
 RARE = 40
-"""Clauses of the other edition up to which a term or a run of words is looked up to find candidates."""
+"""Maximum clauses of the other edition with a term or n-gram for it to be used to find candidates."""
 _HALF = 0.5
-"""Share of a clause's runs that whoever took it up holds: the greater part."""
+"""Minimum share of a clause's n-grams that its container has: the majority."""
 
 
 def plain(text: str) -> str:
-    """Keep letters and digits, in lower case, single blanks between: what headings are compared by."""
+    """Keep letters and digits, in lower case with single blanks between them, to compare headings."""
     return _NOT_WORD.sub(" ", text).strip().casefold()
 
 
 def words_of(text: str) -> list[str]:
-    """List the words and numbers of a text in lower case: what two texts are compared by."""
+    """List the words and numbers of a text in lower case, for comparison."""
     return plain(text).split()
 
 
 def words_and_numbers(text: str) -> list[str]:
-    """List the words of a text with its numbers whole: "59,43" shares nothing with "23,43"."""
+    """List the words of a text with its numbers whole: "59,43" has nothing in common with "23,43"."""
     return words_of(_IN_NUMBER.sub("", text))
 
 
 def words_and_signs(text: str) -> list[str]:
-    """List the words and what else says something, such as "≥", "€" and "✓": by what it is told whether a text changed.
+    """List the words and meaningful signs, such as "≥", "€" and "✓"; two texts are equal if these are.
 
-    Symbols of units that capitals alone tell apart, as mW and MW, keep theirs.
+    Symbols of units that differ only in case, such as mW and MW, keep it.
     """
     text = text.replace(">=", "≥").replace("<=", "≤")
     bullet = _BULLET.match(text)
@@ -68,7 +68,7 @@ def _runs_of(text: str) -> set[tuple[str, ...]]:
 
 
 def is_contained(text: str, other: str) -> bool:
-    """Tell whether most of a text, over half of its runs of four words, stands in another one."""
+    """Return whether another text contains more than half of a text's four-word n-grams."""
     runs = _runs_of(text)
     return len(runs & _runs_of(other)) > _HALF * len(runs)
 
@@ -76,10 +76,10 @@ def is_contained(text: str, other: str) -> bool:
 def holders(
     clauses: Sequence[Clause], others: Sequence[Clause], partners: Mapping[int, str]
 ) -> Iterator[tuple[Clause, Clause]]:
-    """Yield clauses with the joined ones of the other edition that hold most of them: over half, in runs of four words.
+    """Yield clauses with the joined ones of the other edition that contain most of them: over half of the n-grams.
 
-    Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there. Nor do those
-    that are in so many clauses that they tell none.
+    N-grams have four words. Those that a container's partner, whose text is in `partners`, also has do not count,
+    because they came from there. Nor do those that occur in too many clauses to be distinctive.
     """
     wanted = {clause.index: _runs_of(clause.text) for clause in clauses}
     sought = {run for each in wanted.values() for run in each}
@@ -109,10 +109,10 @@ def holders(
 
 
 def own_runs_in_common(olds: Sequence[Clause], news: Sequence[Clause]) -> dict[tuple[int, int], tuple[float, float]]:
-    """Map pairs of clauses to their share of runs of four words that no other clause of either edition has.
+    """Map pairs of clauses to their share of four-word n-grams that no other clause of either edition has.
 
     Returns:
-        By the places of both, the share of the longer one's runs and that of the shorter one's.
+        By the indexes of both, the share of the longer one's n-grams and that of the shorter one's.
     """
     homes: dict[int, int] = {}
     sizes: tuple[list[int], list[int]] = ([], [])
@@ -134,9 +134,10 @@ def own_runs_in_common(olds: Sequence[Clause], news: Sequence[Clause]) -> dict[t
 
 
 def in_common(old: Edition, new: Edition) -> float:
-    """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1.
+    """Return the share of the shorter edition's four-word n-grams that the other one also has, from 0 to 1.
 
-    A text or heading of fewer words is a run by itself, or short clauses would have nothing in common with themselves.
+    A text or heading of fewer words is one n-gram, otherwise short clauses would have nothing in common with
+    themselves.
     """
     here, there = (
         {
