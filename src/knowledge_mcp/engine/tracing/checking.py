@@ -1,4 +1,4 @@
-"""A document compared with a standard: a row for each obligation, with the best evidence, quotes and a verdict."""
+"""Compares a document with a standard: for each obligation, the best evidence, quotes and a verdict."""
 
 from __future__ import annotations
 
@@ -42,29 +42,30 @@ from knowledge_mcp.model.evidence import QuoteVerdict
 from knowledge_mcp.support.checkpoints import check_each
 
 FOUND, PARTIAL = 0.5, 0.4
-"""Probabilities from which on there is evidence, and part of it. At .5 as many are missed as are wrong; of those that
-have evidence, nine in ten are above .4 with their set left out (`python -m benchmarks.checking`)."""
+"""Minimum probabilities of evidence and of partial evidence. At .5 there are as many misses as errors; of the
+obligations with evidence, nine in ten are above .4 with their set left out (`python -m benchmarks.checking`).
+"""
 _MOST_QUOTES = 3
 _TRIED = 6
 _LONGEST = 600
-"""Characters of a quote; of a longer sentence its beginning is shown."""
+"""Maximum characters of a quote; a longer sentence is truncated."""
 _ENDS = (".", ":", ";", "!", "?", ")")
 _FEWEST_WORDS = 3
 _FEWEST_ROWS = 5
-"""Obligations from which on none with evidence means that the two are not about the same thing."""
+"""With at least this many obligations and evidence for none, the two are not about the same subject."""
 _WORD = re.compile(r"[^\W_]{2,}")
 _NAMED_FIGURE = re.compile(r"[^\W\d_]{2}.{0,80}\d", re.DOTALL)
 """A name with its number, as in a list of data: "Weight: 6 t"."""
 _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
 _DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT, CheckType.FORCE})
-"""Checks that speak of the demand itself; a term or an edition is reported beside the verdict."""
+"""Checks that lower the verdict; a term or an edition is only reported next to it."""
 
 Terms = Callable[[str], Sequence[str]]
 
 
 class EvidenceVerdict(StrEnum):
-    """Whether a document says something of an obligation; never whether it meets it."""
+    """Whether a document has evidence for an obligation; never whether it meets it."""
 
     FOUND = "evidence found"
     PARTIAL = "partial"
@@ -72,7 +73,7 @@ class EvidenceVerdict(StrEnum):
 
 
 class MarkKind(StrEnum):
-    """What a person says of a row."""
+    """How a person marks a row."""
 
     APPLICABLE = "applicable"
     NOT_APPLICABLE = "not-applicable"
@@ -82,7 +83,7 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowMark:
-    """Hold what a person said of an obligation, by its id and its words, with a note of theirs."""
+    """A person's mark of an obligation, by its id and text, with a note."""
 
     row: str
     text: str
@@ -92,11 +93,11 @@ class RowMark:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Hold words of the document, exactly as they stand there.
+    """A quote of the document, exactly as printed.
 
     Attributes:
-        verified: as `verify_quote` tells it; what is not found word for word is no evidence.
-        probability: that they say what is demanded; 1 for a heading that was asked for.
+        verified: verdict of `verify_quote`; what is not found word for word is not evidence.
+        probability: that it says what is demanded; 1 for a demanded heading.
     """
 
     quote: str
@@ -112,7 +113,7 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """Hold one obligation with what was found; `evidence` is best first, empty where none was found."""
+    """One obligation with its evidence, best first, empty if none was found."""
 
     obligation: Obligation
     verdict: EvidenceVerdict
@@ -124,7 +125,7 @@ class CheckRow:
 
     @property
     def kind(self) -> str:
-        """Tell what the row counts as: what a person says, else what its sentence is."""
+        """What the row counts as: a person's mark, or else the kind of its sentence."""
         if self.mark is MarkKind.APPLICABLE:
             return ObligationKind.OBLIGATION.value
         return (self.mark or self.obligation.kind).value
@@ -132,12 +133,12 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Hold all rows in the standard's order.
+    """All rows in the standard's order.
 
     Attributes:
         editions: references to editions that are not current, anywhere in the document.
-        related: False where there are obligations enough, and evidence for none.
-        lost_marks: marks of rows that the standard has no longer in these words.
+        related: False if there are enough obligations, and evidence for none.
+        lost_marks: marks of rows that the standard no longer has in these words.
     """
 
     rows: tuple[CheckRow, ...]
@@ -147,12 +148,12 @@ class CheckReport:
 
 
 class Seeks(Protocol):
-    """Find the sentences that say what is demanded."""
+    """Finds the sentences that say what is demanded."""
 
     def __call__(
         self, demands: Sequence[str], sentences: Sequence[str], most: int, /
     ) -> Sequence[Sequence[tuple[int, float]]]:
-        """Return for each demand the places of the best sentences with their probability, best first."""
+        """Return for each demand the indexes of the best sentences with their probability, best first."""
         ...
 
 
@@ -164,15 +165,15 @@ def check(
     editions: EditionsKnown,
     otherwise: Mapping[str, RowCheck],
 ) -> CheckReport:
-    """Hold a document against obligations.
+    """Check a document against obligations.
 
     Args:
         obligations: one row each.
         parts: of the document; one, unless it is a folder or a list.
         seek: rates sentences.
-        terms: cuts a text into terms.
+        terms: splits a text into terms.
         editions: knows which editions are not current.
-        otherwise: checks of terms that the document defines in other words, by the term in small letters.
+        otherwise: checks of terms that the document defines in other words, by the term in lower case.
     """
     sentences = [(number, *each) for number, part in enumerate(parts) for each in stated_in(part)]
     demands = [without_own_label(each.text) or each.text for each in obligations]
@@ -214,7 +215,7 @@ def check(
 
 
 def _is_about(about: str, said: str, terms: Terms) -> bool:
-    """Tell whether a sentence is about a row: it has all figures and letters of the row's name, and a word of it."""
+    """Return whether a sentence has all figures and single letters of a row's name, and one of its words."""
     letters = [each.upper() for each in about.split() if len(each) == 1 and each.isalpha()]
     if not all(re.search(rf"(?<![\w(]){each}(?!\w)", said) for each in letters):
         return False
@@ -226,7 +227,7 @@ def _is_about(about: str, said: str, terms: Terms) -> bool:
 
 
 def marked(report: CheckReport, marks: Sequence[RowMark]) -> CheckReport:
-    """Put a person's marks to the rows of the same words; what has other words now is reported, and not marked."""
+    """Assign a person's marks to the rows with the same words; marks without such a row are reported."""
     by_text: dict[str, list[RowMark]] = {}
     for mark in marks:
         by_text.setdefault(_same(mark.text), []).append(mark)
@@ -252,9 +253,9 @@ def _same(text: str) -> str:
 
 
 def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
-    """Yield the sentences, list items and table rows of a text, each with the lead-in that it depends on before it.
+    """Yield the sentences, list items and table rows of a text, each preceded by its lead-in.
 
-    Headings are left out, what has fewer than three words and no number, and the lines of a cover: titles.
+    Left out are headings, text with fewer than three words and no number, and the title lines of a cover.
     """
     begin = 0
     for entry in part.structure.sections:
@@ -266,7 +267,7 @@ def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
 
 
 def _is_title(words: str) -> bool:
-    """Tell what stands before all headings, ends no sentence and has no number from what is said there."""
+    """Return whether text before all headings is a title: no end of a sentence and no number."""
     return not (words.endswith(_ENDS) or is_row(words) or _ITEM.match(words) or any(map(str.isdigit, words)))
 
 
@@ -285,7 +286,7 @@ def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
 
 
 def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]]:
-    """Yield rows of tables with the cells of the row above their rule, and all between them as sentences."""
+    """Yield table rows with the cells of their header row, and all text between them as sentences."""
     begin = start
     row, head = Span(start, start), list[str]()
     for line in text[start:stop].splitlines(keepends=True):
@@ -307,7 +308,7 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[Span, list[str]]
 def _quote(
     place: tuple[int, Span, str], parts: Sequence[ReadDocument], searched: Sequence[Searched], chance: float
 ) -> Quoted | None:
-    """Quote a place; None where the quote is not found there word for word."""
+    """Quote a place; None if the quote is not found there word for word."""
     number, span, _ = place
     part = parts[number]
     if len(span) > _LONGEST:
@@ -348,12 +349,12 @@ def _terms_in(text: str, otherwise: Mapping[str, RowCheck]) -> list[RowCheck]:
 
 
 def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
-    """Add what the search for conflicts finds between an obligation and its own evidence."""
+    """Add the conflicts between an obligation and its own evidence."""
     items: list[TraceItem] = []
     owners: dict[str, tuple[int, Quoted | None]] = {}
     for number, row in enumerate(rows):
         if row.obligation.tabled is not None:
-            continue  # its limits are held against what its evidence says already
+            continue  # its limits are already compared with its evidence
         for place, said in enumerate((None, *row.evidence)):
             key = f"{number}/{place}"
             owners[key] = (number, said)
@@ -380,7 +381,7 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
 
 
 def _with_tables(rows: Sequence[CheckRow]) -> list[CheckRow]:
-    """Let obligations without evidence that refer to tables have that of the rows of these."""
+    """Give obligations without evidence that refer to tables the evidence of the tables' rows."""
     of_tables: dict[str, list[CheckRow]] = {}
     for row in rows:
         if row.obligation.tabled is not None:
@@ -415,12 +416,12 @@ def _outdated_references(
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """Hold what is demanded, and the documents that it stands in.
+    """What is demanded, and the documents that contain it.
 
     Attributes:
-        name: as it was given.
-        obligations: one row each, each id once.
-        readings: the documents whole; empty for a list of requirements.
+        name: as given.
+        obligations: one row each, with unique ids.
+        readings: the whole documents; empty for a list of requirements.
     """
 
     name: str
@@ -429,7 +430,7 @@ class Standard:
 
     @classmethod
     def of(cls, name: str, parts: Sequence[ReadDocument | TraceItem]) -> Standard:
-        """Take documents and items of lists for one standard."""
+        """Build a standard from documents and items of lists."""
         readings = tuple(each for each in parts if isinstance(each, ReadDocument))
         obligations = [each for reading in readings for each in obligations_in(reading)]
         obligations += obligations_of_items([each for each in parts if isinstance(each, TraceItem)])
@@ -444,14 +445,14 @@ def checked_against(
     key_of: Callable[[str], str],
     records: Sequence[DocumentRecord],
 ) -> CheckReport:
-    """Hold a document against a standard.
+    """Check a document against a standard.
 
     Args:
         standard: what is demanded.
         document: its parts.
         seek: rates sentences.
-        terms: cuts a text into terms.
-        key_of: makes one key of a term's spellings.
+        terms: splits a text into terms.
+        key_of: returns one key for all spellings of a term.
         records: of all ingested documents, whose editions may be newer than those referred to.
     """
     parts = [each if isinstance(each, ReadDocument) else one_text(each) for each in document]

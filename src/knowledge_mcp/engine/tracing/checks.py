@@ -1,4 +1,4 @@
-"""Checks that need no judgement: a number against its limit, a section asked for, a term, an edition, an opposite."""
+"""Deterministic checks: a number against its limit, a demanded section, a term, an edition, a force."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CheckType(StrEnum):
 
 
 class RowResult(StrEnum):
-    """What came of it."""
+    """The result of a check."""
 
     MET = "met"
     NOT_MET = "not met"
@@ -54,11 +54,11 @@ class RowResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowCheck:
-    """Hold one check.
+    """One check.
 
     Attributes:
         asked: what the standard says, in short.
-        found: what the document says; empty where it says nothing.
+        found: what the document says; empty if it says nothing.
         citation: where the document says it.
     """
 
@@ -73,15 +73,15 @@ class RowCheck:
 
 
 def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTable | None = None) -> list[RowCheck]:
-    """Compare every limit of a demand with the numbers of one unit that its evidence states.
+    """Compare every limit of a demand with the numbers of the same unit in its evidence.
 
     Args:
-        demand: its words.
+        demand: its text.
         evidence: quotes with their citations, best first.
-        tabled: what the demand is in a table, None where it is in none.
+        tabled: what makes the demand a table row, None if it is not one.
     """
     found: list[RowCheck] = []
-    language = language_of(demand)  # that of quotes of a few words too
+    language = language_of(demand)  # also used for short quotes
     is_away = _AWAY.search(demand) is not None
     stated: list[_Stated] = []
     for quote, where in evidence:
@@ -96,7 +96,7 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
     for limit, chosen in asked:
         if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
             continue
-        # the best quote that says something decides: a number of another quote may be of something else
+        # the best quote with a number decides: a number of another quote may belong to something else
         measured = measured_in(demand, limit)
         is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS or is_rating(limit))
         told = next(filter(None, (_told(limit, measured, is_open, *each) for each in chosen)), None)
@@ -114,7 +114,7 @@ _Stated = tuple[Sequence[Quantity], str, str]
 def _asked_in_row(
     row: str, limits: Sequence[Quantity], bound: Bound, stated: Sequence[_Stated]
 ) -> list[tuple[Quantity, Sequence[_Stated]]]:
-    """List the limits of a row of a table, each with the numbers that are of its column where several have its unit."""
+    """List the limits of a table row, each with the numbers of its column if several columns have its unit."""
     columns = row_limits(row, limits)
     found: list[tuple[Quantity, Sequence[_Stated]]] = []
     for limit, column in columns:
@@ -125,7 +125,7 @@ def _asked_in_row(
 
 
 def _near(column: str, unit: str, numbers: Sequence[Quantity], quote: str, where: str) -> _Stated:
-    """Keep the numbers that stand nearest to the name of a column; none where a quote does not have it."""
+    """Keep the numbers nearest to the name of a column; none if a quote does not contain it."""
     alike = [each for each in numbers if each.unit == unit]
     names = re.finditer(rf"(?<!\w){re.escape(column)}(?!\w)", quote, re.IGNORECASE) if alike else ()
     spans = [match.span() for match in names]
@@ -134,10 +134,10 @@ def _near(column: str, unit: str, numbers: Sequence[Quantity], quote: str, where
 
 
 def _of_this(apart: tuple[frozenset[str], frozenset[str]], stated: Sequence[_Stated]) -> Sequence[_Stated]:
-    """Choose the numbers that a limit is about, where a demand has several of one unit: "suction 1.5, discharge 2.5".
+    """Choose the numbers that belong to a limit if a demand has several of one unit: "suction 1.5, discharge 2.5".
 
     Args:
-        apart: words that stand with this limit alone, and with its rivals alone.
+        apart: words that occur only with this limit, and only with the other limits.
         stated: the numbers of all quotes.
     """
     ours, theirs = apart
@@ -158,17 +158,17 @@ _AWAY = re.compile(
     r"|failed|stopped|außer Betrieb|in Reserve|hors service|en réserve|fuera de servicio|de reserva)\b",
     re.IGNORECASE,
 )
-"""What stands behind the number of those that do not count: "with one pump out of service"."""
+"""Text after the number of things that do not count: "with one pump out of service"."""
 
 
 def _told(
     limit: Quantity, measured: str, is_open: bool, numbers: Sequence[Quantity], quote: str, where: str
 ) -> RowCheck | None:
-    """Hold a limit against the numbers of its unit in a quote; None where they say nothing about it.
+    """Check a limit against the numbers of its unit in a quote; None if they say nothing about it.
 
-    Where nothing says whether the limit is a least or a most (`is_open`), another number only differs. Numbers of what
-    is measured count alone where the quote has any: of "850 mm wide and 2100 mm high" one is a width. A height says
-    nothing of a width.
+    If it is unknown whether the limit is a minimum or a maximum (`is_open`), another number only differs. If the quote
+    has numbers of the measured quantity, only these count: in "850 mm wide and 2100 mm high" one is a width. A height
+    says nothing about a width.
     """
     comparable = ((each, _in_unit_of(limit, each)) for each in numbers)
     alike = [(same, measured_in(quote, each)) for each, same in comparable if same is not None]
@@ -185,13 +185,13 @@ def _told(
 
 
 _MONTH = 30.4375 * 86400
-"""Seconds of a month, on average."""
+"""Average seconds of a month."""
 _ABOUT_A_MONTH = 0.04
-"""Share by which a month may be longer or shorter than another: 30 days and a month are neither more nor less."""
+"""Maximum relative difference between lengths of months; 30 days and a month are neither more nor less."""
 
 
 def _in_unit_of(limit: Quantity, stated: Quantity) -> Quantity | None:
-    """Say a number in the unit of a limit, weeks in months too; None for other units, and for what is about as long."""
+    """Convert a number to the unit of a limit, also weeks to months; None for other units and about equal times."""
     if stated.unit == limit.unit:
         return stated
     if {stated.unit, limit.unit} != {"s", "month"}:
@@ -202,11 +202,11 @@ def _in_unit_of(limit: Quantity, stated: Quantity) -> Quantity | None:
 
 
 _PERIODS = frozenset({"s", "month", "working day"})
-"""Units of time: "every 12 months" is kept by 6, and "for 10 years" by 12, which no word of theirs says."""
+"""Units of time: 6 satisfies "every 12 months", and 12 satisfies "for 10 years", without words that say so."""
 
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
-    """Tell whether a number keeps a limit, in one of the units that it is printed in; None where it says nothing."""
+    """Return whether a number satisfies a limit, in one of its printed units; None if it says nothing about it."""
     found = [_keeps(value, limit.bound, stated) for value in limit.values]
     return True if any(found) else found[0]
 
@@ -229,10 +229,10 @@ def _keeps(limit: float, bound: Bound, stated: Quantity) -> bool | None:
 
 
 def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | None:
-    """Tell that what is demanded is only advised: the demand obliges, and the evidence says "should" and nothing more.
+    """Report that a requirement is only recommended in the evidence, which says "should" and nothing stronger.
 
     Args:
-        demand: its words.
+        demand: its text.
         quotes: the evidence that counts as found, with its citations, best first.
     """
     asked = _strongest(demand)
@@ -257,7 +257,7 @@ def _strongest(text: str) -> Force | None:
 
 @dataclass(frozen=True, slots=True)
 class SectionHeading:
-    """Hold a heading of the document, its terms, and where it stands in which of its parts."""
+    """A heading of the document with its terms, its part and its span."""
 
     part: int
     span: Span
@@ -280,7 +280,7 @@ def headings_of(parts: Sequence[ReadDocument], terms: Terms) -> list[SectionHead
 def section_check(
     demand: str, headings: Sequence[SectionHeading], parts: Sequence[ReadDocument], terms: Terms
 ) -> tuple[RowCheck, SectionHeading | None] | None:
-    """Look for the section that a demand asks for: a heading with all of its words; None where it asks for none."""
+    """Find the section that a demand asks for: a heading with all of its words; None if it asks for none."""
     demanded = section_demanded(demand)
     demanded_terms = frozenset(terms(demanded))
     if not demanded_terms:
@@ -300,7 +300,7 @@ def section_check(
 def terms_otherwise(
     standard: Iterable[Meaning], parts: Sequence[ReadDocument], key_of: Callable[[str], str]
 ) -> dict[str, RowCheck]:
-    """List the terms of a standard that a document defines in other words, by the term in small letters."""
+    """Return the terms of a standard that a document defines in other words, by the term in lower case."""
     ours = list(standard)
     theirs = [each for part in parts for each in meanings_in(part, key_of)]
     mine = {(each.term, each.text, each.citation) for each in ours}
@@ -325,11 +325,12 @@ def terms_otherwise(
 
 
 class EditionsKnown:
-    """Know which editions are no longer the current ones: of what is ingested, and of what a standard refers to.
+    """Knows which editions are not current: of ingested documents, and of those that a standard refers to.
 
     Args:
         records: of all ingested documents.
-        standard: its text and title tell which editions it refers to, what its own is, and what it replaces.
+        standard: its text, which with the title determines the editions that it refers to, its own, and what it
+            replaces.
         title: of the standard.
     """
 
@@ -347,7 +348,7 @@ class EditionsKnown:
         }
 
     def checks(self, text: str, citation: str) -> list[RowCheck]:
-        """Check every dated reference of a text."""
+        """Check every dated reference in a text."""
         found: dict[str, RowCheck] = {}
         for each, start, end in mentions_at(text):
             instead = self._instead(each) if each.edition else ""
@@ -357,7 +358,7 @@ class EditionsKnown:
         return list(found.values())
 
     def _instead(self, designation: Designation) -> str:
-        """Say what stands against an edition that is named; empty where nothing does."""
+        """Return the objection to a named edition; empty if there is none."""
         for like in self._directory.alike(designation):
             family = self._editions.family_of(like.record.id)
             is_same = not (like.is_other_edition or like.is_part) and like.edition

@@ -1,7 +1,7 @@
-"""Demands that double or contradict each other, and terms that are defined in two ways; precision comes first.
+"""Finds duplicate and contradictory demands, and terms with two definitions; precision comes first.
 
-Two sentences speak of the same thing only where the words left without force and limits are the same, or one has a few
-more. What then differs is the conflict: the force, a limit, "not", or one word and its opposite.
+Two sentences are about the same thing only if their words without force and limits are equal, or one has a few more.
+The remaining difference is the conflict: the force, a limit, "not", or one word and its opposite.
 """
 
 from __future__ import annotations
@@ -33,19 +33,20 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.checkpoints import check_each
 
 _RELATED = 0.5
-"""Share of the words, weighed by rarity, from which on one word and its opposite tell two demands apart."""
+"""Minimum share of common words, weighted by rarity, for one word and its opposite to be a conflict."""
 _ALIKE = 0.8
-"""Share from which on one may have a few words more; below, pairs of real requirement sets differ
-in their subject (`python -m benchmarks.conflicts`)."""
+"""Minimum share for one sentence to have a few more words; below it, pairs of real requirement sets differ in their
+subject (`python -m benchmarks.conflicts`).
+"""
 MOST_ITEMS = 200_000
-"""Requirements that are compared at once: 100,000 made ones take less than half a gigabyte, so these less than one."""
+"""Maximum requirements in one comparison: 100,000 synthetic ones take less than 0.5 GB, so these less than 1 GB."""
 MOST_FOUND = 100_000
-"""Pairs that are reported at once: about 100 MB, and more than anybody looks through."""
+"""Maximum pairs in one report: about 100 MB, and more than anybody reviews."""
 _MOST_ALIKE = 20
-"""Sentences with the same words, force and names that further ones are compared with; limits apart, they are alike."""
+"""Maximum sentences with the same words, force and names that others are compared with; only their limits differ."""
 _REPORTED_EVERY = 1000
 _FEWEST_WORDS = 3
-"""A subject, a verb and an object: fewer words fit to anything. A limit with its unit counts for the last two."""
+"""A subject, a verb and an object; fewer words match anything. A limit with its unit counts for the last two."""
 _LONGEST = 600
 _BETWEEN_ENDS = 5
 """Characters between the ends of a range: " and "."""
@@ -57,7 +58,7 @@ _POINTS = re.compile(
     r"|\b(?:if|when|where|that|because|before|after|once|while)\s+(?:it|they|this)\b|\b(?:above|following|former|latter)\b",
     re.IGNORECASE,
 )
-"""What points to a thing that stands elsewhere: such a sentence is only compared with those of its own place."""
+"""Phrases that refer to another sentence: such a sentence is compared only within its own place."""
 _ENUMERATOR = re.compile(r"(?:\A\s{0,3}|(?<=:)\s{1,3})\(?(?:\d{1,3}|[a-z])[.)](?=\s)")
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|where|wherever|unless|until|while|during|except|before|after|in case|only|provided"
@@ -65,16 +66,16 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_]{1,3})([^\W\d_]{1,40}(?: [^\W\d_]{1,40})?)\1(?![\w*_])")
-"""A word or two between marks of Markdown: "_MUST NOT_"."""
+"""A word or two with Markdown emphasis: "_MUST NOT_"."""
 _CODE = re.compile(
     r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
 )
-"""What is a name and no word: none of it may differ."""
+"""Names rather than words: they must be equal."""
 _DENIAL = re.compile(rf"{DENIES_BEHIND.pattern}|\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
 _FIGURES = re.compile(r"(?<=\s)\w*\d[\w:/.-]*\w|(?<=\s)\d(?!\w)")
 _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
-"""What leads to a value behind another one under which that holds: "60 l/s at a head of 25 m"."""
+"""Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
 _DAY = "day of the calendar"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
@@ -83,14 +84,14 @@ _OFFERS = re.compile(
     r"|hav(?:e|ing) (?:an?|the)|(?:allow|enabl|permit|let)\w{0,3} (?:an?|the|to|any|each|all|users?|operators?))\b",
     re.IGNORECASE,
 )
-"""What a system is said to give, of which it may give the opposite too: "shall provide a mechanism to disable"."""
+"""What a system offers, which may include the opposite: "shall provide a mechanism to disable"."""
 _HAVE_OPPOSITES = frozenset[str]().union(*OPPOSITES)
 
 Terms = Callable[[str], Sequence[str]]
 
 
 class ConflictKind(StrEnum):
-    """What is wrong between two demands or definitions."""
+    """Kinds of conflict between two demands or definitions."""
 
     CONTRADICTION = "contradiction"
     LIMIT = "limit"
@@ -101,7 +102,7 @@ class ConflictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Hold one definition: the key of its term, the term and the words as printed, and where they stand."""
+    """One definition: the key of its term, the term and the text as printed, and its citation."""
 
     key: str
     term: str
@@ -111,13 +112,13 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Hold one sentence that demands something, or what a term is said to mean.
+    """One sentence that demands something, or the definition of a term.
 
     Attributes:
-        id: of its requirement; the term, of a definition.
+        id: of its requirement; for a definition, the term.
         text: as printed.
-        citation: where it stands.
-        place: which of the items that were given it comes from; of a definition, which of the meanings.
+        citation: its location.
+        place: index of its item; for a definition, index of its meaning.
     """
 
     id: str
@@ -128,13 +129,13 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Tell of two demands that do not go together, or say the same.
+    """Two demands that contradict or repeat each other.
 
     Attributes:
         kind: what is wrong.
         one, other: the two, in the order given.
         why: what differs, as printed; for duplicates what they share.
-        also_in: more places that say the same as one of them.
+        also_in: further places that say the same as one of them.
     """
 
     kind: ConflictKind
@@ -171,12 +172,12 @@ class _Parsed:
 
     @property
     def is_denied_as_printed(self) -> bool:
-        """Tell whether its force is denied in words: "must not apply one or more" sets a limit, and denies as well."""
+        """Whether its force is negated by a word: "must not apply one or more" sets a limit, and is negated as well."""
         return self.force is not None and self.force.negated
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what two sentences that say the same have in common."""
+        """The key that is equal for two sentences with the same meaning."""
         limits = tuple(sorted((each.unit, each.bound, each.value) for each in self.limits))
         others = sorted((each.modality, each.negated) for each in self.forces if each is not self.force)
         is_turned = "not" in self.words and not any(each.negated for each in self.forces)
@@ -194,28 +195,28 @@ class _Parsed:
 
 
 _TURNING = frozenset("before after without above below off on no never only all any or oder ou to from in out".split())
-"""Words that an analyser may drop, and that turn a sentence around."""
+"""Words that an analyser may drop, but that change the meaning of a sentence."""
 
 
 def _normal_rotation(sequence: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one of its rotations, the same for all: "if A, B" says what "B if A" says, "A to B" not "B to A"."""
+    """Return the smallest rotation: "if A, B" equals "B if A", but "A to B" does not equal "B to A"."""
     return min(sequence[at:] + sequence[:at] for at in range(len(sequence)))
 
 
 def conflicts(
     items: Iterable[TraceItem], terms: Terms, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> list[Conflict]:
-    """Find what contradicts or doubles what, contradictions first, then in the order of the items.
+    """Find contradictions and duplicates, sorted by kind, contradictions first, then in the order of the items.
 
-    Of many sentences with the same words, as lists of limits have them, each is compared with the first few only.
+    Of many sentences with the same words, as in lists of limits, each is compared only with the first few.
 
     Args:
         items: requirements.
-        terms: turns text into stems without stop words, as `Analyser.document_terms`.
-        progress: receives now and then how many of how many sentences were compared.
+        terms: splits text into stems without stop words, as `Analyser.document_terms`.
+        progress: called occasionally with the number of compared sentences and the total.
 
     Raises:
-        InvalidInputError: there are more items, or more pairs that do not go together, than are reported at once.
+        InvalidInputError: there are too many items, or too many conflicting pairs.
     """
     items = list(itertools.islice(items, MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
@@ -248,7 +249,7 @@ def conflicts(
 
 
 def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
-    """Find terms that are defined in different words in two places; each wording beside the first."""
+    """Find terms with different definitions in two places; each wording is paired with the first."""
     by_key: dict[str, list[Demand]] = defaultdict(list)
     for place, each in enumerate(meanings):
         if not _SEE.match(each.text):
@@ -269,7 +270,7 @@ def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
 
 
 def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) -> Iterator[_Parsed]:
-    """Read the sentences of an item that have force; the whole item where none has."""
+    """Yield the sentences of an item that have force; the whole item if none has."""
     plain = _EMPHASIS.sub(lambda found: f"{' ' * len(found[1])}{found[2]}{' ' * len(found[1])}", item.text)
     for start, end in (*note_mark_places(plain), *(mark.span() for mark in _ENUMERATOR.finditer(plain))):
         plain = f"{plain[:start]}{' ' * (end - start)}{plain[end:]}"  # "The server shall: 1. stop" is one sentence
@@ -284,7 +285,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         blank += [(each.start, each.end) for each in dates]
         begun = min((force.end for force in forces), default=0)
         ratings = list(ratings_in(text))
-        named = [each for each in ratings if each.start < begun]  # "IP54 cabinets shall": what is spoken of
+        named = [each for each in ratings if each.start < begun]  # in "IP54 cabinets shall" it is the subject
         rated = [each for each in ratings if each.start >= begun and is_exclusive(each)]
         blank += [(each.start, each.end) for each in (*named, *rated)]
         numbers = [
@@ -305,7 +306,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
 
 
 def _figures(text: str, printed: Sequence[Quantity], blank: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """Yield what has digits and is no limit, as "22:30" is not: none of it may differ."""
+    """Yield text with digits that is not a limit, such as "22:30": it must be equal."""
     ends = [(each.start, each.end) for each in printed] + list(blank)
     for found in _FIGURES.finditer(text):
         if not any(start < found.end() and found.start() < end for start, end in ends):
@@ -317,7 +318,7 @@ def _date(found: re.Match[str]) -> Quantity:
 
 
 def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequence[Force]) -> str:
-    """Leave what a sentence is about: no limits, no words of force or their "not", not the requirement's own id."""
+    """Return the subject of a sentence: without limits, words of force, their "not", and the requirement's own id."""
     signs = list(text)
     for each in (*limits, *forces):
         signs[each.start : each.end] = " " * (each.end - each.start)
@@ -334,7 +335,7 @@ def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequenc
 
 
 class _Heads:
-    """Hold the sentences that stand for those that say the same; of many with the same words, a few for all."""
+    """The first sentence of each group of equal ones; of many with the same words, a few represent all."""
 
     def __init__(self, heads: Sequence[_Parsed]) -> None:
         self.heads = heads
@@ -351,7 +352,7 @@ class _Heads:
         return math.fsum(self.weight[term] for term in terms)
 
     def is_opposed(self, one: int, other: int) -> bool:
-        """Tell whether each of two has a word of its own, and both share enough beside it."""
+        """Return whether each of two has a word that the other lacks, and they share enough others."""
         mine, its = self.heads[one].terms, self.heads[other].terms
         shared = 2 * self.weighed(mine & its)
         return not mine <= its and not its <= mine and shared >= _RELATED * (self.weighed(mine) + self.weighed(its))
@@ -360,7 +361,7 @@ class _Heads:
         return [place for place in places if self._is_compared[place]]
 
     def crossed(self, ours: Sequence[int], theirs: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield pairs of both in the order of the items, where the first stands for all that are like it."""
+        """Yield pairs of both in the order of the items; the first of a pair represents all similar ones."""
         for firsts, others in ((ours, theirs), (theirs, ours)) if ours is not theirs else ((ours, ours),):
             for one in self.compared(firsts):
                 for other in others[bisect.bisect_right(others, one) :]:
@@ -369,7 +370,7 @@ class _Heads:
 
 
 def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs that can differ in one thing: those with the same words, with a few more, with an opposite."""
+    """Yield the pairs that can differ in one thing: with the same words, with a few more, or with an opposite."""
     known = _Heads(heads)
     by_words: dict[tuple[str, frozenset[str]], dict[frozenset[str], list[int]]] = defaultdict(dict)
     by_rest: dict[tuple[object, ...], dict[str, list[int]]] = defaultdict(dict)
@@ -396,7 +397,7 @@ def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> It
 
 
 def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
-    """Tell what differs between two demands that may be about the same thing; None where they are not, or nothing."""
+    """Return how two demands that may be about the same thing conflict; None if they do not."""
     more, less = one.terms - other.terms, other.terms - one.terms
     if more and less:
         return _opposite_word(one, other)
@@ -419,7 +420,7 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
 
 
 def _force_difference(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
-    """Tell of one word of force that differs, where all else is printed the same; None where more or nothing does."""
+    """Return the only word of force that differs, if everything else is equal; None if more or nothing differs."""
     same_limits = [(each.unit, each.bound, each.value) for each in one.printed] == [
         (each.unit, each.bound, each.value) for each in other.printed
     ]
@@ -442,7 +443,7 @@ def _force_difference(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] 
 
 
 def _excludes(one: _Parsed | Force, other: _Parsed | Force) -> bool:
-    """Tell whether denying one and not the other leaves no way to follow both: "should" and "need not" go together."""
+    """Return whether negating only one makes it impossible to follow both; "should" and "need not" are compatible."""
     denied, affirmed = (one, other) if one.negated else (other, one)
     if denied.modality is Modality.REQUIREMENT:
         return affirmed.modality is not None
@@ -466,7 +467,7 @@ def _conditions(parsed: _Parsed) -> frozenset[str]:
 
 
 def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
-    """Tell of one word and its opposite, where all else is the same and stands behind the words of force."""
+    """Return a word and its opposite, if everything else is equal and they follow the words of force."""
     if one.key[2:] != other.key[2:] or len(one.terms ^ other.terms) != 2 or not _is_duty(one):
         return None
     mine, its = one.words - other.words, other.words - one.words
@@ -474,22 +475,22 @@ def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | N
         return None
     word, opposite = next(iter(mine)), next(iter(its))
     if _OFFERS.search(one.text, 0, one.text.lower().find(word)):
-        return None  # who can open can close
+        return None  # what can open can also close
     return ConflictKind.CONTRADICTION, f"“{word}” and “{opposite}”"
 
 
 def _is_duty(one: _Parsed) -> bool:
-    """Tell whether a sentence leaves no other way: what "may" be accepted may be rejected."""
+    """Return whether a sentence is binding: what "may" be accepted may also be rejected."""
     return one.modality not in {Modality.PERMISSION, Modality.POSSIBILITY}
 
 
 def _limits(one: _Parsed, other: _Parsed) -> str | None:
-    """Tell which limit differs; None where none does, or where they are not limits of the same kind."""
+    """Return the limit that differs; None if none does, or if the limits are of different kinds."""
     ours, theirs = one.limits, other.limits
     if [each.unit for each in ours] != [each.unit for each in theirs]:
         return None
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
-    places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance stand in one
+    places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance have the same span
     if len(differ) == 2 and all(_is_range(*side) for side in zip(*differ, strict=True)):
         return " and ".join(
             f"{low} to {high}" for low, high in ([each.printed for each in side] for side in zip(*differ, strict=True))
@@ -502,7 +503,7 @@ def _limits(one: _Parsed, other: _Parsed) -> str | None:
 
 
 def _is_range(low: Quantity, high: Quantity) -> bool:
-    """Tell whether two limits are the ends of one range: "-20 °C to +50 °C"."""
+    """Return whether two limits are the ends of one range: "-20 °C to +50 °C"."""
     is_beside = 0 < high.start - low.end <= _BETWEEN_ENDS
     return is_beside and (low.bound, high.bound, low.unit) == (Bound.LEAST, Bound.MOST, high.unit)
 
@@ -512,7 +513,7 @@ def _differ(mine: Quantity, its: Quantity) -> bool:
         return not any(math.isclose(one, other) for one in mine.values for other in its.values)
     if {mine.bound, its.bound} == {Bound.LEAST, Bound.MOST}:
         low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
-        return low.value > high.value  # else the two ends of a range
+        return low.value > high.value  # otherwise they are the two ends of a range
     return True
 
 

@@ -1,4 +1,4 @@
-"""Bags of words that hold others with few words more, found without comparing all with all."""
+"""Finds bags of words contained in others with few additional words, without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _LEAF = 8
-"""Bags that are compared one by one sooner than parted further; 4 and 16 take as long on 100,000 made sentences."""
+"""Maximum bags in a leaf, which are compared one by one; 4 and 16 take as long on 100,000 synthetic sentences."""
 _ROUNDING = 1e-9
 
 
@@ -19,14 +19,14 @@ class _Node:
 
 
 class ContainedBags:
-    """Find, for one bag, which of many it holds, with a given share of its weight.
+    """Finds which of many bags a bag contains, with a minimum share of its weight.
 
-    Bags are kept in a tree by their words, the rarest first. Going down with one bag, a word may be left out as long
-    as what was left out is not too heavy: so only branches are followed that may end in a bag that is stored.
+    Bags are kept in a tree by their words, the rarest first. On the way down, a word may be skipped as long as the
+    skipped words are not too heavy, so only branches are followed that may lead to a stored bag.
     """
 
     def __init__(self, bags: Sequence[frozenset[str]], weights: Mapping[str, float]) -> None:
-        """Take the bags, each of them once, and what each word weighs."""
+        """Build the tree from distinct bags and the weight of each word."""
         self._bags, self._weights = bags, weights
         self._totals = [math.fsum(weights[word] for word in bag) for bag in bags]
         self._tree = self._parted([(place, self._rarest(bag)) for place, bag in enumerate(bags)], 0)
@@ -45,11 +45,11 @@ class ContainedBags:
         return _Node(ending, {word: self._parted(part, depth + 1) for word, part in parts.items()})
 
     def within(self, bag: frozenset[str], lacking: float) -> Iterator[int]:
-        """Yield the places of the bags that lack at least one word of this one and have no other.
+        """Yield the indexes of the bags that lack at least one word of this one and have no others.
 
         Args:
             bag: the words; each has a weight.
-            lacking: the most that the words may weigh which a bag lacks.
+            lacking: maximum total weight of the words that a bag lacks.
         """
         words = self._rarest(bag)
         lightest = math.fsum(self._weights[word] for word in words) - lacking - _ROUNDING

@@ -1,4 +1,4 @@
-"""What a person decided about links and rows: kept in a file for each two sets, and respected by every later run."""
+"""A person's decisions about links and rows: stored in a file per pair of sets, and respected by later runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from knowledge_mcp.support.locks import hold_lock
 
 
 def as_mark_kind(text: str) -> MarkKind | None:
-    """Read what a row is marked as; None for nothing.
+    """Parse the mark of a row; None for an empty text.
 
     Raises:
-        InvalidInputError: a row cannot be that.
+        InvalidInputError: it is not a valid mark.
     """
     word = "-".join(text.strip().lower().replace("_", " ").split())
     if word and word not in set(MarkKind):
@@ -31,7 +31,7 @@ def as_mark_kind(text: str) -> MarkKind | None:
 
 
 class Decisions:
-    """Keep what was decided about two sets in one file. Several processes may share it.
+    """Stores the decisions about two sets in one file, which several processes may share.
 
     Args:
         path: of the file; it need not exist.
@@ -43,7 +43,7 @@ class Decisions:
 
     @classmethod
     def about(cls, folder: Path, what: str, source: str, target: str) -> Decisions:
-        """Name those in a data folder.
+        """Return the decisions about two sets, in a data folder.
 
         Args:
             folder: DATA_PATH.
@@ -56,29 +56,29 @@ class Decisions:
     # ---- links
 
     def links(self) -> dict[tuple[str, str], bool]:
-        """Return the links by ids that were accepted (True) or rejected (False).
+        """Return the accepted (True) and rejected (False) links, by ids.
 
         Raises:
-            InvalidInputError: the file holds something else.
+            InvalidInputError: the file contains something else.
         """
         return self._read(_link, "decisions")
 
     def decide(self, decisions: Mapping[tuple[str, str], bool | None]) -> dict[tuple[str, str], bool]:
-        """Accept links, reject them, or take that back (None), for later runs too; returns all that is decided.
+        """Accept links, reject them, or undo that (None), also for later runs; return all decisions.
 
         Raises:
-            InvalidInputError: the file holds something else, or cannot be written.
+            InvalidInputError: the file contains something else, or cannot be written.
         """
         return self._change(_link, "decisions", decisions, lambda pair, yes: _link_row(pair, accepted=yes))
 
     # ---- rows
 
     def marks(self) -> list[RowMark]:
-        """List the marks that rows of a check were given; errors as `links`."""
+        """List the marks of the rows of a check; errors as `links`."""
         return list(self._read(_mark, "marks").values())
 
     def mark(self, marks: Sequence[RowMark]) -> list[RowMark]:
-        """Mark rows, in place of their marks before; without kind and note, they have none. Errors as `decide`."""
+        """Set the marks of rows; a mark without kind and note removes the existing one. Errors as `decide`."""
         changes = {(each.row, each.text): each if each.kind or each.note else None for each in marks}
         return list(self._change(_mark, "marks", changes, lambda _, mark: _mark_row(mark)).values())
 
@@ -115,22 +115,22 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """Hold what outlives a call that holds documents against each other.
+    """What outlives a call that compares documents.
 
     Attributes:
         jobs: the runs.
-        decisions: gives what was decided: of `trace` or `check`, and the ids of two documents.
+        decisions: returns the decisions of `trace` or `check` about the ids of two documents.
     """
 
     jobs: Jobs
     decisions: Callable[[str, str, str], Decisions]
 
     def warm_up(self) -> None:
-        """Take up the runs that a process left."""
+        """Resume the runs that another process left."""
         self.jobs.recover()
 
     def close(self) -> None:
-        """Stop the runs at once; the next start takes them up."""
+        """Stop the runs immediately; the next start resumes them."""
         self.jobs.close(0.0)
 
 

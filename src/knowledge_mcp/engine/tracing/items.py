@@ -1,4 +1,4 @@
-"""What of a document is traced: items that its file declares, its requirements, or its clauses; and what they name."""
+"""The items of a document that are traced: declared items, requirements, or clauses; with the text next to them."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ from knowledge_mcp.model.document import RequirementItem, Span
 from knowledge_mcp.support.checkpoints import check_each
 
 HEADING = "Heading"
-"""What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
+"""The kind of an item that is the title of a section; ReqIF tools and our reader know that it is not binding."""
 _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
-"""What a line begins with, be it a heading or the label of a requirement."""
+"""The start of a line that may be an id: of a heading, or the label of a requirement."""
 _TITLED = 80
-"""Characters of a cell that names an item by id and title; a longer one is a sentence about it."""
+"""Maximum characters of a cell that names an item by id and title; a longer one is a sentence about it."""
 _RULE = re.compile(r"[\s|:+=-]*")
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
 
 
 def items_in(reading: ReadDocument, *, met_by: bool = False) -> list[TraceItem]:
-    """List what a requirement file declares, of any other document its requirements, else its clauses, else its text.
+    """List the items that a requirement file declares, or else its requirements, else its clauses, else its text.
 
     Args:
         reading: the document.
-        met_by: whether it is to meet what another demands: where most of its clauses demand nothing, as in designs and
-            reports of tests, these count too, and sentences without an identifier are part of their clauses.
+        met_by: whether it should meet the demands of another: if most of its clauses have no requirements, as in
+            designs and test reports, these clauses are items too, and sentences without an identifier are part of their
+            clauses.
     """
     return [item for item, _ in placed_items(reading, met_by=met_by)]
 
 
 def whole_item(reading: ReadDocument, called: str) -> TraceItem:
-    """Take a document for one item, by the identifier that its front matter says it has, else its file's name.
+    """Return a document as one item, by the identifier in its front matter, or else its file's name.
 
     Args:
         reading: the document.
@@ -64,7 +65,7 @@ def whole_item(reading: ReadDocument, called: str) -> TraceItem:
 
 
 def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[TraceItem, Span]]:
-    """List the same items, each with the place of its words."""
+    """List the same items, each with the span of its text."""
     if reading.structure.items:
         return [
             (declared_item(each, _cited(reading, each.span, each.id)), each.span) for each in reading.structure.items
@@ -99,16 +100,16 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
 
 
 def _cited(reading: ReadDocument, span: Span, identifier: str) -> str:
-    """Say where an item stands: of an ingested document as everywhere, of a file with its id."""
+    """Return the citation of an item: for an ingested document as usual, for a file with its id."""
     if reading.record is not None:
         return reading.cited(span)
     return f"{reading.name}, {identifier}" if identifier else reading.name
 
 
 def _clauses(reading: ReadDocument) -> list[tuple[OutlineEntry, Span]]:
-    """List the sections that have words of their own, with these: up to the first section inside.
+    """List the sections with their own text, up to the first section inside.
 
-    What names requirements in a list of references or a history of changes meets none of them.
+    Lists of references and histories of changes may name requirements, but do not meet them.
     """
     sections = reading.structure.sections
     found: list[tuple[OutlineEntry, Span]] = []
@@ -123,7 +124,7 @@ def _clauses(reading: ReadDocument) -> list[tuple[OutlineEntry, Span]]:
 def _without(
     clauses: Sequence[tuple[OutlineEntry, Span]], demands: Sequence[tuple[Sequence[Statement], str]]
 ) -> list[tuple[OutlineEntry, Span]]:
-    """Leave the clauses in which no demand begins."""
+    """Leave out the clauses in which a demand starts."""
     begun = [group[0].span.start for group, _ in demands]
     return [
         each for each in clauses if bisect.bisect_left(begun, each[1].start) == bisect.bisect_left(begun, each[1].end)
@@ -131,11 +132,11 @@ def _without(
 
 
 def _beside(reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> list[str]:
-    """Gather what stands with each demand: lines up to the next one or section, and rows of tables that name it.
+    """Collect the text next to each demand: lines up to the next one or section, and table rows that name it.
 
     Args:
         reading: the document.
-        demands: identifier, or nothing, and place of each, in order.
+        demands: identifier, or an empty string, and offset of each, in order.
     """
     gathering = _Gathering(reading, demands)
     begin = 0
@@ -147,7 +148,7 @@ def _beside(reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> list[s
 
 
 class _Gathering:
-    """Take a document line by line, and give each to the demands that it belongs to."""
+    """Processes a document line by line, and assigns each line to the demands that it belongs to."""
 
     def __init__(self, reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> None:
         counts = Counter(name for name, _ in demands)
@@ -158,9 +159,9 @@ class _Gathering:
         self._text = reading.text
         self._begun = {each.span.start: each.span.end for each in reading.structure.sections}
         self._current: int | None = None
-        self._scope = 0  # where the section ends that a demand is the heading of
-        self._rows: list[str] = []  # of the table that is being read
-        self._begun_in: dict[int, Sequence[int]] = {}  # demands that begin in each row of it
+        self._scope = 0  # end of the section whose heading is a demand
+        self._rows: list[str] = []  # of the current table
+        self._begun_in: dict[int, Sequence[int]] = {}  # demands that start in each of its rows
 
     def take(self, span: Span, line: str) -> None:
         starts = range(bisect.bisect_left(self._places, span.start), bisect.bisect_left(self._places, span.end))
@@ -178,7 +179,7 @@ class _Gathering:
             self._current = self._own[name]
             self._scope = self._begun.get(span.start, 0)
         elif identifier_key(name)[:-1] in self._families and is_identifier(name):
-            self._current = None  # one that demands nothing, as where it was deleted
+            self._current = None  # a label without a demand, for example because it was deleted
         cuts = [span.start, *(self._places[each] for each in starts), span.end]
         for owner, (begin, end) in zip([self._current, *starts], itertools.pairwise(cuts), strict=True):
             if owner is not None:
@@ -186,7 +187,7 @@ class _Gathering:
         self._current = starts[-1] if starts else self._current
 
     def end_table(self) -> None:
-        """Give a table that names no demand to the one above it; one that does, ends what is said of that."""
+        """Assign a table that names no demand to the current one; otherwise the current one ends."""
         said = related(list(map(cell_texts, self._rows)), self._named_in, self._begun_in)
         for owner, rows in said.items():
             self.found[owner] += [f"{row}\n" for row in rows]
@@ -205,7 +206,7 @@ class _Gathering:
 
 
 def declared_item(item: RequirementItem, citation: str) -> TraceItem:
-    """Take an item of a requirement file for one that is traced."""
+    """Convert an item of a requirement file to a traced item."""
     links, kinds = tuple(link.target for link in item.links), tuple(link.kind for link in item.links)
     text = item.text or item.title or item.id
     called = {key.lower(): value.strip() for key, value in item.attributes.items()}
@@ -218,12 +219,12 @@ def declared_item(item: RequirementItem, citation: str) -> TraceItem:
 
 
 def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
-    """List what a requirement file declares, in order, with the sections that have a title and are no items."""
+    """List what a requirement file declares, in order, with the titled sections that are not items."""
     items, found = reading.structure.items, list[TraceItem]()
     begun = {each.span.start for each in items}
     taken_ids = {each.id for each in items}
     sections = [each for each in reading.structure.sections if each.span.start not in begun]
-    places: list[str] = []  # of the sections around
+    places: list[str] = []  # of the enclosing sections
     for item, declared in zip(items, items_in(reading), strict=True):
         while item.level and sections and sections[0].span.start < item.span.start:
             found.append(_heading(sections.pop(0), items, places, taken_ids))
@@ -236,7 +237,7 @@ def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
 def _heading(
     section: OutlineEntry, items: Sequence[RequirementItem], places: list[str], taken_ids: set[str]
 ) -> TraceItem:
-    """Take a section for an item; its place is what the levels of the items in it begin with."""
+    """Convert a section to an item; its place is the common start of the levels of its items."""
     inside = next((each.level for each in items if section.span.contains(each.span) and each.level), "")
     del places[section.level - 1 :]
     above = f"{places[-1]}." if places else ""

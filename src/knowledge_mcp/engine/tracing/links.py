@@ -1,4 +1,4 @@
-"""Links between two sets of items: declared ones, proposed ones with a probability, and what has none."""
+"""Links between two sets of items: declared ones, proposed ones with a probability, and the items without any."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
 _OF_AN_EDITION = 0.75
-"""Share of items that stand in the other set word for word from which on it is another edition of the document."""
+"""Minimum share of items that occur word for word in the other set for it to be another edition of the document."""
 _UNCERTAIN = 0.5
-"""Share of the threshold's probability from which on a pair is still shown, as uncertain."""
+"""Minimum share of the threshold's probability for a pair to be shown as uncertain."""
 _MOST_WORDS = 8
 _LONGEST = 400
 _MOST_SENTENCES = 200
 _MOST_CACHED = 1_000_000
 """Words of sentences held at once: about 100 MB."""
 _ENOUGH = 20
-"""Items from which on it tells something that more than half of them have a word: of three, two may be the link."""
+"""Minimum items for ignoring a word that more than half of them have; of three, two may be the link."""
 _SAMPLE = 200
-"""Items that tell the language."""
+"""Number of items used to detect the language."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _RULE = re.compile(r"[\s|:+=-]*")
 _NO_LINK = re.compile(
     r"\W*(?:none|n/?a|nil|tb[dc]|derived|not applicable|keine?|entfällt|aucune?|ningun[oa])?\W*", re.IGNORECASE
 )
-"""What stands in a list of links that is empty."""
+"""What an empty list of links contains."""
 _BETWEEN = re.compile(r"\s{0,3}[,;\n&]\s{0,3}|\s(?=\S{0,40}\d)")
 _CLAUSE_WORD = re.compile(r"(?:clause|section|chapter|sect?\.|§|Abschnitt|Kapitel|Kap\.)\s*", re.IGNORECASE)
 
 
 class Verdict(StrEnum):
-    """How sure a link is."""
+    """How certain a link is."""
 
     DECLARED = "declared"
     LIKELY = "likely"
@@ -52,21 +52,21 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TraceItem:
-    """Hold one item that links begin or end at.
+    """One item at an end of links.
 
     Attributes:
         id: unique in its set.
         title: its heading; may be empty.
-        text: its words.
-        citation: where it stands: file and line, page, or the set's name.
-        links: ids of other items that it declares itself linked to.
-        attributes: what else its file says of it, by name.
-        place: number of its clause, or its level, where that is known.
-        kind: what its tool calls it.
-        link_kinds: what its links are called there, in the order of `links`; empty where that is not known.
-        name: its id within its document, by which links name it, where `id` has the document before it.
-        beside: what stands with it in its document, and may name items of the other set: "Parent: SYS-3".
-        informative: its file says that it obliges nobody, as a text between requirements.
+        text: its text.
+        citation: its location: file and line, page, or the set's name.
+        links: ids of other items to which it declares links.
+        attributes: its other attributes in the file, by name.
+        place: number of its clause, or its level, if known.
+        kind: its type in its tool.
+        link_kinds: the types of its links there, in the order of `links`; empty if unknown.
+        name: its id within its document, used by links, if `id` starts with the document.
+        beside: the text next to it in its document, which may name items of the other set: "Parent: SYS-3".
+        informative: its file says that it is not binding, as a text between requirements.
     """
 
     id: str
@@ -84,17 +84,17 @@ class TraceItem:
 
     @property
     def label(self) -> str:
-        """Return what people call it: its name where the id is for programs, with the id behind it."""
+        """The label for people: its id, or its name followed by the id if the id is for programs."""
         return self.id if self.id.endswith(self.name) else f"{self.name} ({self.id})"
 
     @property
     def words(self) -> str:
-        """Return title and text, the title only where the text does not begin with it."""
+        """Title and text, without the title if the text starts with it."""
         return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
 
 
 def own_ids(ids: Iterable[str]) -> list[str]:
-    """Make ids that name one thing each: where several have one, or one has none, with a number behind it."""
+    """Make ids unique: a number is appended if several are equal, or one is empty."""
     listed = list(ids)
     counts, seen = Counter(listed), Counter[str]()
     found: list[str] = []
@@ -106,7 +106,7 @@ def own_ids(ids: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Tell what speaks for a link: a sentence of each item, word for word, and the words that they share."""
+    """The evidence for a link: a sentence of each item, word for word, and the words that they share."""
 
     from_text: str
     to_text: str
@@ -115,7 +115,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class TraceLink:
-    """Tell that an item belongs to another, how sure that is, and why."""
+    """A link between two items, with its verdict, probability and evidence."""
 
     source: TraceItem
     target: TraceItem
@@ -125,34 +125,35 @@ class TraceLink:
 
 
 class Proposer(Protocol):
-    """Rate all pairs of two lists of texts."""
+    """Rates all pairs of two lists of texts."""
 
     def __call__(
         self, sources: Sequence[str], targets: Sequence[str], least: float
     ) -> tuple[Sequence[tuple[int, int, float]], float, bool]:
-        """Return the pairs by position with their probability, best first, and the probability to cut at.
+        """Return the pairs by index with their probability, best first, and the probability threshold.
 
-        Pairs below `least` times that are left out. Last comes whether the two are about the same thing at all.
+        Pairs below `least` times the threshold are left out. The last value is whether the two lists are related at
+        all.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Hold the links, each item's best first, and the items of both sets without a declared or likely one.
+    """The links, each item's best first, and the items of both sets without a declared or likely one.
 
     Attributes:
         links: in the order of the first set.
         untraced_sources: of the first set.
         untraced_targets: of the second.
-        threshold: probability from which on a proposed link is likely.
-        related: False where the two sets have next to nothing to do with each other: proposed links mean nothing then.
-        lost: items with the declared links of theirs that lead to no item of either set, or to several.
-        withdrawn_sources, withdrawn_targets: items that say that they hold no longer ("Status: Rejected"): they are
-            neither linked nor missed.
-        copies: items of the second set that quote one of the first, by its id and word for word: they meet nothing.
-        refining_sources, refining_targets: items that declare a link to one of their own set that declares, by itself
-            or so too, one to the other set: they have a link through that.
+        threshold: minimum probability of a likely proposed link.
+        related: False if the two sets have almost nothing in common; proposed links are then meaningless.
+        lost: items with their declared links that match no item of either set, or several.
+        withdrawn_sources, withdrawn_targets: items that say that they are withdrawn ("Status: Rejected"); they are
+        neither linked nor missing.
+        copies: items of the second set that quote one of the first, by its id and word for word; they meet nothing.
+        refining_sources, refining_targets: items that declare a link to one of their own set that declares, directly or
+        in the same way, one to the other set; they are linked through it.
     """
 
     links: tuple[TraceLink, ...]
@@ -174,7 +175,7 @@ def trace(
     propose: Proposer,
     decided: Mapping[tuple[str, str], bool] | None = None,
 ) -> Trace:
-    """Link two sets: what they declare, what a person decided, then what is proposed.
+    """Link two sets: by declared links, by a person's decisions, then by proposals.
 
     Args:
         sources: the first set.
@@ -230,14 +231,14 @@ def trace(
 
 
 def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[TraceItem, ...]:
-    """List what of the second set quotes items of the first; none where most ids are the same: of another edition."""
+    """List items of the second set that quote items of the first; none if most do, because it is another edition."""
     known = {each.name or each.id: _said(each) for each in sources}
     found = tuple(each for each in targets if each.text and known.get(each.name or each.id) == _said(each))
     return found if len(found) < _OF_AN_EDITION * len(targets) else ()
 
 
 def _said(item: TraceItem) -> list[str]:
-    """List the words of an item without its own id, to tell whether another says the same."""
+    """List the words of an item without its own id, for comparison with others."""
     own = item.name or item.id
     place = item.text.find(own) if own else -1
     is_led = place >= 0 and _WORD.search(item.text[:place]) is None
@@ -245,7 +246,7 @@ def _said(item: TraceItem) -> list[str]:
 
 
 def is_withdrawn(item: TraceItem) -> bool:
-    """Tell whether an item says that it holds no longer: by its state, its words, or what stands with it."""
+    """Return whether an item says that it is withdrawn: by its state, its text, or the text next to it."""
     return (
         any(is_state_gone(name, value) for name, value in item.attributes.items())
         or is_said_gone(item.text, item.name or item.id)
@@ -254,14 +255,14 @@ def is_withdrawn(item: TraceItem) -> bool:
 
 
 class _Declared:
-    """Find the links that items declare: in lists of links, in words, and in tables that name items of both sets."""
+    """Finds the links that items declare: in lists of links, in text, and in tables that name items of both sets."""
 
     def __init__(self, sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> None:
         self.meant: set[tuple[str, str]] = set()
         self.denied: set[tuple[str, str]] = set()
         self.lost: list[tuple[TraceItem, str]] = []
-        self._listing: tuple[set[str], set[str]] = (set(), set())  # what lists links to the other set
-        self._inside: dict[tuple[int, str], set[str]] = {}  # by side and id, what it lists of its own set
+        self._listing: tuple[set[str], set[str]] = (set(), set())  # items that list links to the other set
+        self._inside: dict[tuple[int, str], set[str]] = {}  # by side and id, the listed items of its own set
         self._sides = (sources, targets)
         self._known = (_by_name(sources), _by_name(targets))
         self._names = ItemNames(self._known)
@@ -299,7 +300,7 @@ class _Declared:
         self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in item.links))
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         self._link(side, item.id, NamedItems(meant, found.denied - own_names))
-        # "SYS-3, 5" and "SYS-12a, b" in parts, unless all are numbers
+        # the parts of "SYS-3, 5" and "SYS-12a, b", unless all are numbers
         goes_on = [link for link in item.links if link.isdecimal() or len(link) == 1]
         skipped = goes_on if len(goes_on) < len(item.links) else []
         self.lost += [
@@ -310,19 +311,20 @@ class _Declared:
         ]
 
     def without_asides(self, side: Sequence[TraceItem]) -> Sequence[TraceItem]:
-        """Leave out what obliges nobody, unless a link names it."""
+        """Leave out informative items, unless a link names them."""
         named = {name for pair in self.meant for name in pair}
         return [each for each in side if not each.informative or each.id in named]
 
     def refining(self, side: int, items: Sequence[TraceItem], linked: set[str]) -> tuple[TraceItem, ...]:
-        """List the items without a link that have one through an item of their own set that they list."""
+        """List the unlinked items that are linked through a listed item of their own set."""
         reached = self._listing[side] & linked
         while more := {each.id for each in items if each.id not in reached and self._inside[side, each.id] & reached}:
             reached |= more
         return tuple(each for each in items if each.id in reached - linked)
 
     def _stated(self, name: str, value: str, side: int) -> str:
-        """Say an attribute with its name, "Not covered: SYS-3"; one that is called as an item says it where crossed."""
+        """Format an attribute as "Not covered: SYS-3"; if its name is an item, as the name for a cross, else the value.
+        """
         if not self._names.in_text(name, side).meant:
             return f"{name}: {value}"
         return name if is_crossed(value) else value
@@ -333,7 +335,7 @@ class _Declared:
 
 
 class _Cells:
-    """Tell which items of a set a cell of a table names that holds nothing else: by id, title, or both."""
+    """Finds the items of a set that a table cell names if it contains nothing else: by id, title, or both."""
 
     def __init__(self, items: Sequence[TraceItem], ids: Mapping[str, str]) -> None:
         ends = Counter(each.rpartition("/")[2] for each in ids)
@@ -356,7 +358,7 @@ def _plain(words: str) -> str:
 
 
 def _parted(words: str) -> tuple[list[str], list[list[str]]]:
-    """Part the rows of tables from other lines; rules below heads are left out."""
+    """Separate table rows from other lines; rules below headers are left out."""
     prose: list[str] = []
     tables: list[list[str]] = []
     is_behind = False
@@ -372,7 +374,7 @@ def _parted(words: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
-    """Map ids, and names that one item alone has, to ids."""
+    """Map ids, and unique names, to ids."""
     counts = Counter(each.name for each in items)
     return {each.name: each.id for each in items if each.name and counts[each.name] == 1} | {
         each.id: each.id for each in items
@@ -383,9 +385,9 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
 
 
 class _Witness:
-    """Find what speaks for links: weighs words, the rarer among the items, the more; keeps sentences for the next.
+    """Finds the evidence for links: weights words by their rarity among the items, and caches sentences.
 
-    Words of grammar and of force, and those that most items have, speak for none.
+    Function words, words of force, and words that most items have are not evidence.
     """
 
     def __init__(self, items: Sequence[TraceItem]) -> None:
@@ -405,7 +407,7 @@ class _Witness:
         self._words = 0
 
     def evidence(self, source: TraceItem, target: TraceItem) -> Evidence:
-        """Choose the two sentences that share the weightiest words; stems stand for words that differ in their ends."""
+        """Choose the two sentences that share the words with the greatest weight; words are compared by stems."""
         ours, theirs = self._sentences(source), self._sentences(target)
         if not ours or not theirs:
             return Evidence(ours[0][0] if ours else "", theirs[0][0] if theirs else "", ())
@@ -426,12 +428,12 @@ class _Witness:
         return Evidence(here, there, tuple(words[:_MOST_WORDS]))
 
     def _forced(self, sentence: str) -> set[str]:
-        """Return the words that give a sentence its force: what two demands have in common anyhow."""
+        """Return the words that give a sentence its force, which two demands usually have in common."""
         force = force_of(sentence, self._convention)
         return set() if force is None else {word.lower() for word in _WORD.findall(sentence[force.start : force.end])}
 
     def _sentences(self, item: TraceItem) -> list[tuple[str, dict[str, str]]]:
-        """Cut an item's words into sentences, each a part of it word for word, none overlong, with words by stem."""
+        """Split an item's text into sentences, word for word and limited in length, with words by stem."""
         sentences = self._cache.get(id(item))
         if sentences is None:
             texts = [span.of(item.words)[:_LONGEST] for span in sentence_spans(item.words)][:_MOST_SENTENCES]
@@ -444,7 +446,7 @@ class _Witness:
         return sentences
 
     def _stems(self, text: str) -> dict[str, str]:
-        # a sentence that is cut may end within a word, which then stands nowhere
+        # a truncated sentence may end within a word, which then does not occur elsewhere
         return {_stem(word): word for word in _WORD.findall(text) if word.lower() in self._weights}
 
 

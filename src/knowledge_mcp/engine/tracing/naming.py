@@ -1,4 +1,4 @@
-"""Which items a text names: by ids as they are written or nearly so, in lists and ranges, and in rows of tables."""
+"""Finds the items that a text names: by ids as written or with variations, in lists, ranges and table rows."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ Key = tuple[str, ...]
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 _JOINTS = frozenset({"", "-", "_", ".", ":", "/", " ", "\u2010", "\u2011", "\u2012", "\u2013", "\xa0"})
-"""What may stand in the place of another between the words of an id: "SYS-REQ-3" is "SYS_REQ_3" and "SYS REQ 3"."""
+"""Interchangeable separators between the words of an id: "SYS-REQ-3" equals "SYS_REQ_3" and "SYS REQ 3"."""
 _TIGHT = frozenset({"", "-", "_", "."})
-"""The same between a number and a letter behind it: "12a" and "12-A"; "12 a" is no id."""
+"""The same between a number and the letter after it: "12a" and "12-A"; "12 a" is not an id."""
 _LONGEST_NUMBER = 18
-"""Digits of a number whose leading zeros do not count."""
+"""Maximum digits of a number whose leading zeros are ignored."""
 _MOST_TOKENS = 24
-"""Words and numbers of an id that is looked for in texts: one of hundreds is no id, and each place of a text that goes
-on as it does would be followed through all of them."""
+"""Maximum tokens of an id that is searched in texts. One of hundreds is not an id, and every similar place of a text
+would be compared with all of them.
+"""
 _LONGEST_TEST = 300
-"""Characters of the name of a test before the id in it."""
+"""Maximum characters of a test's name before the id in it."""
 _LONGEST_RANGE = 1000
-"""Items that a range stands for at most; longer ones are no range of ids."""
+"""Maximum items in a range; longer ones are not ranges of ids."""
 _UP_TO = re.compile(
     r"[\])]?\s{0,3}(?:to|through|thru|bis|à|a|\.{2,3}|[…–—-])\s{0,3}[\[(]?"
     r"(?P<stem>[^\W\d][\w.:/-]{0,60}?[ -]?)?(?P<last>\d{1,9})(?![\w-]|\.\w)"
@@ -36,13 +37,13 @@ _CONJUNCTION = r"(?:and|or|und|oder|et|ou|y|o)"
 _COMMA = rf"\s{{0,3}}[,;&+]\s{{0,3}}(?:{_CONJUNCTION}\s)?|/|[ ]{{1,3}}{_CONJUNCTION}[ ]{{1,3}}"
 _AND = re.compile(rf"(?P<mark>{_COMMA})(?P<more>\d{{1,9}}[a-z]?|[a-z])(?!\w|-\D|\.\w)")
 _JOINED = re.compile(rf"[\])]?(?:{_COMMA})[\[(]?")
-"""What parts two names of one list."""
+"""Separator of two names in a list."""
 _MARKS = re.compile(r"[\s\[(*_`>•-]{0,12}")
-"""What may stand before the id that a line begins with."""
+"""What may precede the id at the start of a line."""
 _ENDS = re.compile(
     rf"\s{{0,3}}(?:\Z|[,;.:)\]/&+|\n>=→…–—-]|(?:{_CONJUNCTION}|to|bis|are|is|sind|ist|sont|son)\b|satisf|implement|cover|trace)"
 )
-"""What stands behind a number that goes on with a list of ids; "SYS-3 and 5 others" is no list."""
+"""What follows a number that continues a list of ids; "SYS-3 and 5 others" is not a list."""
 _PIECES = re.compile(r"[,;|\n]|\s(?=\S{0,40}[\d#-])")
 
 
@@ -51,8 +52,8 @@ class _Name:
     text: str
     tokens: tuple[str, ...]
     gaps: tuple[str, ...]  # between the tokens
-    head: str  # before the first
-    tail: str  # behind the last
+    head: str  # before the first token
+    tail: str  # after the last token
 
     @property
     def is_mixed(self) -> bool:
@@ -60,7 +61,7 @@ class _Name:
 
     @property
     def is_telling(self) -> bool:
-        """Tell whether the id as it is written can be nothing else in a sentence."""
+        """Whether the id as written is unambiguous in a sentence."""
         if self.is_mixed:
             return True
         if any(map(str.isdecimal, self.tokens)):
@@ -70,21 +71,21 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class NamedItems:
-    """Hold the ids that a text names: those that it means, and those that it says it does not meet."""
+    """The ids that a text names: those that it means, and those that it says it does not meet."""
 
     meant: set[str] = field(default_factory=set[str])
     denied: set[str] = field(default_factory=set[str])
 
 
 class ItemNames:
-    """Find the names of two sets of items in texts. Every text is that of an item of one set.
+    """Finds the names of two sets of items in texts, each of which is the text of one item.
 
-    A name of the item's own set is never taken for one of the other: "SYS-1-2" is no range where it is an item. An id
-    may be written with other hyphens, blanks, capitals and leading zeros, where only one item can be meant.
+    A name of the item's own set is never read as one of the other: "SYS-1-2" is not a range if it is an item. An id may
+    be written with other hyphens, blanks, case and leading zeros if only one item can be meant.
     """
 
     def __init__(self, sides: Sequence[Mapping[str, str]]) -> None:
-        """Take what items are called, with their ids, of both sets."""
+        """Build the index from the names of both sets, with their ids."""
         self._sides = sides
         self._names: dict[Key, list[_Name]] = defaultdict(list)
         self._prefixes: set[Key] = set()
@@ -101,7 +102,7 @@ class ItemNames:
         """Return the ids of one set that a text names."""
         found = NamedItems()
         known = self._sides[side]
-        together: list[tuple[int, int, list[str]]] = []  # names that nothing but "and" or a comma parts
+        together: list[tuple[int, int, list[str]]] = []  # names separated only by "and" or a comma
         for each in self._places(text):
             if together and _JOINED.fullmatch(text, together[-1][1], each[0]) is None:
                 _tell(text, together, known, found)
@@ -111,7 +112,7 @@ class ItemNames:
         return found
 
     def opening(self, line: str, side: int) -> tuple[set[str], str]:
-        """Return the ids of one set that a line begins with, "SRS 1-3 satisfy FR 1", and what stands behind them."""
+        """Return the ids of one set at the start of a line, "SRS 1-3 satisfy FR 1", and the text after them."""
         first = _TOKEN.search(line)
         if first is None or _key((first.group(),)) not in self._prefixes:
             return set(), line
@@ -128,26 +129,26 @@ class ItemNames:
         return ids, line[end:]
 
     def _places(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
-        """Yield where names stand, each with what follows it in the same list or range."""
+        """Yield the places of names, each with the names that follow in the same list or range."""
         tokens = [(each.start(), each.end()) for each in _TOKEN.finditer(text)]
         behind = 0
         for place, (start, end) in enumerate(check_each(tokens)):
             word = text[start:end]
             if start < behind or (word.lower() not in self._firsts and not word.isdecimal()):
-                continue  # most words begin no name
+                continue  # most words start no name
             at = self._at(text, tokens, place)
             if at is not None:
                 listed, behind = self._listed(text, at[0], at[1])
                 yield start - len(at[1].head), behind, [at[1].text, *listed]
 
     def in_list(self, text: str, side: int) -> set[str]:
-        """Return the ids of one set that a list of links or a cell of nothing else names, numbers alone too."""
+        """Return the ids of one set in a list of links or a cell with nothing else, including bare numbers."""
         names = self._sides[side]
         pieces = [text.strip(), *(each.strip(" []()") for each in _PIECES.split(text))]
         return {names[each] for each in pieces if each in names} | self.in_text(text, side).meant
 
     def _at(self, text: str, tokens: Sequence[tuple[int, int]], place: int) -> tuple[int, _Name] | None:
-        """Return the longest name that begins at a token, with its end."""
+        """Return the longest name that starts at a token, with its end."""
         key: Key = ()
         found: tuple[int, _Name] | None = None
         for at in range(place, len(tokens)):
@@ -175,7 +176,7 @@ class ItemNames:
             yield from (each for each in fitting if each.is_mixed and _is_variant(each, text, tokens))
 
     def _is_whole(self, text: str, start: int, end: int, name: _Name) -> bool:
-        """Tell whether a name is no part of a longer one: "TC-SYS-1", "SYS-1.2", "SYS-1a"."""
+        """Return whether a name is not part of a longer one: "TC-SYS-1", "SYS-1.2", "SYS-1a"."""
         before, after = text[start - 1 : start], text[end : end + 1]
         if before == "_" or after == "_":
             return _is_in_test(text, start, end)
@@ -184,13 +185,13 @@ class ItemNames:
         if after not in {"-", "."} or not text[end + 1 : end + 2].isalnum():
             return True
         if after == "." and re.match(r"\.[^\W\d_][a-zß-ÿ]", text[end : end + 3]) and text[end + 1].isupper():
-            return True  # a sentence that begins without a blank
+            return True  # the start of a sentence without a blank
         return next(self._range(text, end, name), None) is not None
 
     # ---- lists and ranges
 
     def _listed(self, text: str, end: int, name: _Name) -> tuple[list[str], int]:
-        """Return what follows a name in the same list, "REQ-1, 3 and 5 to 7", and where the list ends."""
+        """Return the names that follow in the same list, "REQ-1, 3 and 5 to 7", and where the list ends."""
         found: list[str] = []
         tokens = name.tokens
         while tokens[-1].isdecimal() or (tokens[-2:-1] and tokens[-2].isdecimal()):
@@ -211,7 +212,7 @@ class ItemNames:
     def _range(
         self, text: str, end: int, name: _Name, tokens: tuple[str, ...] | None = None
     ) -> Iterator[tuple[str, int]]:
-        """Yield the names behind the first one of a range, with its end."""
+        """Yield the names of a range after the first, with its end."""
         tokens = tokens or name.tokens
         last = _UP_TO.match(text, end) if tokens[-1].isdecimal() else None
         if last is None:
@@ -229,7 +230,7 @@ class ItemNames:
 def _tell(
     text: str, together: Sequence[tuple[int, int, list[str]]], known: Mapping[str, str], found: NamedItems
 ) -> None:
-    """Add what names of one list mean; "SYS-3 and SYS-4 are open" denies both, "SYS-3, SYS-4 (open)" the last."""
+    """Add the ids of one list; "SYS-3 and SYS-4 are open" denies both, "SYS-3, SYS-4 (open)" only the last."""
     if not together:
         return
     start, end = together[0][0], together[-1][1]
@@ -256,7 +257,7 @@ def _key(tokens: Iterable[str]) -> Key:
 
 
 def _is_variant(name: _Name, text: str, places: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether the same words and numbers are put together in a way that means the same id."""
+    """Return whether the same words and numbers are joined in a way that means the same id."""
     written = [text[start:end] for start, end in places]
     gaps = [text[one[1] : other[0]] for one, other in itertools.pairwise(places)]
     for place, (own, gap) in enumerate(zip(name.gaps, gaps, strict=True)):
@@ -275,7 +276,7 @@ def _is_variant(name: _Name, text: str, places: Sequence[tuple[int, int]]) -> bo
 
 
 def _is_in_test(text: str, start: int, end: int) -> bool:
-    """Tell whether a name is part of what a test is called, "test_SYS_12_stops"; elsewhere a joined word is another."""
+    """Return whether a name is part of a test's name, "test_SYS_12_stops"; elsewhere a joined word is another name."""
     begin = start
     while begin > start - _LONGEST_TEST and (text[begin - 1 : begin] == "_" or text[begin - 1 : begin].isalnum()):
         begin -= 1
@@ -287,7 +288,7 @@ def _is_in_test(text: str, start: int, end: int) -> bool:
 
 
 def _in_place_of(tokens: tuple[str, ...], more: str) -> tuple[str, ...]:
-    """Put a number or a letter in the place of an id's last one: "12", "12a" or "b" behind "SYS-11a"."""
+    """Replace the last number or letter of an id: by "12", "12a" or "b" after "SYS-11a"."""
     base = tokens if tokens[-1].isdecimal() else tokens[:-1]
     if more.isalpha():
         return (*base, more) if base != tokens else ()

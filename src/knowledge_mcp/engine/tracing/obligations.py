@@ -1,4 +1,4 @@
-"""Obligations of a standard, one row each: what is demanded, with what force, on what condition, and where."""
+"""Obligations of a standard, one row each: what is demanded, its force, its condition, and its location."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WHITE = re.compile(r"\s+")
 
 
 class ObligationKind(StrEnum):
-    """Whether a sentence obliges: always, where its condition holds, or never, in a note or an informative part."""
+    """Whether a sentence is binding: always, under its condition, or never, in a note or an informative part."""
 
     OBLIGATION = "obligation"
     CONDITIONAL = "conditional"
@@ -39,12 +39,12 @@ class ObligationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InTable:
-    """Hold what makes an obligation of a row of a table.
+    """What makes a table row an obligation.
 
     Attributes:
-        about: words that other rows have not; evidence has at least one of them, and all that are figures.
-        bound: what its numbers are that say nothing of it themselves.
-        stated_by: the words of the obligation that refers to the table.
+        about: words that other rows do not have; evidence contains at least one of them, and all that are figures.
+        bound: the bound of its numbers that do not state one themselves.
+        stated_by: the text of the obligation that refers to the table.
     """
 
     about: str
@@ -54,18 +54,18 @@ class InTable:
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """Hold one obligation.
+    """One obligation.
 
     Attributes:
-        id: its identifier or clause, with a number behind it where several have one; unique in its standard.
-        text: its words with their lead-in.
-        force: None where it has no word of force, in a list of requirements.
+        id: its identifier or clause, followed by a number if several have it; unique in its standard.
+        text: its text with its lead-in.
+        force: None if it has no word of force, in a list of requirements.
         negated: "shall not".
-        condition: the words on which it depends whether it applies; empty where it always does.
-        clause: number of its clause; empty where there is none.
-        title: of the section it stands in.
-        citation: where it stands.
-        tabled: what makes it one, of a row of a table; else None.
+        condition: the words that decide whether it applies; empty if it always does.
+        clause: number of its clause; empty if there is none.
+        title: of its section.
+        citation: its location.
+        tabled: what makes it one if it is a table row; otherwise None.
     """
 
     id: str
@@ -81,9 +81,9 @@ class Obligation:
 
 
 def obligations_in(reading: ReadDocument) -> list[Obligation]:
-    """List what a document obliges to, in order, and what looks like it in informative parts; ids may recur.
+    """List the obligations of a document, in order, and similar sentences in informative parts; ids may be repeated.
 
-    The rows of a table with limits are obligations where one that is stated refers to the table.
+    The rows of a table with limits are obligations if a requirement refers to the table.
     """
     stated = sorted(_stated(reading), key=lambda pair: pair[0])
     located = [*stated, *_tabled(reading, [each for _, each in stated]), *_informative(reading)]
@@ -91,7 +91,7 @@ def obligations_in(reading: ReadDocument) -> list[Obligation]:
 
 
 def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
-    """Take each item of a list of requirements for an obligation; one that is withdrawn obliges nobody."""
+    """Convert each item of a list of requirements to an obligation; a withdrawn one is not binding."""
     convention = detect_convention("\n".join(each.text for each in items))
     obligations: list[Obligation] = []
     for each in items:
@@ -135,7 +135,7 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
 
 
 def _tabled(reading: ReadDocument, stated: Sequence[Obligation]) -> Iterator[tuple[int, Obligation]]:
-    """Yield the rows of tables that obligations refer to, each table for the first that says what its numbers are."""
+    """Yield the rows of tables that requirements refer to, each row with the sentence that fits it best."""
     language = detect_convention(reading.text).language
     named: dict[str, list[tuple[Bound, Obligation]]] = {}
     for each in check_each(stated):
@@ -156,7 +156,7 @@ def _tabled(reading: ReadDocument, stated: Sequence[Obligation]) -> Iterator[tup
 
 
 def _sentence_on(row: TabledRow, sentences: Sequence[tuple[Bound, Obligation]]) -> tuple[Bound, Obligation]:
-    """Choose the sentence that speaks of a row by its words; where none does, the first limits nothing else."""
+    """Choose the sentence about a row by its words; if none of several fits, the first one, without a limit."""
     about = stems_in(row.about)
     best = max(sentences, key=lambda pair: len(about & stems_in(pair[1].text)))
     is_on = len(sentences) == 1 or about & stems_in(best[1].text)
@@ -164,7 +164,7 @@ def _sentence_on(row: TabledRow, sentences: Sequence[tuple[Bound, Obligation]]) 
 
 
 def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:
-    """List the cells behind a place of a row, each with what stands above it; none where the place is in no row."""
+    """List the cells after an offset of a row, each with its header; none if the offset is not in a row."""
     start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
     line = text[start : end if end >= 0 else len(text)]
     if not is_row(line):
@@ -176,7 +176,7 @@ def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:
 
 
 def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
-    """Yield sentences that would oblige, if they did not stand in a note, an example or an informative part."""
+    """Yield sentences that would be binding if they were not in a note, an example or an informative part."""
     convention = detect_convention(reading.text)
     known = [statement.span for statement, _ in reading.statements]
     for span in check_each(_silent(reading)):
@@ -199,7 +199,7 @@ def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
 
 
 def _silent(reading: ReadDocument) -> list[Span]:
-    """List the informative sections, and elsewhere the paragraphs that are notes or examples; none overlap."""
+    """List the informative sections, and the paragraphs elsewhere that are notes or examples, without overlap."""
     spans: list[Span] = []
     for section in reading.structure.sections:
         if section.informative and not (spans and spans[-1].contains(section.span)):
@@ -215,7 +215,7 @@ def _silent(reading: ReadDocument) -> list[Span]:
 
 
 def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, str]:
-    """Return the strongest force of a text, whether that is denied, and the condition of its sentence."""
+    """Return the strongest force of a text, whether it is negated, and the condition of its sentence."""
     best, condition = None, ""
     for span in sentence_spans(text):
         sentence = span.of(text)
@@ -226,6 +226,6 @@ def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, s
 
 
 def numbered_obligations(obligations: Sequence[Obligation]) -> list[Obligation]:
-    """Give each an id of its own."""
+    """Give each obligation a unique id."""
     ids = own_ids(each.id for each in obligations)
     return [replace(each, id=own) for each, own in zip(obligations, ids, strict=True)]

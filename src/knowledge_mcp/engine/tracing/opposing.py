@@ -1,4 +1,4 @@
-"""Evidence that says the opposite of what is demanded: it denies it, leaves it open, or has the opposite word."""
+"""Evidence that contradicts a demand: it negates it, leaves it open, or contains the opposite word."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 _BEHIND = re.compile(r"(?:\W{1,3}[^\W\d_]{1,30}){1,4}")
-"""Words behind what denies, of which the first one with a meaning is denied."""
+"""Words after a negation, of which the first content word is negated."""
 _OTHERWISE = re.compile(
     r"\b(?:unless|except|only|other than|until|if|when|where|while|whether|that|which|who|than|without|limited to"
     r"|exceed\w{0,3}|necessarily|es sei denn|außer|nur|wenn|falls|bevor|bis|sauf|si|sinon|excepto|salvo)\b|:\s{0,3}\Z",
     re.IGNORECASE,
 )
-"""What makes a denial one of something else: "is not stored unless encrypted"."""
+"""Words that make a negation apply to something else: "is not stored unless encrypted"."""
 _OPEN = re.compile(
     r"\b(?:(?:is|are|was|were|will be|has been|have been)\s(?:(?:still|currently|yet)\s)?"
     r"(?:not\s(?:yet\s)?(?:a\s)?(?:part\sof|included\sin|in(?:\sthe)?\sscope|foreseen|planned|supported|implemented|available"
@@ -33,16 +33,16 @@ _OPEN = re.compile(
     r"|nicht\sumgesetzt)\b|offen\b|später\s(?:festgelegt|entschieden|definiert)\b))",
     re.IGNORECASE,
 )
-"""What leaves open or out what a sentence is about."""
+"""Phrases that leave the subject of a sentence open or out of scope."""
 
 
 def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:
-    """Tell what a demand asks for, and by what words its evidence says the opposite; None where it does not.
+    """Return what a demand asks for, and the words of its evidence that contradict it; None if none do.
 
     Args:
-        demand: its words.
+        demand: its text.
         quote: the evidence.
-        terms: cuts a text into terms.
+        terms: splits a text into terms.
     """
     left_open = _OPEN.search(quote)
     if left_open is not None and _OPEN.search(demand) is None:
@@ -57,7 +57,7 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
 
 
 def _denied(text: str, terms: Terms) -> Iterator[tuple[str, str]]:
-    """Yield the first term behind each word that denies, with both as printed."""
+    """Yield the first term after each negation, with both as printed."""
     for found in _DENIES.finditer(text):
         behind = _BEHIND.match(text, found.end())
         said = list(terms(behind[0])) if behind is not None else []
@@ -66,7 +66,7 @@ def _denied(text: str, terms: Terms) -> Iterator[tuple[str, str]]:
 
 
 def _opposite_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:
-    """Tell of a word and its opposite before or behind the same word."""
+    """Return a word and its opposite that occur next to the same word."""
     ours, theirs = ([word.lower() for word in _WORD.findall(text)] for text in (demand, quote))
     for pair in OPPOSITES:
         mine, its = pair & set(ours), pair & set(theirs)
@@ -78,7 +78,7 @@ def _opposite_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | 
 
 
 def _beside(words: Sequence[str], word: str, terms: Terms) -> set[str]:
-    """Return the terms that stand right before and behind a word."""
+    """Return the terms directly before and after a word."""
     at = words.index(word)
     before, behind = (list(terms(" ".join(part))) for part in (words[max(0, at - 3) : at], words[at + 1 : at + 4]))
     return {*before[-1:], *behind[:1]}

@@ -1,4 +1,4 @@
-"""Documents as they are traced and checked: ingested, or read for the occasion; their demands and meanings."""
+"""Documents that are traced and checked, either ingested or read temporarily; their demands and definitions."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from knowledge_mcp.ports import Knowledge
 
 @dataclass(frozen=True)
 class ReadDocument:
-    """Hold one document.
+    """One document.
 
     Attributes:
         name: its id, or the name of its file.
         text: its canonical text.
         structure: its sections and pages.
         chunks: its passages.
-        record: where it is ingested.
-        metadata: what its front matter or properties say, as in `Document.metadata`.
+        record: its record, if it is ingested.
+        metadata: its front matter or properties, as in `Document.metadata`.
     """
 
     name: str
@@ -40,27 +40,27 @@ class ReadDocument:
 
     @functools.cached_property
     def statements(self) -> list[tuple[Statement, Chunk]]:
-        """List what obliges, advises, permits or enables, in order, each once, with the passage that holds it."""
+        """The statements in order, each once, with the passage that contains it."""
         found = {each.span: (each, chunk) for chunk in reversed(self.chunks) for each in chunk.statements}
         return [found[span] for span in sorted(found)]
 
     @property
     def definitions(self) -> list[Definition]:
-        """List the definitions in order, each once."""
+        """The definitions in order, each once."""
         found = {each.span: each for chunk in self.chunks for each in chunk.definitions}
         return [found[span] for span in sorted(found)]
 
     def section_at(self, place: int) -> OutlineEntry | None:
-        """Return the innermost section that holds a place."""
+        """Return the innermost section that contains an offset."""
         return section_at(self.structure.sections, place)
 
     def chunk_at(self, place: int) -> Chunk | None:
-        """Return the smallest passage that holds a place."""
+        """Return the smallest passage that contains an offset."""
         around = [each for each in self.chunks if each.span.start <= place < each.span.end]
         return min(around, key=lambda each: len(each.span)) if around else None
 
     def pages_of(self, span: Span) -> tuple[str, ...]:
-        """List the printed labels of the pages that a span stands on."""
+        """List the printed labels of the pages of a span."""
         exact = [each.label or str(each.number) for each in self.structure.pages if each.holds(span)]
         chunk = None if exact else self.chunk_at(span.start)
         return tuple(exact) if chunk is None else chunk.page_labels or tuple(map(str, chunk.page_numbers))
@@ -70,12 +70,12 @@ class ReadDocument:
         return SourceLines(self.text, self.structure.lines)
 
     def lines_of(self, span: Span) -> tuple[int, int] | None:
-        """Return the lines of the file that a span stands on, else those of its passage; None where it has none."""
+        """Return the lines of the file of a span, or else those of its passage; None if there are none."""
         chunk = self.chunk_at(span.start)
         return self._source_lines.of(span) or (chunk.lines if chunk is not None else None)
 
     def cited(self, span: Span) -> str:
-        """Say where a span stands, as an engineer would paste it."""
+        """Return the citation of a span, ready to paste."""
         chunk, lines = self.chunk_at(span.start), self.lines_of(span)
         if chunk is not None and self.record is not None:
             return cite(replace(chunk, lines=lines), self.record)
@@ -89,7 +89,7 @@ def read_ingested(knowledge: Knowledge, document_id: str) -> ReadDocument:
     """Read an ingested document.
 
     Raises:
-        NotFoundError: there is none of this id.
+        NotFoundError: there is none with this id.
     """
     record = knowledge.document(document_id)
     text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
@@ -98,19 +98,19 @@ def read_ingested(knowledge: Knowledge, document_id: str) -> ReadDocument:
 
 
 def one_text(item: TraceItem) -> ReadDocument:
-    """Take one item of a list for a document."""
+    """Convert one item of a list to a document."""
     return ReadDocument(item.citation if item.citation.endswith(item.id) else f"{item.citation}, {item.id}", item.words)
 
 
 def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
-    """List what has force, whatever that is: sentences that belong together, and the passage that holds the first."""
+    """List the statements of any force, grouped by requirement, each group with the passage of its first sentence."""
     holders = {statement.span: chunk for statement, chunk in reading.statements}
     groups = group_statements([statement for statement, _ in reading.statements])
     return [(group, holders[group[0].span]) for group in groups]
 
 
 def requirements_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
-    """List the requirements, each with its sentences: those that oblige, and those that bear an identifier."""
+    """List the requirements, each with its sentences: groups with a requirement, and groups with an identifier."""
     return [
         (group, chunk)
         for group, chunk in groups_in(reading)
@@ -119,7 +119,7 @@ def requirements_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Ch
 
 
 def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
-    """Yield what has force, in the order of `groups_in`; for a search for conflicts."""
+    """Yield the statements as items, in the order of `groups_in`, for the search for conflicts."""
     for group, chunk in groups_in(reading):
         first = group[0]
         own = first.identifier or first.clause_number or chunk.clause_number or ""
@@ -131,7 +131,7 @@ def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
 
 
 def meanings_in(reading: ReadDocument, key_of: Callable[[str], str]) -> Iterator[Meaning]:
-    """Yield what terms are said to mean, in the order of `definitions`; `key_of` makes one key of all spellings."""
+    """Yield the definitions of terms, in the order of `definitions`; `key_of` returns one key for all spellings."""
     name = reading.record.title if reading.record is not None else reading.name
     for each in reading.definitions:
         domain = f" <{each.domain}>" if each.domain else ""

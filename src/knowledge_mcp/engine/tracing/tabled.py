@@ -1,6 +1,6 @@
-"""Tables: figures in cells with the units that stand above or behind them, and limits that a sentence refers to.
+"""Tables: figures in cells with their units in headers or other cells, and limits that a sentence refers to.
 
-"The flow shall be at least as given in Table 1" makes a limit of each row.
+"The flow shall be at least as given in Table 1" makes each row a limit.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _UNITS = (
     re.compile(r"(?P<name>[^(\[]{2,80}?),?\s?[(\[](?:in )?(?P<unit>[^()\[\]]{1,24}(?:\(\w\))?)[)\]]"),
     re.compile(r"(?P<name>[^(\[/]{0,80}[^\W\d_])/(?P<unit>[^\s()\[\]/]{1,8})"),
 )
-"""Heads with their units: "l/mm", a length; "Width, mm", "Breite in mm"; "Flow m³/h je Person"; "Width (mm)"; "U/V"."""
+"""Headers with units: "l/mm", a length; "Width, mm", "Breite in mm"; "Flow m³/h je Person"; "Width (mm)"; "U/V"."""
 _OF_UNITS = re.compile(r"(?:units?|einheit|unité|unidade?|unità|dim)\b", re.IGNORECASE)
-"""Heads of columns of units; elsewhere one letter is a name."""
+"""Headers of columns of units; in other columns a single letter is a name."""
 _FIGURE = re.compile(r"[<>≤≥±~+−-]{0,2}\s?\d[\d.,  /½¼¾]{0,20}")
 
 
 def _named_unit(head: str) -> tuple[str, str] | None:
-    """Part a head of a column from its unit; the name is empty where the head is a unit alone, as "m³/h" is."""
+    """Split a column header from its unit; the name is empty if the header is only a unit, such as "m³/h"."""
     if re.search(r"[/°%]", head) and is_unit(head) and not _UNITS[0].fullmatch(head):
         return "", head
     found = (match for pattern in _UNITS if (match := pattern.fullmatch(head)) and is_unit(match["unit"]))
@@ -47,16 +47,16 @@ def _named_unit(head: str) -> tuple[str, str] | None:
 
 
 def measured_below(above: str, cell: str) -> tuple[str, str] | None:
-    """Read a number below a head with a unit: "Width (mm)" above "800" is ("Width", "800 mm"); None for all else."""
+    """Read a number below a header with a unit: "Width (mm)" above "800" is ("Width", "800 mm"); otherwise None."""
     named = _named_unit(above) if is_figure(cell) else None
     return None if named is None else (named[0], f"{cell} {named[1]}")
 
 
 def row_said(heads: Sequence[str], cells: Sequence[str]) -> str:
-    """Say a row with what stands above its cells: "Room: Theatre; Minimum flow: 30 m³/h".
+    """Format a row with the headers of its cells: "Room: Theatre; Minimum flow: 30 m³/h".
 
-    A number has the unit that stands above it, in a cell of its own ("Flow | m³/h | 30"), or with the name that the
-    row begins with: "Flow, m³/h | 30 | 20" below "Theatre" and "Office" is "Flow (Theatre): 30 m³/h; Flow (Office): …".
+    A number gets the unit in its header, in a separate cell ("Flow | m³/h | 30"), or in the row's first cell: "Flow,
+    m³/h | 30 | 20" below "Theatre" and "Office" is "Flow (Theatre): 30 m³/h; Flow (Office): …".
     """
     pairs = list(zip_longest(heads, cells, fillvalue=""))
     unit = _unit_in(pairs[1:])
@@ -69,7 +69,7 @@ def row_said(heads: Sequence[str], cells: Sequence[str]) -> str:
 
 
 def _unit_in(row: Sequence[tuple[str, str]]) -> str:
-    """Return the unit that has a cell of its own, empty where none has."""
+    """Return the unit in a separate cell, empty if there is none."""
     return next((cell for above, cell in row if is_unit(cell) and (len(cell) > 1 or _OF_UNITS.match(above))), "")
 
 
@@ -81,16 +81,16 @@ def _said(above: str, cell: str, unit: str) -> str:
 
 
 def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
-    """Complete a sentence that goes on in the next columns: "The width shall be at least", "800", "mm".
+    """Complete a sentence that continues in the next columns: "The width shall be at least", "800", "mm".
 
-    A least and a most that stand in columns of their own follow it whatever it ends with.
+    A minimum and a maximum in separate columns are appended however the sentence ends.
 
     Args:
-        words: the sentence, as its cell has it.
-        row: what stands above each of the cells behind it, and what it says.
+        words: the sentence in its cell.
+        row: the header and text of each following cell.
 
     Returns:
-        The sentence with its figure, "The width shall be at least 800 mm"; as it was where it has an end of its own.
+        The sentence with its figure, "The width shall be at least 800 mm"; unchanged if it is complete.
     """
     if bounds := _bounds(row):
         return words if DENIED.search(words) else f"{words} {'; '.join(bounds)}"
@@ -105,7 +105,7 @@ def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
 
 
 def _bounds(row: Sequence[tuple[str, str]]) -> list[str]:
-    """Say the cells below "Min" and "Max" with their unit: "Min: 10 bar"; it may have a column of its own."""
+    """Format the cells below "Min" and "Max" with their unit: "Min: 10 bar"; the unit may have its own column."""
     unit = _unit_in(row)
     found: list[str] = []
     for above, cell in row:
@@ -116,18 +116,18 @@ def _bounds(row: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def is_figure(words: str) -> bool:
-    """Tell whether a cell holds a number alone."""
+    """Return whether a cell contains only a number."""
     return _FIGURE.fullmatch(words) is not None
 
 
 def is_unit(words: str) -> bool:
-    """Tell whether words are a unit that measures something: "mm", "l/s per person"."""
+    """Return whether words are a physical unit: "mm", "l/s per person"."""
     unit = unit_behind(f"1 {words}", 1)
     return is_physical(unit.base) and re.fullmatch(EACH, words[unit.end - 2 :]) is not None
 
 
 def _goes_on(words: str, whole: str) -> bool:
-    """Tell whether a sentence lacks its figure: its last words bound it, or lead on as "be" and "of" do."""
+    """Return whether a sentence lacks its figure: it ends with words of a limit, or with "be", "of" and similar."""
     if words.endswith(("=", ":", "≤", "≥", "<", ">")):
         return True
     last = words.rpartition(" ")[2].lower()
@@ -146,23 +146,23 @@ _TIMES = re.compile(
     r"\b(?:twice|thrice|double|half|times|doppelt\w{0,2}|halb\w{0,2}|\w{2,8}fache\w?|moitié|fois|doble|mitad)\b|%",
     re.IGNORECASE,
 )
-"""What makes another limit of the numbers of a table: "not exceed twice the values given in Table 2"."""
+"""Words that modify the numbers of a table: "not exceed twice the values given in Table 2"."""
 _MOST_WORDS = 8
-"""Words between those of a limit and the table: "at least the values that are given in Table 1"."""
+"""Maximum words between those of a limit and the table: "at least the values that are given in Table 1"."""
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\Z")
 _BETWEEN_FIGURES = re.compile(rf"(?:[\s.,:()<>≤≥±+–−-]|\b(?:to|bis|à|a|and|und|et|y)\b|{EACH})*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class TabledRow:
-    """Hold a row of a table that has a number with a unit.
+    """A table row that has a number with a unit.
 
     Attributes:
         name: label of the table as its caption prints it: "Tabelle 1".
         span: the row in the text.
-        text: the row with what stands above its cells and the units of its numbers.
-        about: words of the row that others of the table have not: what its limits are of.
-        bound: what the caption makes of its numbers; exact where it says nothing.
+        text: the row with the headers of its cells and the units of its numbers.
+        about: words of the row that other rows do not have: the subject of its limits.
+        bound: the bound that the caption gives its numbers; exact if it gives none.
     """
 
     name: str
@@ -173,7 +173,7 @@ class TabledRow:
 
 
 def tables_named(sentence: str, language: str) -> dict[str, Bound]:
-    """Return the tables of its own document that a sentence refers to, and what it says that their numbers are."""
+    """Return the tables of its own document that a sentence refers to, and the bound that it gives their numbers."""
     return {
         each.target: _bound(sentence, each.span)
         for each in find_references(sentence, language=language)
@@ -182,7 +182,7 @@ def tables_named(sentence: str, language: str) -> dict[str, Bound]:
 
 
 def _bound(sentence: str, place: Span) -> Bound:
-    """Tell whether a sentence makes a least or a most of the numbers of the table that it names."""
+    """Return whether a sentence makes the numbers of the table that it names minimums or maximums."""
     if _NOT_EXCEEDED.search(sentence):
         return Bound.MOST
     words = sentence[: place.start].split()
@@ -199,7 +199,7 @@ def rows_tabled(text: str, table: str, language: str) -> Iterator[TabledRow]:
     Args:
         text: of the document.
         table: as `tables_named` returns it.
-        language: of the document, as `language_of` tells it.
+        language: of the document, as from `language_of`.
     """
     caption = caption_of(text, table)
     rows = rows_beside(text, caption) if caption is not None else []
@@ -221,7 +221,7 @@ def rows_tabled(text: str, table: str, language: str) -> Iterator[TabledRow]:
 
 
 def _words_about(cells: Sequence[str]) -> list[str]:
-    """List the words of a row that say what its numbers are of, without units and "maximum": those before the first."""
+    """List the words of a row before its first figure, which say what its numbers are, without units and "maximum"."""
     told = itertools.takewhile(lambda cell: not is_figure(cell) and not _is_measured(cell), cells)
     named = (re.split(r",\s|\s[(\[]|\sin\s", cell)[0] for cell in told if len(cell) == 1 or not is_unit(cell))
     return [word.lower() for cell in named for word in _WORD.findall(NAMED.sub(" ", cell))]
@@ -232,10 +232,10 @@ def _is_measured(cell: str) -> bool:
 
 
 def row_limits(said: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, str]]:
-    """List the limits of a row with what stands above each; cells that say more than a number or a range set none.
+    """List the limits of a row with their headers; cells with more than a number or a range set none.
 
     Args:
-        said: the row as `row_said` gives it.
+        said: the row as from `row_said`.
         limits: its numbers, in order.
     """
     found: list[tuple[Quantity, str]] = []
@@ -253,7 +253,7 @@ def row_limits(said: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, st
 
 
 def _without(text: str, span: Span, numbers: Sequence[Quantity]) -> str:
-    """Return what a span has beside numbers."""
+    """Return the text of a span without the numbers."""
     rest, place = "", span.start
     for each in numbers:
         rest += text[place : each.start]
