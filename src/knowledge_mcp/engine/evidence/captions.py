@@ -1,4 +1,4 @@
-"""Captions of tables and figures in a text, and the rows of the table that a caption belongs to."""
+"""Finds captions of tables and figures in a text, and the rows of a caption's table."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from knowledge_mcp.support.checkpoints import check_each
 
 _BLOCK_END = re.compile(r"\n[ \t]*\n")
 _LEADERS = re.compile(r"\.(?: *\.){2}[ .]*\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
-"""How an entry of a list of tables ends: a leader, or a page number."""
+"""The end of an entry in a list of tables: a leader, or a page number."""
 _TAIL = 300
 _SENTENCE = re.compile(r",?[ \t]+\(?[a-zß-ÿ]+(?![\w-])")
-"""What follows a label that only begins a sentence: "Table 4 shows …", "Figure 2, above, …"."""
+"""What follows a label at the start of a sentence: "Table 4 shows …", "Figure 2, above, …"."""
 _LONGEST_CAPTION = 400
 
 
 def caption_of(text: str, label: str) -> Span | None:
-    """Find a table's or figure's caption: a short block that begins with its label, no sentence, no entry of a list.
+    """Find the caption of a table or figure: a short block that starts with its label, not a sentence or a list entry.
 
     Args:
         text: of a document.
@@ -45,7 +45,7 @@ def _caption(text: str, match: re.Match[str]) -> Span | None:
 
 
 def rows_beside(text: str, caption: Span) -> list[Span]:
-    """List the rows of the table that stands right below a caption, else right above it; none where there is none."""
+    """List the rows of the table directly below a caption, or else directly above it; empty if there is none."""
     behind = _rows(text, caption.end, len(text))
     if behind and not text[caption.end : behind[0].start].strip():
         return behind
@@ -55,7 +55,7 @@ def rows_beside(text: str, caption: Span) -> list[Span]:
 
 
 def _rows(text: str, start: int, stop: int) -> list[Span]:
-    """List the first rows that follow one another."""
+    """List the first consecutive rows."""
     found: list[Span] = []
     begin = start
     for line in text[start:stop].splitlines(keepends=True):

@@ -1,4 +1,4 @@
-"""Sections by what a person calls them: number, title or both; and what to say where there is none of that name."""
+"""Finds sections by the names people use: number, title or both; and explains when there is none of that name."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)|,?\s?\(?[a-z0-9]{1,4}\)){1,6}\Z", 
 _SHOWN = re.compile(rf"(?:{TABLE_WORDS}|{FIGURE_WORDS})\s", re.IGNORECASE)
 _LONGEST_NAME = 500
 _PREVIEW = 60
-"""Characters of a clause without a title that an outline shows: as many as most titles have."""
+"""Characters of a clause without a title that an outline shows, about as many as titles have."""
 _MOST_LISTED = 8
 _ALIKE = 3
 
 
 def label_of(entry: OutlineEntry) -> str:
-    """Name a section by number and title, each once."""
+    """Return the name of a section: number and title, each once."""
     title = " ".join(entry.title.split())
     return number_once(f"{entry.number} {title}".strip()) if entry.number and title != entry.number else title
 
 
 def opening_words(entry: OutlineEntry, text: str) -> str:
-    """Return the first words of a section that has a number and no title; empty where it has one.
+    """Return the first words of a section that has a number and no title; empty if it has a title.
 
     Args:
         entry: the section.
@@ -57,9 +57,9 @@ def opening_words(entry: OutlineEntry, text: str) -> str:
 def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry]:
     """List the sections that a name may mean, in reading order: by number, else by title, else by words of a title.
 
-    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 where none is 2.0, and
-    "6(1)(a)" is clause 6.
-    Where a number stands twice, the word before it decides; a section inside another of the same name is not listed.
+    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 if none is 2.0, and
+    "6(1)(a)" is clause 6. If a number occurs twice, the word before it decides; a section inside another of the same
+    name is not listed.
     """
     entries = document.structure.sections
     name = _plain(requested)
@@ -79,10 +79,10 @@ def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry
 
 
 def find_section(document: StoredDocument, requested: str) -> OutlineEntry:
-    """Return the one section of this name.
+    """Return the only section of this name.
 
     Raises:
-        NotFoundError: there is none; names those near it.
+        NotFoundError: there is none; names similar ones.
         InvalidInputError: there are several; says where.
     """
     if len(requested) > _LONGEST_NAME:
@@ -115,7 +115,7 @@ def _holds(label: str, words: str) -> bool:
 
 
 def _of_keyword(document: StoredDocument, entries: Sequence[OutlineEntry], keyword: str) -> list[OutlineEntry]:
-    """Keep the sections whose heading begins as the name did: "Annex 1" is not "1 Scope"."""
+    """Keep the sections whose heading starts like the name: "Annex 1" is not "1 Scope"."""
     heads = [(entry, document.text[entry.span.start : entry.span.start + 40].casefold()) for entry in entries]
     if is_annex(keyword):
         return [entry for entry, head in heads if is_annex(head.partition(" ")[0])]
@@ -129,7 +129,7 @@ def _bare(heads: Iterable[tuple[OutlineEntry, str]]) -> list[OutlineEntry]:
 
 
 def _outermost(entries: Sequence[OutlineEntry]) -> list[OutlineEntry]:
-    """Leave out what lies inside another one found."""
+    """Leave out sections inside another one found."""
     return [entry for entry in entries if not any(_lies_in(entry, other) for other in entries)]
 
 
@@ -194,18 +194,18 @@ def _join_names(names: Sequence[str], last: str) -> str:
 
 
 class _KnownRecord(Records):
-    """Give the one record that is at hand."""
+    """Provides the one record that is given."""
 
     def __init__(self, record: DocumentRecord) -> None:
         self._record = record
 
     def get(self, document_id: str) -> DocumentRecord | None:
-        """Return it."""
+        """Return the record if it has this id."""
         return self._record if document_id == self._record.id else None
 
 
 def excerpt_at(document: StoredDocument, span: Span) -> Excerpt:
-    """Cut a passage out and say where it stands; several sections are cited from the first to the last."""
+    """Cut out a passage with its location; if it spans several sections, cite the first to the last."""
     chunks = _overlapping(document.chunks, span)
     made = passage(_KnownRecord(document.record), document.record.id, document.text, span, chunks, document.structure)
     label = _sections_of(document, span)
@@ -225,7 +225,7 @@ def excerpt_at(document: StoredDocument, span: Span) -> Excerpt:
 
 
 def section_at(entries: Sequence[OutlineEntry], place: int) -> OutlineEntry | None:
-    """Return the innermost of a document's sections that holds a place, None before the first heading."""
+    """Return the innermost of a document's sections that contains an offset, None before the first heading."""
     for entry in reversed(entries[: bisect_right(entries, place, key=lambda each: each.span.start)]):
         if place < entry.span.end:
             return entry
@@ -233,7 +233,7 @@ def section_at(entries: Sequence[OutlineEntry], place: int) -> OutlineEntry | No
 
 
 def _sections_of(document: StoredDocument, span: Span) -> str:
-    """Name the section that a span begins in, and the last one that begins inside it."""
+    """Return the name of the section where a span starts, and of the last one that starts inside it."""
     entries = document.structure.sections
     first = section_at(entries, span.start)
     behind = bisect_left(entries, span.end, key=lambda each: each.span.start)
@@ -245,6 +245,6 @@ def _sections_of(document: StoredDocument, span: Span) -> str:
 
 
 def _overlapping(chunks: Sequence[Chunk], span: Span) -> list[Chunk]:
-    """List the chunks that a span stands in, and the last before it for one that stands in none."""
+    """List the chunks that overlap a span; if none does, the last one before it."""
     overlapping = [chunk for chunk in chunks if chunk.span.overlaps(span)]
     return overlapping or [chunk for chunk in chunks if chunk.span.start <= span.start][-1:]

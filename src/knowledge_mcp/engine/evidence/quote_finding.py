@@ -1,4 +1,4 @@
-"""Where in one text the words of a quote stand: equal passages, their longest beginnings, and places that are alike."""
+"""Finds a quote in one text: equal passages, the longest equal beginnings, and similar passages."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LETTERS_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+\Z")
 _BROKEN_BEFORE = re.compile(r"[^\W\d_]+[-\u2010\u2011\u00ad][ \t]*\n\s*\Z")
 _BROKEN_AFTER = re.compile(r"[-\u2010\u2011\u00ad][ \t]*\n\s*[^\W\d_]+")
 _Run = tuple[int, int, int]
-"""Where an equal run begins in the quote and in the text, and its length."""
+"""The start of an equal sequence in the quote and in the text, and its length."""
 _MOST_OF_A_WORD = 80
 _FREE_GAP = 4
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """Tell how like a passage is to a quote: where it stands, a measure 0..1, its differences, and equal words."""
+    """How similar a passage is to a quote: its span, similarity 0..1, differences, and number of equal words."""
 
     span: Span
     similarity: float
@@ -48,9 +48,9 @@ class QuoteMatch:
 def follow(
     quote: Words, first: int, text: Words, begin: int, stop: int | None = None, end: int | None = None
 ) -> tuple[int, Span | None]:
-    """Follow a quote through a text as long as they are the same; returns where in the quote it ends, and the span.
+    """Follow a quote through a text as long as they are equal; return its end in the quote, and the span.
 
-    Marks that may be left out may be missing on either side; a word broken at a line's end is the whole word.
+    Optional marks may be missing on either side; a word broken at a line's end equals the whole word.
     """
     stop, end = len(quote) if stop is None else stop, len(text) if end is None else end
     start = last = -1
@@ -82,7 +82,7 @@ def _are_same(quote: Words, i: int, text: Words, j: int) -> bool:
 
 
 def _pass_broken_word(quote: Words, i: int, stop: int, text: Words, j: int, end: int) -> tuple[int, int] | None:
-    """Pass one word that is broken at a line's end on one side or both, elsewhere or not at all on the other."""
+    """Match one word that is broken at a line's end on one or both sides, in different places."""
     quoted, printed = quote.keys[i], text.keys[j]
     if quoted == printed:
         return None
@@ -100,7 +100,7 @@ def _pass_broken_word(quote: Words, i: int, stop: int, text: Words, j: int, end:
 
 
 def whole_span(text: str, span: Span) -> Span:
-    """Make a span longer where it cuts a value or a word: its sign, its `%` or `°`, the rest of a broken word."""
+    """Extend a span that cuts a value or a word: by its sign, its `%` or `°`, or the rest of a broken word."""
     start, end = span.start, span.end
     if _is_signed(text, start):
         start -= 1
@@ -116,7 +116,7 @@ def whole_span(text: str, span: Span) -> Span:
 
 
 def _is_signed(text: str, start: int) -> bool:
-    """Tell whether a value, or the name of one, has its sign directly before it: not `5` in `3-5`, nor `a` in `b-a`."""
+    """Return whether a number or variable has a sign directly before it: not `5` in `3-5`, nor `a` in `b-a`."""
     before = text[max(0, start - 2) : start]
     if text[start].isdigit():
         return before[-1:] in _SIGNS and not (before[:-1].isalnum() or before[:-1] in _CLOSED)
@@ -124,13 +124,13 @@ def _is_signed(text: str, start: int) -> bool:
 
 
 def alike(source: str, quote: Words, text: str, words: Words) -> QuoteMatch | None:
-    """Find the passage among the words of a stretch of text that is most like a quote; None where nothing is shared.
+    """Find the passage most similar to a quote in a part of the text; None if they share nothing.
 
     Args:
-        source: the text that the quote's words are cut from.
-        quote: the quote's words and marks.
+        source: the text that contains the quote's tokens.
+        quote: the quote's tokens.
         text: the canonical text.
-        words: some of its words and marks.
+        words: some of its tokens.
     """
     here = [index for index in range(len(quote)) if index not in quote.optional]
     there = [index for index in range(len(words)) if index not in words.optional]
@@ -166,7 +166,7 @@ def alike(source: str, quote: Words, text: str, words: Words) -> QuoteMatch | No
 
 
 def _equal_runs(quoted: list[str], printed: list[str]) -> list[_Run]:
-    """List runs that are equal: the longest one, and on both sides of it others, those nearest to it first."""
+    """List equal sequences: the longest one, and others before and after it, the nearest ones first."""
     longest = BoundedMatcher(printed, quoted).find_longest_match()
     if not longest.size:
         return []
@@ -187,12 +187,12 @@ def _runs(quoted: list[str], printed: list[str]) -> list[_Run]:
 
 
 def _reach(count: int) -> int:
-    """Tell how many words of the text may hold what so many of the quote stand for."""
+    """Return how many tokens of the text may correspond to this many of the quote."""
     return 2 * count + 20 if count else 0
 
 
 def _connect_runs(blocks: list[_Run]) -> list[_Run]:
-    """Keep the longest equal run, and those about it that are not farther away than their length makes likely."""
+    """Keep the longest equal sequence, and its neighbours that are not too far away for their length."""
     if not blocks:
         return []
     longest = max(range(len(blocks)), key=lambda index: blocks[index][2])
@@ -210,7 +210,7 @@ def _connect_runs(blocks: list[_Run]) -> list[_Run]:
 
 
 def _widen(words: Words, there: list[int], place: int, count: int, step: int) -> int:
-    """Take so many more words of the text as the quote has left over, but none of another sentence."""
+    """Extend a position by as many tokens of the text as the quote has left, but not into another sentence."""
     for _ in range(count):
         following = place - 1 if step < 0 else place
         if not 0 <= following < len(there):
@@ -238,8 +238,9 @@ def _difference(
 
 _MOST_TRIED = 300
 _MOST_FOLLOWED = 2000
-"""Places of one text from which pieces of a quote are followed, a thousandth of a second each: a quote of words that
-stand everywhere has millions, and is put together from nothing that tells."""
+"""Maximum places of one text from which parts of a quote are followed, a thousandth of a second each. A quote of very
+common words has millions, and its parts are not distinctive.
+"""
 _MARGIN, _FIRST_LOOK = 300, 400
 _LONGEST_LINE = 4_000
 _ANCHORS = 16
@@ -254,17 +255,17 @@ _SPELLED = re.compile(
     "[\u00ad\u00b5\u0130-\u0133\u017f\u01c4-\u01cc\u01f1-\u01f3\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2100-\u214f"
     "\u2160-\u217f\ufb00-\ufb17\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
 )
-"""Characters that keys spell otherwise, or leave out."""
+"""Characters that keys replace or leave out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Hold what is sought: the words and marks of a quote or of a part of one.
+    """The tokens of a quote, or of a part of one, to search for.
 
     Attributes:
         text: the whole quote.
         words: of the part; offsets are in `text`.
-        real: indexes of those that are words or numbers, not marks; never empty.
+        real: indexes of the tokens that are words or numbers, not marks; never empty.
     """
 
     text: str
@@ -273,15 +274,15 @@ class Sought:
 
     @property
     def quoted(self) -> str:
-        """Cut the part out of the quote."""
+        """The text of the part."""
         return self.between(0, len(self.words))
 
     def between(self, first: int, stop: int) -> str:
-        """Return the quoted text of some words and marks, by index; empty where there are none."""
+        """Return the quoted text of a range of tokens, by index; empty if the range is empty."""
         return self.text[self.words.starts[first] : self.words.ends[stop - 1]] if first < stop else ""
 
     def pattern(self, first: int = 0, most: int | None = None) -> re.Pattern[str]:
-        """Make a pattern of the real words from one on, whatever stands between them; `most` words of them."""
+        """Build a pattern of at most `most` real words, from index `first` on, with anything between them."""
         begin = bisect.bisect_left(self.real, first)
         keys = [self.words.keys[index].lower().lstrip("_.,") for index in self.real[begin:]][:most]
         after = rf"(?![^\W{RAISED}])" if keys[-1][-1].isascii() else ""
@@ -289,17 +290,17 @@ class Sought:
 
 
 def sought(text: str, start: int = 0, end: int | None = None) -> Sought | None:
-    """Prepare a quote, or the part `text[start:end]` of one; None where there is no word in it."""
+    """Prepare a quote, or the part `text[start:end]` of one; None if it contains no word."""
     words = read_words(text, start, end, is_quote=True)
     real = tuple(index for index in range(len(words)) if words.is_word(index) and index not in words.optional)
     return Sought(text, words, real) if real else None
 
 
 class Searched:
-    """Search one canonical text for quotes.
+    """Searches one canonical text for quotes.
 
-    What is searched is a copy in lower case, in which words hyphenated at line ends are whole and ligatures spelled;
-    what is compared is the text itself.
+    The search uses a lower-case copy without hyphenation at line ends and without ligatures; the comparison uses the
+    text itself.
     """
 
     def __init__(self, text: str) -> None:
@@ -312,7 +313,7 @@ class Searched:
         self._runs = array("Q"), array("Q")
 
     def equal(self, part: Sought, limit: int = 20) -> list[Span]:
-        """List where all words and marks of a quote stand one after the other, but for what print may change."""
+        """List the places where all tokens of a quote follow each other, apart from typographic differences."""
         found: list[Span] = []
         for near, end in self._whole_places(part):
             if found and near < found[-1].end:
@@ -324,11 +325,11 @@ class Searched:
             if len(found) >= limit:
                 break
         if found and all(span.of(self.text) != part.quoted for span in found):
-            found += self._exact(part.quoted)  # it may overlap one that only looks like it
+            found += self._exact(part.quoted)  # it may overlap one that is only equal after normalisation
         return found
 
     def _exact(self, quoted: str) -> list[Span]:
-        """Find the first place that is the quote to the letter, and cuts no word."""
+        """Find the first place that equals the quote exactly and does not cut a word."""
         start = self.text.find(quoted)
         while start >= 0:
             span = Span(start, start + len(quoted))
@@ -338,12 +339,12 @@ class Searched:
         return []
 
     def longest(self, part: Sought, first: int, seed: int) -> tuple[int, Span | None]:
-        """Find the longest run of the quote's words and marks from one on; returns its end, and where it stands.
+        """Find the longest sequence of the quote's tokens from an index on; return its end, and its span.
 
         Args:
             part: the quote.
-            first: index to begin at.
-            seed: real words that a run has at least.
+            first: index of the first token.
+            seed: minimum number of real words.
         """
         best: tuple[int, Span | None] = (first, None)
         rest = part.text[part.words.starts[first] : part.words.ends[-1]]
@@ -359,7 +360,7 @@ class Searched:
         return best
 
     def _followed(self, part: Sought, first: int, near: int, length: int) -> list[tuple[int, Span | None]]:
-        """Follow a quote from where it may begin, each time as far as `follow` does; most end after a few words."""
+        """Follow a quote from each place where it may start, as `follow` does; most end after a few tokens."""
         size = min(length, _FIRST_LOOK)
         while True:
             words = self.words(near - _MARGIN, near + size + _MARGIN)
@@ -369,7 +370,7 @@ class Searched:
             size = min(4 * size, length)
 
     def words(self, start: int, end: int) -> Words:
-        """Read the words of a stretch, made longer to whole lines where lines are not as long as pages."""
+        """Read the tokens of a part of the text, extended to whole lines unless lines are extremely long."""
         start, end = max(0, start), min(len(self.text), end)
         line = self.text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
         stop = self.text.find("\n", end, end + _LONGEST_LINE)
@@ -380,7 +381,7 @@ class Searched:
         return read_words(self.text, line, stop)
 
     def windows(self, part: Sought) -> list[Words]:
-        """List the stretches that share most with a quote, the best first: its rare words in about its order."""
+        """List the parts of the text that share most with a quote, the best first: rare words in a similar order."""
         length = part.words.ends[-1] - part.words.starts[0]
         width = max(48, length // 2)
         votes: dict[int, dict[str, float]] = defaultdict(dict)
@@ -402,9 +403,9 @@ class Searched:
         ]
 
     def _anchors(self, part: Sought) -> Iterator[tuple[str, int, float, list[int]]]:
-        """Give the longest word of each stretch of a quote, with its offset, its weight and the places where it stands.
+        """Yield the longest word of each part of a quote, with its offset, weight and occurrences.
 
-        A short word, which stands everywhere, is taken with the next one.
+        A short word, which is too common, is combined with the next one.
         """
         words, copy = part.words, self._searchable_text()
         begin = words.starts[0]
@@ -429,7 +430,7 @@ class Searched:
                 yield word, offsets[word], weight, [match.start() for match in matches]
 
     def _places(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-        """List where a pattern is found, also where two places share words."""
+        """Yield the matches of a pattern, including overlapping ones."""
         copy, tried = self._searchable_text(), 0
         match = pattern.search(copy)
         while match is not None and tried < _MOST_TRIED:
@@ -440,14 +441,14 @@ class Searched:
             match = pattern.search(copy, match.start() + 1)
 
     def _whole_places(self, part: Sought) -> Iterator[tuple[int, int]]:
-        """List where the letters and digits of a whole quote stand, whatever is between, also where places overlap.
+        """Yield the places of a whole quote's letters and digits, whatever is between them, overlapping ones too.
 
-        They are found in a copy that has nothing else: a pattern of all words would be tried again from each word that
-        it might begin with, and a text that repeats itself would cost the product of both lengths.
+        They are searched in a copy without other characters. A pattern of all words would be retried from every
+        possible start, and with a repetitive text the time would be the product of both lengths.
         """
         wanted = _GAP.sub("", "".join(part.words.keys[index] for index in part.real).lower())
         if not wanted:
-            yield from self._places(part.pattern())  # raised figures alone
+            yield from self._places(part.pattern())  # only raised digits
             return
         copy, tried = self._searchable_text(), 0
         self._letters = self._letters or _GAP.sub("", copy)
@@ -462,7 +463,7 @@ class Searched:
             place = self._letters.find(wanted, place + 1)
 
     def _in_copy(self, place: int) -> int:
-        """Map a place among the letters alone to the searched copy."""
+        """Map an offset among the letters and digits to the searched copy."""
         here, there = self._runs
         if not here:
             length = 0
@@ -495,20 +496,20 @@ class Searched:
         return self._copy
 
     def _original(self, place: int) -> int:
-        """Map a place of the searched copy to the text, exactly but inside of what is spelled otherwise."""
+        """Map an offset in the searched copy to the text; inside replaced characters it is approximate."""
         index = bisect.bisect_right(self._changes, place) - 1
         return place + (self._shifts[index] if index >= 0 else 0)
 
 
 def _goes_on(copy: str, place: int) -> bool:
-    """Tell whether a word of plain letters has begun before this place; a digit may be a note's mark, not a part."""
+    """Return whether a word of plain letters started before this offset; a digit may be a footnote mark."""
     return copy[place].isascii() and copy[place - 1].isalpha()
 
 
 def _begins(part: Sought, first: int, words: Words, near: int) -> list[int]:
-    """List where a quote may begin whose first real word stands at an offset, the likeliest first.
+    """List the indexes where a quote may start whose first real word is at an offset, the most likely first.
 
-    As many marks before the word as the quote has, then more, because some may be left out, then fewer.
+    First with as many marks before the word as in the quote, then more, because some may be left out, then fewer.
     """
     word = words.holding(near)
     marks = part.real[bisect.bisect_left(part.real, first)] - first

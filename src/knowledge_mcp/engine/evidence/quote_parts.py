@@ -1,4 +1,4 @@
-"""Parts of a quote: cut at its ellipses, in order near each other, or put together from passages."""
+"""Parts of a quote: split at ellipses, found in order near each other, or combined from several passages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.document import Span
 
 NEAR = 4_000
-"""Most characters that an ellipsis may leave out: about a page."""
+"""Maximum characters that an ellipsis may leave out: about a page."""
 
 _ELLIPSIS = re.compile(r"(?:(?<!\s)\s++)?(?:[\[(]\s*+(?:\.{3}|\u2026)\s*+[\])]|\.{3,}|\u2026|\.(?: \.){2,3}(?!\w))\s*")
 _MARKS = "'\"`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
 _SENTENCE_END = frozenset(".!?:;")
 _ENDED = re.compile(r"[.!?:;](?:\s|\Z)|\n\n")
-"""Where a sentence or a paragraph ends."""
+"""The end of a sentence or paragraph."""
 _CLOSING = frozenset(')]}"')
 _FEWEST_WORDS = 4
 _FEWEST_OF_A_SENTENCE = 2
@@ -29,7 +29,7 @@ _LITTLE_LEFT_OUT = 3
 
 @dataclass(frozen=True, slots=True)
 class QuotePart:
-    """Name a part of a quote, the document that has it, and where."""
+    """A part of a quote, with the document and span that contain it."""
 
     document_id: str
     span: Span
@@ -37,7 +37,7 @@ class QuotePart:
 
 
 def forms(quote: str) -> list[Sought]:
-    """List what a quote may mean: itself, and itself without the quotation marks about it; empty without any word."""
+    """List what a quote may mean: itself, and itself without surrounding quotation marks; empty without any word."""
     text = quote.strip()
     whole = sought(text)
     if whole is None:
@@ -48,7 +48,7 @@ def forms(quote: str) -> list[Sought]:
 
 
 def split_at_ellipses(quote: Sought) -> list[Sought]:
-    """Cut a quote at its ellipses; parts without a word are left out."""
+    """Split a quote at its ellipses; parts without a word are left out."""
     parts: list[Sought | None] = []
     start = 0
     for match in _ELLIPSIS.finditer(quote.text):
@@ -59,10 +59,12 @@ def split_at_ellipses(quote: Sought) -> list[Sought]:
 
 
 def chain(places: Sequence[Sequence[Span]]) -> list[Span] | None:
-    """Choose one place for each part, in order, each near the one before, the closest together; None if there is none.
+    """Choose one place for each part, in order, each near the previous one; None if impossible.
+
+    The choice with the shortest total length wins.
 
     Args:
-        places: where each part stands, in the order of the text.
+        places: the places of each part, in the order of the text.
     """
     best: list[tuple[int, list[Span]]] = [(span.end, [span]) for span in places[-1]]
     for spans in reversed(places[:-1]):
@@ -77,9 +79,9 @@ def chain(places: Sequence[Sequence[Span]]) -> list[Span] | None:
 
 
 def denial_between(text: str, spans: Sequence[Span]) -> str:
-    """Return what an ellipsis leaves out where that turns a sentence around: "shall … run" where it shall not.
+    """Return what an ellipsis leaves out if that reverses a sentence: "shall … run" instead of "shall not run".
 
-    What is set off by commas or brackets, and "whether or not", deny nothing of what is left.
+    Text between commas or brackets, and "whether or not", do not negate the remaining text.
     """
     for before, after in pairwise(spans):
         gap = text[before.end : after.start].strip()
@@ -92,10 +94,10 @@ def denial_between(text: str, spans: Sequence[Span]) -> str:
 
 
 def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[QuotePart], bool] | None:
-    """Put a quote together from passages, as few and as long as can be; None where something of it is in no text.
+    """Combine a quote from passages, as few and as long as possible; None if a part of it is in no text.
 
     Returns:
-        The pieces in the quote's order, and whether the quote is cut between sentences only.
+        The pieces in the quote's order, and whether the quote is cut only between sentences.
     """
     pieces: list[QuotePart] = []
     between_sentences = True
@@ -116,7 +118,7 @@ def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[Quo
 def _longest_piece(
     part: Sought, first: int, ends: frozenset[int], texts: Sequence[tuple[str, Searched]]
 ) -> tuple[QuotePart | None, int]:
-    """Find the longest piece from a word on, in the first text that has it."""
+    """Find the longest piece from a token on, in the first text that contains it."""
     sentence_stop = min((end for end in ends if end > first), default=len(part.words))
     seed = max(1, min(_FEWEST_WORDS, _count(part, first, sentence_stop)))
     best, stop = None, first
@@ -144,7 +146,7 @@ def _longest_piece(
 
 
 def _is_left_out(before: QuotePart, after: QuotePart, texts: dict[str, Searched]) -> bool:
-    """Tell whether only a word or two of the text are left out between two pieces: an alteration, not two passages."""
+    """Return whether only a word or two of the text are between two pieces: an alteration, not two passages."""
     gap = after.span.start - before.span.end
     if before.document_id != after.document_id or not 0 <= gap <= 200:
         return False
@@ -158,7 +160,7 @@ def _count(part: Sought, first: int, stop: int) -> int:
 
 
 def _sentence_ends(words: Words) -> frozenset[int]:
-    """List the indexes after each sentence's last mark, closing marks included."""
+    """List the indexes after the last mark of each sentence, including closing marks."""
     ends: set[int] = set()
     for index in range(len(words)):
         if words.keys[index] in _SENTENCE_END:

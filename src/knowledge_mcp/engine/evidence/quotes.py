@@ -1,4 +1,4 @@
-"""A quote's way: find where it may stand, compare it word by word, and say what is true of it."""
+"""Checks a quote: finds candidate places, compares word by word, and returns the verdict."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from knowledge_mcp.support.checkpoints import check_each
 
 _MOST = 5
 _LEAST_SHARE = 0.7
-"""Share of a quote's words that a page must hold: woven texts lose none, and another page holds half of them."""
+"""Minimum share of a quote's words on an uncertain page: interleaved text keeps all, and another page has half."""
 _LONG = 4
-"""Letters from which on a word is not on every page."""
+"""Minimum letters of a word that is not on every page."""
 
 
 def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]) -> tuple[UncertainPage, ...]:
-    """List the uncertain pages that hold most words of a quote, those that hold the most first.
+    """List the uncertain pages that contain most words of a quote, those with the most first.
 
     Args:
-        documents: what was compared, by id.
-        words: of the quote, as `quote_words` writes them.
+        documents: the compared documents, by id.
+        words: of the quote, as keys of `quote_words`.
     """
     quote_words = {word for word in words if len(word) >= _LONG} or set(words)
     found: list[tuple[float, UncertainPage]] = []
@@ -76,14 +76,15 @@ _NEAREST = 0.2
 def verify_quote(base: Base, query: QuoteQuery) -> QuoteAnswer:
     """Compare a quote with the documents, word by word.
 
-    Without a document, those are compared that the keyword leg finds for stretches of the quote. `quote_words` tells
-    what counts as the same: blanks, hyphenation at line ends, kinds of dashes and quotation marks, ligatures, case;
-    bullets, and the bars between a table's cells, may be left out. A quote that begins or ends inside a word or a value
-    is altered. A list's item after its lead-in, with other items between, is stitched unless an ellipsis says so.
+    Without a document, it is compared with those that the keyword leg finds for parts of the quote. `quote_words`
+    defines what is equal: it ignores blanks, hyphenation at line ends, kinds of dashes and quotation marks, ligatures,
+    case; bullets, and the bars between table cells, may be left out. A quote that starts or ends inside a word or a
+    value is altered. A list item directly after its lead-in, although other items are between them, is stitched unless
+    the quote has an ellipsis.
 
     Raises:
-        InvalidInputError: the quote is too long, or has no word in it.
-        NotFoundError: the document named does not exist; names ids that look alike.
+        InvalidInputError: the quote is too long, or contains no word.
+        NotFoundError: the named document does not exist; names similar ids.
         KnowledgeError: the store failed before anything was found.
     """
     said = _parse_quote(query.quote)
@@ -99,7 +100,7 @@ def verdict_in(searched: Searched, quote: str) -> QuoteVerdict:
     """Compare a quote with one text, as `verify_quote` does: exact, normalised or not found.
 
     Raises:
-        InvalidInputError: the quote is too long, or has no word in it.
+        InvalidInputError: the quote is too long, or contains no word.
     """
     for form in _parse_quote(quote):
         spans = searched.equal(form)
@@ -122,7 +123,7 @@ def _parse_quote(quote: str) -> list[Sought]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Pair a place with the part of the quote that stands there, and what an ellipsis wrongly leaves out."""
+    """A place that equals a part of the quote, and what an ellipsis wrongly leaves out."""
 
     document_id: str
     quoted: str
@@ -133,7 +134,7 @@ class _Match:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """Pair a part of the quote with the passage most like it."""
+    """A part of the quote with the most similar passage."""
 
     document_id: str
     part: Sought
@@ -141,7 +142,7 @@ class _Near:
 
 
 class _Comparison:
-    """Compare one quote with documents, each read once."""
+    """Compares one quote with documents; each is read once."""
 
     def __init__(self, base: Base, said: Sequence[Sought]) -> None:
         self._base = base
@@ -154,7 +155,7 @@ class _Comparison:
         self._chunks: dict[str, tuple[list[Chunk], DocumentStructure, list[DamagedError]]] = {}
 
     def in_one(self, document_id: str) -> QuoteAnswer:
-        """Answer for the document named; others are asked only where it has not the quote."""
+        """Answer for the named document; other documents are searched only if it does not contain the quote."""
         found = self._equal([document_id])
         if found:
             return self._equal_answer(found)
@@ -188,7 +189,7 @@ class _Comparison:
     # ---- which documents
 
     def _candidates(self) -> list[str]:
-        """List the documents that the keyword leg finds for stretches of the quote, the likeliest first."""
+        """List the documents that the keyword leg finds for parts of the quote, the most likely first."""
         weights: dict[str, float] = defaultdict(float)
         has_searched = False
         for probe in self._probes():
@@ -208,7 +209,7 @@ class _Comparison:
         return sorted(by_document, key=lambda each: (-by_document[each], each))[:_MOST_COMPARED]
 
     def _probes(self) -> list[str]:
-        """Cut the quote into stretches from beginning to end; in each, long words first, because they are rare."""
+        """Split the quote into parts from start to end; in each, long words come first, because they are rare."""
         words = self._bare.words
         spoken = [words.keys[index] for index in self._bare.real]
         count = min(_PROBES, -(-len(spoken) // _WORDS_OF_A_PROBE))
@@ -220,7 +221,7 @@ class _Comparison:
         return probes
 
     def _read_texts(self, document_ids: Sequence[str]) -> list[tuple[str, Searched]]:
-        """Read the texts of documents, leaving out those that have just gone."""
+        """Read the texts of documents, without those that were just removed."""
         read: list[tuple[str, Searched]] = []
         for document_id in check_each(document_ids):
             if document_id not in self._texts:
@@ -232,10 +233,10 @@ class _Comparison:
                 read.append((document_id, entry[0]))
         return read
 
-    # ---- what is true of the quote
+    # ---- the verdict
 
     def _equal(self, document_ids: Sequence[str]) -> list[_Match]:
-        """List where the quote stands as it is; of one with ellipses, also where its parts follow one another."""
+        """List the places that equal the quote; with ellipses, also those where its parts follow one another."""
         texts = self._read_texts(document_ids)
         for form in self._said:
             found = [
@@ -263,7 +264,7 @@ class _Comparison:
         return [_Match(document_id, self._bare.text, whole, exact, denial_between(searched.text, spans))]
 
     def _answer_stitched(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
-        """Answer where every part of the quote is there, but not together."""
+        """Answer if every part of the quote was found, but not together."""
         texts = self._read_texts(document_ids[:_MOST_ALIGNED])
         pieces: list[QuotePart] = []
         between_sentences = True
@@ -281,7 +282,7 @@ class _Comparison:
         return self._answer(QuoteVerdict.STITCHED, places, degraded)
 
     def _answer_altered(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
-        """Answer where a passage is nearly the same; of a quote with ellipses, for the parts that are altered."""
+        """Answer if a passage is nearly equal; for a quote with ellipses, for its altered parts."""
         nearest = self._nearest(document_ids)
         if not nearest or not all(_is_alike(near) for near in nearest):
             return None
@@ -296,7 +297,7 @@ class _Comparison:
         return self._answer(QuoteVerdict.NOT_FOUND, [self._near_place(near)] if near is not None and is_near else [])
 
     def _nearest(self, document_ids: Sequence[str]) -> list[_Near]:
-        """Find in one document the passages most like the parts of the quote; empty where a part is like nothing."""
+        """Find the passages of one document most similar to the parts of the quote; empty if a part has none."""
         best: list[_Near] = []
         score = 0.0
         for document_id, searched in self._read_texts(document_ids[:_MOST_ALIGNED]):
@@ -345,7 +346,7 @@ class _Comparison:
         chunks, structure, damage = self._chunks[document_id]
         for each in damage:
             if not any(chunk.span.contains(span) for chunk in chunks):
-                raise each  # the place may be in what is damaged
+                raise each  # the place may be in the damaged part
             leave_out(each)
         entry = self._texts[document_id]
         text = entry[0].text if entry is not None else ""

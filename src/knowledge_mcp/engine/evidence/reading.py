@@ -1,4 +1,4 @@
-"""Reading on from a hit: a clause, pages, a passage with its neighbours, or a document, word for word and in parts."""
+"""Reads from a hit on: a clause, pages, a passage with its neighbours, or a document, word for word and in parts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from knowledge_mcp.model.evidence import Excerpt, ReadAnswer, ReadQuery
 from knowledge_mcp.ports import TokenMeasure
 
 _LEAST, _MOST = 50, 20_000
-"""Bounds of `ReadQuery.max_tokens`."""
+"""Range of `ReadQuery.max_tokens`."""
 _NEIGHBOURS = 20
 _PASSAGE = 1_000
-"""Characters from which on a passage ends where the next section begins, so that each citation is near its words."""
+"""Minimum characters before a passage is split at the next section, so that each citation is near its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class _Place:
     """What was asked for.
 
     Attributes:
-        parts: its spans in order; pages have several where text of other pages stands between their own.
-        chunks: the passages that it begins with, whose parents are the parents asked for.
+        parts: its spans in order; several if text of other pages is between the requested pages.
+        chunks: the passages that overlap it; the parents of the first are the requested parents.
     """
 
     parts: tuple[Span, ...]
@@ -37,16 +37,16 @@ class _Place:
 
     @property
     def span(self) -> Span:
-        """Return the whole, from its first part to its last."""
+        """The whole range, from the first part to the last."""
         return Span(self.parts[0].start, self.parts[-1].end)
 
 
 def read(base: Base, query: ReadQuery) -> ReadAnswer:
-    """Read the text of a place, as much as the budget holds; `next_cursor` goes on where it ended.
+    """Read the text of a place, as much as the budget allows; `next_cursor` continues where it ended.
 
     Raises:
-        NotFoundError: no such document, clause, page or passage; names near ones.
-        InvalidInputError: the query contradicts itself, or a clause's name means several sections.
+        NotFoundError: no such document, clause, page or passage; names similar ones.
+        InvalidInputError: the query contradicts itself, or a clause's name is ambiguous.
     """
     _check(query)
     document_id = document_of(base, query.document_id, query.chunk_id)
@@ -54,7 +54,7 @@ def read(base: Base, query: ReadQuery) -> ReadAnswer:
 
 
 def read_place(document: StoredDocument, query: ReadQuery, measure: TokenMeasure) -> ReadAnswer:
-    """Read a place of a document that is at hand; errors as `read`."""
+    """Read a place of a given document; errors as `read`."""
     _check(query)
     place = _place(document, query)
     whole = place.span
@@ -141,10 +141,10 @@ def _around(document: StoredDocument, chunk_id: str, before: int, after: int) ->
 
 
 def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ...]:
-    """List the spans of some pages' text, in order; what stands between two without words of other pages is one.
+    """List the spans of the text of some pages, in order; spans separated only by blanks are joined.
 
     Raises:
-        NotFoundError: the document has no such page, or nothing was read from them; says why.
+        NotFoundError: the document has no such page, or no text was read from them; says why.
         InvalidInputError: it has no pages at all.
     """
     name, known = document.record.id, document.structure.pages
@@ -174,7 +174,7 @@ def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ..
 
 
 def _parents(document: StoredDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Excerpt]:
-    """Take the passages that open the sections around a place, outermost first; where room is short, the nearest."""
+    """Read the passages that open the sections around a place, outermost first; nearest ones only if space is short."""
     by_id = {chunk.id: chunk for chunk in document.chunks}
     excerpts: list[Excerpt] = []
     chunk = place.chunks[0] if place.chunks else None
@@ -194,7 +194,7 @@ def _parents(document: StoredDocument, place: _Place, limit: int, measure: Token
 
 
 def _split(document: StoredDocument, span: Span) -> Iterable[Span]:
-    """Cut where sections begin, once a passage is long enough; blanks at the borders are left out."""
+    """Split where sections start, if the passage is long enough; blanks at the boundaries are left out."""
     starts = sorted({entry.span.start for entry in document.structure.sections})
     inside: Sequence[int] = starts[bisect_left(starts, span.start + 1) : bisect_left(starts, span.end)]
     begin = span.start

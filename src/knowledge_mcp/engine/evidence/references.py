@@ -1,4 +1,4 @@
-"""Cross-references of a place: what it refers to, resolved where the target is stored, and what refers to it."""
+"""Cross-references of a place: what it refers to, with the resolved targets, and what refers to it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from knowledge_mcp.support.checkpoints import check_each
 
 _MOST_LINKS = 200
 _CANDIDATES = 200
-"""Passages of other documents that are looked through for one name of this one."""
+"""Maximum passages of other documents that are searched for one name of this one."""
 _FULL = "Of the passages that hold the words '{}' only the best {} were looked through."
 _LINKED = 300
-"""Characters of headings that links to them are looked for by."""
+"""Characters of headings used to search for links to them."""
 _MOST_FILTERED = 500
-"""Documents up to which a search is restricted to the others."""
+"""Maximum number of documents in the filter of a search."""
 _OPENING = 300
-"""Characters that a target's opening is shown with, about."""
+"""Approximate characters shown of a target's opening."""
 
 Mentions = Callable[[str, Sequence[str]], tuple[Sequence[Chunk], tuple[str, ...]]]
-"""Give the best 200 passages of some documents that hold a name's words, and what failed on the way."""
+"""Returns the best 200 passages of some documents that contain a name's words, and what failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _FoundReference:
-    """A reference, the document it stands in, and the passage around it."""
+    """A reference, its document, and the passage around it."""
 
     reference: Reference
     document: StoredDocument
@@ -56,15 +56,15 @@ class _FoundReference:
 
 
 def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
-    """List what a place refers to and what refers to it, `query.limit` of each, in reading order; its own name not.
+    """List what a place refers to and what refers to it, `query.limit` of each, in reading order.
 
-    References from the same document are all found. Those from other documents are found by their words: by name where
-    one of the document's names is a designation ("ISO 9001"), and links where they stand in a passage with words of its
-    title or of its headings; what was not looked through is named in `degraded`.
+    A document's mentions of its own name are left out. References from the same document are all found. Those from
+    other documents are found by their words: by name if one of the document's names is a designation ("ISO 9001"), and
+    links if their passage contains words of its title or headings. What was not searched is named in `degraded`.
 
     Raises:
-        NotFoundError: no such document, clause or passage; names near ones.
-        InvalidInputError: the query contradicts itself, or a clause's name means several sections.
+        NotFoundError: no such document, clause or passage; names similar ones.
+        InvalidInputError: the query contradicts itself, or a clause's name is ambiguous.
     """
     _check(query)
     document_id = document_of(base, query.document_id, query.chunk_id)
@@ -73,7 +73,7 @@ def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
 
 
 def references_of(targets: Targets, document_id: str, query: ReferenceQuery, mentions: Mentions) -> ReferenceAnswer:
-    """Answer from documents that `targets` gives and passages that `mentions` finds; errors as `references`."""
+    """Answer from the documents of `targets` and the passages that `mentions` finds; errors as `references`."""
     _check(query)
     document = targets.document(document_id)
     place = _place(document, query)
@@ -116,18 +116,18 @@ def _place(document: StoredDocument, query: ReferenceQuery) -> _Place:
 
 
 def _references_in(document: StoredDocument, chunks: Iterable[Chunk]) -> Iterator[_FoundReference]:
-    """Yield the references that stand in passages of one document, in reading order, each once."""
+    """Yield the references in passages of one document, in reading order, each once."""
     found: dict[tuple[Span, str], _FoundReference] = {}
     for chunk in check_each(chunks):
         for reference in chunk.links:
-            if not reference.target.lower().startswith("mailto:"):  # who is written to is no place
+            if not reference.target.lower().startswith("mailto:"):  # an e-mail address is not a place
                 found.setdefault((reference.span, reference.target), _FoundReference(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
         yield each
 
 
 def _is_led(targets: Targets, found: _FoundReference, place: _Place) -> bool:
-    """Tell whether a reference of the same document leads to the place from outside of it."""
+    """Return whether a reference of the same document refers to the place from outside."""
     if place.span.contains(found.reference.span):
         return False
     if found.reference.kind is ReferenceKind.DOCUMENT and not _names(targets, found.reference, place.document.record):
@@ -136,7 +136,7 @@ def _is_led(targets: Targets, found: _FoundReference, place: _Place) -> bool:
 
 
 def _is_own_name(targets: Targets, found: _FoundReference) -> bool:
-    """Tell whether a document only says its own name, as on its cover."""
+    """Return whether a document only mentions its own name, as on its cover."""
     if found.reference.kind is not ReferenceKind.DOCUMENT:
         return False
     record, clause, _ = targets.document_named(found.reference.target)
@@ -156,7 +156,7 @@ def _leads_to(target: Target, place: _Place) -> bool:
 
 
 def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[list[_FoundReference], tuple[str, ...]]:
-    """List the references of other documents that lead to the place, by document; and what could not be looked at."""
+    """List the references from other documents to the place, by document; and what could not be searched."""
     record = place.document.record
     names = _names_without_edition(record)
     by_document: dict[str, dict[str, Chunk]] = {}
@@ -206,7 +206,7 @@ def _links(targets: Targets, reference: Reference, record: DocumentRecord, sourc
 
 
 def _words_beside_links(place: _Place) -> list[str]:
-    """List words that a link to the place is likely to stand beside: titles of the document and of the sections."""
+    """List words likely to be next to a link to the place: titles of the document and of the sections."""
     entries = place.document.structure.sections
     around = None if place.is_whole else section_at(entries, place.span.start)
     inside = [entry for entry in entries if place.span.start <= entry.span.start < place.span.end]
@@ -224,7 +224,7 @@ def _names(targets: Targets, reference: Reference, record: DocumentRecord, _sour
 
 
 def _names_without_edition(record: DocumentRecord) -> list[str]:
-    """List the words that others name a document by, without its edition."""
+    """List the names of a document that others use, without its edition."""
     words = [each.words for name, slug in names_of(record) for each in designations(name, slug=slug)]
     return list(dict.fromkeys(words))
 
@@ -265,7 +265,7 @@ def _link(targets: Targets, found: _FoundReference) -> ReferenceLink:
 
 
 def _heading_span(document: StoredDocument, span: Span) -> Span:
-    """Take a section's first words: its heading and what follows, up to the next heading."""
+    """Return the opening of a section: its heading and the text after it, up to the next heading."""
     starts = [entry.span.start for entry in document.structure.sections]
     behind = bisect_right(starts, span.start)
     end = min(span.end, starts[behind]) if behind < len(starts) else span.end

@@ -1,4 +1,4 @@
-"""Where a cross-reference leads: to a section, a table or a figure of its own document, or to another document."""
+"""Resolves cross-references: to a section, table or figure of the same document, or to another document."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from knowledge_mcp.support.wording import list_first
 _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
 _WORD_BEFORE = re.compile(r"(?<!\w)([^\W\d_]{1,20}?)s?\s{1,3}\S{0,8}\d")
-"""The word before the number of a clause, without its plural: "article" where a section has the same number."""
+"""The word before a clause number, in the singular: "article" if a section has the same number."""
 _PLACE_OF = re.compile(r"(?P<owner>.+?) (?P<place>(?:Annex |Table |Figure )?[A-Z\d][\w.-]{0,20})")
 _LEAST = 3
-"""Letters and digits from which on a heading is identified by them alone."""
+"""Minimum letters and digits that identify a heading by themselves."""
 
 
 def find_anchor(document: StoredDocument, anchor: str) -> tuple[Span, OutlineEntry | None] | None:
-    """Find what an anchor names, and the section that it stands in; None where there is nothing of the name.
+    """Find what an anchor names, and its section; None if nothing has this name.
 
-    First come the names that the source itself gives to its places, then a page ("page=12"), then headings: by the
-    words as GitHub writes them ("5-scope", "notes-1" for the second of its name), or by their letters and digits alone
-    where only one heading has them. What begins with a heading is the whole section, else the passage up to the next
-    empty line.
+    Checked in order: names that the source itself gives to places; a page ("page=12"); headings, by their GitHub slug
+    ("5-scope", "notes-1" for the second of its name), or by their letters and digits alone if this is unique. An anchor
+    at a heading returns the whole section, otherwise the passage up to the next empty line.
     """
     name = " ".join(_DIRECTIVE.sub("", unquote(anchor)).split())
     if not name:
@@ -103,14 +102,14 @@ _MOST_LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Tell what a reference points to.
+    """What a reference points to.
 
     Attributes:
-        document_id: the document, None where it is not in the knowledge base.
-        span: the section, or the caption, in its text; its whole text where no place in it is named; None where there
-            is no such place.
+        document_id: the document, None if it is not in the knowledge base.
+        span: the section, or the caption, in its text; its whole text if no place in it is named; None if there is no
+            such place.
         section: the section, None for anything else.
-        reason: why there is no span, else empty.
+        reason: why there is no span, otherwise empty.
     """
 
     document_id: str | None = None
@@ -120,11 +119,11 @@ class Target:
 
 
 class Targets:
-    """Resolve references; each document is loaded, and each target looked for, once.
+    """Resolves references; loads each document, and searches each target, once.
 
     Args:
         records: all documents of the knowledge base.
-        load: fetches one of them whole.
+        load: returns a whole document.
 
     Attributes:
         records: as given.
@@ -148,17 +147,17 @@ class Targets:
             self._by_stem.setdefault(_split_extension(path)[0], []).append(record)
 
     def document(self, document_id: str) -> StoredDocument:
-        """Return a document whole; NotFoundError where it has just gone."""
+        """Return a whole document; NotFoundError if it was just removed."""
         if document_id not in self._loaded:
             self._loaded[document_id] = self._load(document_id)
         return self._loaded[document_id]
 
     def record(self, document_id: str) -> DocumentRecord | None:
-        """Return a document's record, None where there is none."""
+        """Return a document's record, None if there is none."""
         return self._by_id.get(document_id)
 
     def of(self, source: StoredDocument, reference: Reference) -> Target:
-        """Tell where a reference that stands in a document leads."""
+        """Return the target of a reference in a document."""
         word = _WORD_BEFORE.search(reference.text) if reference.kind is ReferenceKind.CLAUSE else None
         key = (source.record.id, reference.kind, f"{word[1]} {reference.target}" if word else reference.target)
         if key not in self._known:
@@ -166,7 +165,7 @@ class Targets:
         return self._known[key]
 
     def document_named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
-        """Find the document that a target names: its record and the clause, or None and why there is none."""
+        """Find the document that a target names: its record and the clause, or None and the reason."""
         if target not in self._documents:
             self._documents[target] = self._resolve(target)
         return self._documents[target]
@@ -238,7 +237,7 @@ class Targets:
         return best[0].record, clause, ""
 
     def _find_by_title(self, target: str) -> tuple[DocumentRecord, str, str] | None:
-        """Find the only document whose title or id is the name that a place is cited with: "QUIC-TLS 6"."""
+        """Find the only document with the title or id by which a place is cited: "QUIC-TLS 6"."""
         parted = _PLACE_OF.fullmatch(target)
         letters = _letters((parted["owner"] if parted else target).removeprefix("the "))
         if len(letters) < _LEAST:
@@ -269,9 +268,9 @@ class Targets:
             return Target(reason=f"'{record.id}' has just been removed from the knowledge base.")
 
     def document_at(self, source: DocumentRecord, place: str) -> DocumentRecord | None:
-        """Find the document that was read from an address, or from a file beside the one that links to it.
+        """Find the document that was read from an address, or from a file next to the one that links to it.
 
-        A link to a page that was made of a file ("guide.html", "guide/", "guide") leads to the file ("guide.md") where
+        A link to a page generated from a file ("guide.html", "guide/", "guide") resolves to the file ("guide.md") if
         there is no such page and only one such file.
         """
         place = unquote(place.partition("#")[0])
@@ -291,7 +290,7 @@ class Targets:
 
 
 def _split_extension(path: str) -> tuple[str, str]:
-    """Part a path from its extension, which has no dot and may be empty."""
+    """Split a path from its extension, which has no dot and may be empty."""
     folder, slash, name = path.rpartition("/")
     stem, _, extension = name.rpartition(".")
     return (f"{folder}{slash}{stem}", extension) if stem else (path, "")
