@@ -195,9 +195,7 @@ def _role(title: str, annex: bool) -> SectionRole:
 
 
 def _names_entry(section: Section, role: SectionRole) -> bool:
-    """Return whether a subsection is an entry of a terms clause ("3.4 reference"), not a part ("3.2 Abbreviated
-    terms").
-    """
+    """Return whether a subsection is an entry of a terms clause ("3.4 reference"), unlike "3.2 Abbreviated terms"."""
     if section.number is None:
         return False
     return section.title[:1].islower() or role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}

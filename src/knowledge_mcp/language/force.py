@@ -32,7 +32,9 @@ class Convention:
     others: tuple[str, ...] = ()
 
     def language_in(self, sentence: str) -> str:
-        """Return the language of the words of force in a sentence, as `language`; its own in a multilingual document.
+        """Return the language of the words of force in a sentence, as `language`.
+
+        In a multilingual document it is the sentence's own.
         """
         own = language_of(sentence) if self.others else ""
         return own if own in self.others else self.language

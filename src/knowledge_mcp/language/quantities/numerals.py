@@ -186,8 +186,7 @@ def _of_german(match: re.Match[str]) -> Numeral:
 
 
 def _german_value(word: str) -> float:
-    """Compute the value of a one-word German number, 0 if it is none; "tausend" and "hundert" multiply the part before.
-    """
+    """Compute the value of a one-word German number, 0 if it is none; "tausend" and "hundert" multiply."""
     for name, scale in (("tausend", 1e3), ("hundert", 100.0)):
         before, found, behind = word.partition(name)
         if found:
