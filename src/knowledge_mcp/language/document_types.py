@@ -163,7 +163,7 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(rf"\b(?:{pattern})\b"))
     for kind, pattern in (
         # Subjects of reports come before contents of drawings: "flood risk assessment site plan appendix" is read as
-        # the report, and in a tie a report never loses.
+        # the report, and in a tie a report wins over a drawing.
         (
             _P.DESIGN_ACCESS_STATEMENT,
             r"design (?:and |& )?access(?: statement)?|design statement|d ?and ?a(?: statement)?|d a statement|das",
@@ -404,9 +404,9 @@ class PlanningClassifier:
 
     A pattern in the file name decides with a confidence of 0.95, or 0.85 if it contains names of two types; then the
     first wins. A form, a notice and comments of others on the application are `other`. Next comes a pattern in the
-    title, on the page or in a drawing's title block, with 0.75. Words of authorities and consultees also count 0.75,
-    for `other`. Words of the opening 20,000 characters count 0.5 to 0.75, depending on how clear they are. Otherwise
-    the document is `other`, with 0.2.
+    document's title or in a drawing's title block, with 0.75. Words of authorities and consultees also count 0.75, for
+    `other`. Words of the opening 20,000 characters count 0.5 to 0.75, depending on how clear they are. Otherwise the
+    document is `other`, with 0.2.
     """
 
     def __call__(self, document: Document) -> Classification:

@@ -42,7 +42,7 @@ class Told:
         edition: as printed.
         published: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
         replaces: what it says that it replaces, as printed.
-        status: draft, superseded or withdrawn.
+        status: one of `EditionStatus`.
     """
 
     edition: str = ""

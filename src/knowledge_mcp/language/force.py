@@ -146,7 +146,7 @@ def detect_convention(text: str) -> Convention:
 _PARTS, _PART_LENGTH = 16, 2000
 """Number of samples of a text whose language is detected, and characters of each: about a dozen sentences."""
 _LEAST_SHARE = 0.5
-"""Smallest ratio of the samples of another language to those of the first; translations have similar lengths."""
+"""Smallest ratio of the samples of a language to those of the most frequent one; translations have similar lengths."""
 
 
 def _languages(text: str) -> list[str]:

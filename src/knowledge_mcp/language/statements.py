@@ -82,8 +82,8 @@ def find_statements(
     - A list item without its own force inherits that of its lead-in, with the words of the items above it. One that
       continues the lead-in's sentence (lower-case first letter) has the stronger of both. Items after "such as:"
       inherit nothing.
-    - A statement without its own identifier inherits that of its block or lead-in, then the one that is alone above its
-      block, then that of the heading or property table above it.
+    - A statement without its own identifier inherits that of its block, then the one that is alone above its block,
+      then that of its lead-in, then that of the heading or property table above it.
     - If the document labels its requirements ("SRS 7 - ..."), a label makes the first sentence a requirement even
       without force, and "will" is a requirement after it.
     - Text after "Rationale:" in a paragraph is left out.

@@ -238,8 +238,8 @@ class _Matcher:
     def _in_common(self, one: int, other: int, like_head: float) -> float | None:
         """Return how far the words of two clauses support the pair.
 
-        Similarity counts beyond what clauses of the same edition have in common anyway, in full if the headings belong
-        together, and so do sequences of words that no other clause has.
+        The result is the maximum of the similarity beyond what clauses of the same edition have in common anyway, the
+        similarity weighted by that of the headings, and the share of word sequences that no other clause has.
         """
         words = self._old.cosine(one, self._new, other)
         if words is None:
@@ -315,7 +315,7 @@ class _Matcher:
         return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
 
     def with_parts(self, links: Sequence[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
-        """Mark a clause that moved and was renamed as a part of a split or merge, if other clauses were part of it.
+        """Mark a moved or renamed clause with another heading as part of a split or merge, if there are other parts.
 
         A clause with its own heading above the one that received its text is a part too.
         """

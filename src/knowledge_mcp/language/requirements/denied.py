@@ -45,7 +45,7 @@ def is_denied_before(text: str, start: int) -> bool:
 
 
 def is_denied_behind(text: str, end: int, *, aside: bool = True) -> bool:
-    """Return the same from the words after it.
+    """Return whether the words after a name, or a list of names, say the same.
 
     With `aside`, also text in brackets or after a colon, which refers to the last name.
     """
