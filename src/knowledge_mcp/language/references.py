@@ -142,7 +142,7 @@ _SURE = re.compile(
     r"[Ss]ee\b|\w+ in\Z|in accordance|according|[Ss]iehe|[Vv]oir|[Vv]éa|[Vv]er\Z|[Vv]ed[ei]|[Vv]ej|[Cc]onform"
     r"|[Gg]emäß|de\s+acuerdo|de\s+acordo"
 )
-"""Words before a number with one dot that is a clause number, whatever text precedes them."""
+"""Words before a number with one dot that always make it a clause number."""
 _ANYTHING = re.compile(r"\Z")
 _BEFORE = 24
 

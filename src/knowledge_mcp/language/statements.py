@@ -62,7 +62,7 @@ class _LeadIn:
     identifier: str | None
 
     def above(self, item: Span, text: str, depth: int, identifier: str | None) -> _LeadIn:
-        """Return the lead-in for the items below an item, which it qualifies whatever it ends with."""
+        """Return the lead-in for the items below an item, which it qualifies even without a colon."""
         words = f"{self.words} {item.of(text)}"[-_LONGEST_LEAD:]
         return _LeadIn(depth, item, self.modality, self.negated, words, identifier)
 

@@ -441,7 +441,7 @@ class Searched:
             match = pattern.search(copy, match.start() + 1)
 
     def _whole_places(self, part: Sought) -> Iterator[tuple[int, int]]:
-        """Yield the places of a whole quote's letters and digits, whatever is between them, overlapping ones too.
+        """Yield the places of a whole quote's letters and digits, with anything between them, overlapping ones too.
 
         They are searched in a copy without other characters. A pattern of all words would be retried from every
         possible start, and with a repetitive text the time would be the product of both lengths.

@@ -496,7 +496,7 @@ def _limits(one: _Parsed, other: _Parsed) -> str | None:
             f"{low} to {high}" for low, high in ([each.printed for each in side] for side in zip(*differ, strict=True))
         )
     if len(places) != 1:
-        return None  # two that differ are a condition and what holds under it
+        return None  # if two differ, one is a condition and the other depends on it
     if ours[0].end < differ[0][0].start and _AT.search(one.text, 0, differ[0][0].start):
         return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
     return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != _DAY)}{each}" for each in differ[0])

@@ -323,8 +323,7 @@ class _Declared:
         return tuple(each for each in items if each.id in reached - linked)
 
     def _stated(self, name: str, value: str, side: int) -> str:
-        """Format an attribute as "Not covered: SYS-3"; if its name is an item, as the name for a cross, or the value.
-        """
+        """Format an attribute as "Not covered: SYS-3"; if its name is an item, as the crossed name, or the value."""
         if not self._names.in_text(name, side).meant:
             return f"{name}: {value}"
         return name if is_crossed(value) else value

@@ -88,7 +88,7 @@ _SYNONYM = 5
 _HEAD_WORDS = 5
 """Maximum words in the header of a table's second column."""
 _GLOSSARY = 15
-"""With this many sections below a terms section, they are entries, whatever their first words are."""
+"""Minimum sections below a terms section for all of them to be entries, without a check of their first words."""
 _GENERIC = frozenset(
     "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
     " example examples"

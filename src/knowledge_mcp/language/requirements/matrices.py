@@ -36,7 +36,7 @@ def related(
     Args:
         rows: cells, without the rule below the header.
         own: returns the items of the document that a cell names, if it contains nothing else.
-        begun: items that start in a row, by its index, whatever its cells contain.
+        begun: items that start in a row, by the row's index, even if no cell names them.
     """
     grid = _grid(rows, own)
     if grid is not None:
