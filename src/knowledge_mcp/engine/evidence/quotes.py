@@ -31,7 +31,7 @@ _MOST = 5
 _LEAST_SHARE = 0.7
 """Minimum share of a quote's words on an uncertain page: interleaved text keeps all, and another page has half."""
 _LONG = 4
-"""Minimum letters of a word that is not on every page."""
+"""Minimum length of the words that are compared; shorter ones occur on every page."""
 
 
 def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]) -> tuple[UncertainPage, ...]:
@@ -79,8 +79,8 @@ def verify_quote(base: Base, query: QuoteQuery) -> QuoteAnswer:
     Without a document, it is compared with those that the keyword leg finds for parts of the quote. `quote_words`
     defines what is equal: it ignores blanks, hyphenation at line ends, kinds of dashes and quotation marks, ligatures,
     case; bullets, and the bars between table cells, may be left out. A quote that starts or ends inside a word or a
-    value is altered. A list item directly after its lead-in, although other items are between them, is stitched unless
-    the quote has an ellipsis.
+    value is altered. A quote of a lead-in and a later list item, without the items between them, is stitched unless it
+    has an ellipsis.
 
     Raises:
         InvalidInputError: the quote is too long, or contains no word.
