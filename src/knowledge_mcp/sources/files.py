@@ -1,6 +1,6 @@
 """Files of the local machine: one file, a folder with all documents below it, or several of both.
 
-Whatever is found is accounted for: it is taken, skipped with its reason, or counted as something that is no document.
+Everything found is accounted for: it is read, skipped with a reason, or counted as something that is not a document.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES, 
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_of_text, path_text
 
 _DOORSTOP = ".doorstop.yml"
-"""What makes a folder one of Doorstop items."""
+"""The file that marks a folder of Doorstop items."""
 _HEAD = 1024
 _Found = tuple[Path, Callable[[], SourceItem | SkippedFile]]
-"""A file that was found, and what opens it."""
+"""A file that was found, and the function that opens it."""
 
 _CODE = frozenset(DEFAULT_EXTENSIONS) - frozenset(MEDIA_TYPES)
 _PROJECT_FILES = frozenset(
     "cmakelists.txt composer.json package-lock.json package.json pom.xml requirements.txt tsconfig.json".split()
 )
-"""Names that only tools read, though they end like documents."""
+"""Names of files for tools, although their extensions are those of documents."""
 _WRITTEN_BY_TOOLS = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages"})
 _PICTURES = frozenset(
     {extension for extension, kind in MEDIA_TYPES.items() if kind.startswith("image/")}
@@ -53,9 +53,9 @@ _PICTURES = frozenset(
 )
 _ARCHIVES = frozenset(".7z .bz2 .gz .rar .tar .tgz .xz .zip".split())
 MOST_EXAMPLES = 3
-"""Paths named for each kind of files that were left alone."""
+"""Maximum paths named for each kind of ignored files."""
 _MOST_KINDS = 20
-"""Kinds named of a folder; further ones are counted together."""
+"""Maximum kinds named for a folder; further ones are counted together."""
 
 _ADVICE: Mapping[str, str] = {
     "source code": "Index repositories with pk-mcp.",
@@ -69,18 +69,18 @@ class FileSource:
 
     Args:
         path: a file, or a folder.
-        recursive: for a folder, whether folders below it count too.
-        patterns: file name patterns (`*`, `?`, `[...]`) without regard to case; a single file needs to fit none. None
-            takes every document, of kinds that are not read too: these are refused by name.
-        links: whether symbolic links are followed; where strangers may write, they are left out.
-        own_data: the folder in which this program keeps what it knows; it is not entered from a folder above it.
+        recursive: for a folder, whether to include folders below it.
+        patterns: file name patterns (`*`, `?`, `[...]`), case-insensitive; a single file need not match any. None reads
+            every document, including unsupported kinds, which are then refused by name.
+        links: whether to follow symbolic links; if untrusted users can write there, ignore them.
+        own_data: the folder with this program's own data; it is not entered from a folder above it.
 
-    Folders behind symbolic links are entered only where they lie inside `path`, and no folder twice; hidden files and
-    folders (leading dot) are left out.
+    Folders behind symbolic links are entered only if they are inside `path`, and no folder twice; hidden files and
+    folders (leading dot) are ignored.
 
     Raises:
-        NotFoundError: there is nothing at `path`.
-        InvalidInputError: `path` is neither file nor folder, or there is no pattern.
+        NotFoundError: `path` does not exist.
+        InvalidInputError: `path` is neither a file nor a folder, or there is no pattern.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class FileSource:
             raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
         if not os.path.lexists(self.path):
             raise NotFoundError(f"There is no file or folder {path_text(self.path)}.", suggestion="Check the path.")
-        # os.path, not Path: a name too long or a folder closed to us is an answer here, not an OSError
+        # os.path, not Path: an overlong name or an unreadable folder is an answer here, not an OSError
         if os.path.exists(self.path) and not (os.path.isfile(self.path) or os.path.isdir(self.path)):  # noqa: PTH110, PTH112, PTH113
             raise InvalidInputError(
                 f"{path_text(self.path)} is neither a file nor a folder.", suggestion="Give a file or folder."
@@ -113,7 +113,7 @@ class FileSource:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Count what the last run of `items` left alone, most first: no document, or none that was asked for."""
+        """Count what the last run of `items` ignored, most frequent first: no documents, or not asked for."""
         ranked = self._counts.most_common()
         named = [
             LeftOut(what, count, tuple(self._left[what]), _ADVICE.get(what, "")) for what, count in ranked[:_MOST_KINDS]
@@ -122,28 +122,28 @@ class FileSource:
         return (*named, *([LeftOut("files of other kinds", more)] if more else []))
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
+        """Yield files and skipped files: the files of each folder by name, then its subfolders by name."""
         for found in self._walk():
             yield found if isinstance(found, SkippedFile) else found[1]()
 
     def is_empty(self) -> bool:
-        """Tell whether `items` would yield nothing."""
+        """Return whether `items` would yield nothing."""
         return not self._met
 
     def meets(self, path: str) -> bool:
-        """Tell whether `items` would yield a file of that name."""
+        """Return whether `items` would yield a file of that name."""
         return path in self._met
 
     def vanished(self, records: Iterable[DocumentRecord]) -> list[DocumentRecord]:
-        """List the records whose file lay below the folder and is gone from there."""
+        """List the records whose files were below the folder and no longer exist there."""
         return [each for each in records if lies_below(self.path, each) and self.is_gone(each.source_path)]
 
     def is_gone(self, path: str) -> bool:
-        """Tell whether there is no file of that name any more; False where that cannot be looked at.
+        """Return whether a file of that name no longer exists; False if that cannot be checked.
 
-        A name that leads to a file which is met under another one is gone too: a folder was renamed and a link left in
-        its place, or only capitals of the name changed where the file system tells none apart. So is a name behind a
-        link that is not followed. The folder is walked once for all questions.
+        A name is also gone if its file is now found under another one: a folder was renamed and a link left behind, or
+        only the case of the name changed on a case-insensitive file system. The same applies to a name behind a link
+        that is not followed. The folder is walked once for all calls.
         """
         if self.meets(path):
             return False
@@ -153,7 +153,7 @@ class FileSource:
                 return True
         except (FileNotFoundError, NotADirectoryError):
             return True
-        except (OSError, ValueError):  # closed to us, or no name of this machine
+        except (OSError, ValueError):  # no permission, or not a valid name on this machine
             return False
         straight = Path(os.path.realpath(self.path)) / place.relative_to(self.path)
         is_behind_link = Path(os.path.realpath(place)) != straight
@@ -161,7 +161,7 @@ class FileSource:
 
     @functools.cached_property
     def _met(self) -> dict[str, Path]:
-        """Hold every place that is met, by its text."""
+        """Return the paths of all files found, as text."""
         found = (Path(each.source) if isinstance(each, SkippedFile) else each[0] for each in self._walk())
         return {path_text(each): each for each in found}
 
@@ -171,11 +171,11 @@ class FileSource:
 
     @property
     def mounts(self) -> tuple[str, ...]:
-        """Name the folders below that were mounts when they were walked last."""
+        """List the subfolders that were mount points at the last walk."""
         return tuple(self._mounts)
 
     def _walk(self) -> Iterator[SkippedFile | _Found]:
-        """Find the files, each with what opens it; nothing is read yet."""
+        """Find the files, each with the function that opens it; nothing is read yet."""
         self._left.clear()
         self._mounts.clear()
         self._counts.clear()
@@ -185,7 +185,7 @@ class FileSource:
         root = Path(os.path.realpath(self.path))
         device, _ = here = _identity(self.path)
         seen = {here}
-        waiting = [self.path]  # a stack, not recursion: folders may be nested deeper than Python's calls
+        waiting = [self.path]  # a stack, not recursion: folders may be nested deeper than Python's call stack
         while waiting:
             folder = waiting.pop()
             try:
@@ -206,19 +206,19 @@ class FileSource:
                 if why:
                     self._leave(why, entry.path)
                 else:
-                    # a link to a file is followed, its maker's will; any other file is had beneath the root only
+                    # links to files are followed, as their creator wants; other files are opened only below the root
                     path = Path(entry.path)
                     yield path, functools.partial(_item, path, None if entry.is_symlink() else root)
             if self._recursive:
                 waiting.extend(reversed(list(self._below(entries, seen, device))))
 
     def _is_doorstop(self, folder: Path, entries: Sequence[os.DirEntry[str]]) -> bool:
-        """Tell a folder of Doorstop items, which is one document."""
+        """Return whether this is a folder of Doorstop items, which is one document."""
         named = any(each.name == _DOORSTOP and not each.is_symlink() for each in entries)
         return named and not self._objection(f"{folder.name}.doorstop")
 
     def _below(self, entries: Sequence[os.DirEntry[str]], seen: set[tuple[int, int]], device: int) -> Iterator[Path]:
-        """Yield the folders among the entries that are to be entered, each once in all; notes which are mounts."""
+        """Yield the subfolders to enter, each only once overall; records which are mount points."""
         for entry in entries:
             if _is_folder(entry) and (not entry.is_symlink() or self._is_inside(entry.path)):
                 identity = _identity(Path(entry.path))
@@ -231,13 +231,13 @@ class FileSource:
                     yield Path(entry.path)
 
     def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
-        """Leave alone and count what is hidden, and folders that tools fill."""
+        """Ignore and count hidden entries, and folders that tools fill."""
         is_folder = _is_folder(entry)
         if entry.is_symlink() and not self._links:
             self._leave("links", entry.path)
             return True
         if entry.name.startswith((".", "~$")):
-            if entry.name != ".git":  # Git's own records, which nobody means by documents
+            if entry.name != ".git":  # Git's own data, never meant as documents
                 self._leave("hidden folders" if is_folder else "hidden files", entry.path)
             return True
         if is_folder and self._recursive and entry.name in _WRITTEN_BY_TOOLS:
@@ -252,7 +252,7 @@ class FileSource:
             examples.append(path_text(Path(path)))
 
     def _objection(self, name: str) -> str:
-        """Say what a file is that is not taken; empty for one that is."""
+        """Say what kind of ignored file it is; empty if it is not ignored."""
         lower = name.lower()
         fits = any(fnmatch.fnmatchcase(lower, pattern) for pattern in self._patterns)
         if self._has_patterns:
@@ -267,7 +267,7 @@ class FileSource:
 
 
 def _kind_of(name: str) -> str:
-    """Name what a file is that is no document."""
+    """Name the kind of a file that is not a document."""
     extension = PurePath(name).suffix.lower()
     if extension in _CODE or name in DEFAULT_NAMES:
         return "source code"
@@ -294,11 +294,11 @@ def _identity(folder: Path) -> tuple[int, int]:
 
 
 def _item(path: Path, root: Path | None) -> SourceItem | SkippedFile:
-    """Open one file, look at its size, its head, hash it; whatever goes wrong becomes a skipped file with its reason.
+    """Open one file, check its size and first bytes, hash it; every problem becomes a skipped file with its reason.
 
     Args:
         path: as it was found.
-        root: folder, links in it resolved, beneath which it is opened; None follows links wherever they lead.
+        root: folder, with links resolved, below which to open it; None follows links anywhere.
     """
     try:
         place = Path(os.path.realpath(path if root is None else path.parent))
@@ -332,7 +332,7 @@ def _item(path: Path, root: Path | None) -> SourceItem | SkippedFile:
 
 
 def _doorstop(folder: Path, names: Sequence[str], root: Path) -> SourceItem | SkippedFile:
-    """Make one file of a folder of Doorstop items; it is the same for the same items."""
+    """Make one file of a folder of Doorstop items; the same items give the same file."""
     packed = io.BytesIO()
     place = Path(os.path.realpath(folder))
     try:
@@ -366,7 +366,7 @@ def _too_large(path: Path, size: int) -> SkippedFile:
 
 
 def _refuse(path: Path, head: bytes) -> SkippedFile | None:
-    """Skip an empty file, and a pointer of Git LFS; whether a file is what its extension says its reader tells."""
+    """Skip empty files and Git LFS pointers; the reader checks whether the content fits the extension."""
     if not head:
         return SkippedFile(
             path_text(path),
@@ -399,28 +399,28 @@ def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
 
 
 def spelled(path: str | os.PathLike[str]) -> Path:
-    """Spell a path as documents' sources are spelled: absolute, without `~` and `..`, links as they were written."""
+    """Write a path in the form of documents' sources: absolute, without `~` and `..`, links not resolved."""
     return Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - `Path.resolve` would follow the links
 
 
 def lies_below(folder: Path, record: DocumentRecord) -> bool:
-    """Tell whether a document was read from a file below a folder, which is as `spelled` gives it."""
+    """Return whether a document was read from a file below a folder, in the form of `spelled`."""
     return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
 
 
 class FileSources:
-    """Join several files and folders (`Source`); what lies below two of them is met once."""
+    """Join several files and folders (`Source`); a file below two of them is found once."""
 
     def __init__(self, sources: Sequence[FileSource]) -> None:
         self._sources = sources
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """List what the last run of `items` left alone, as each of them counts it."""
+        """List what the last run of `items` ignored, as counted by each of them."""
         return tuple(each for source in self._sources for each in source.left_out)
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield what each yields, in order."""
+        """Yield the items of each source, in order."""
         yielded: set[str] = set()
         for source in self._sources:
             for item in source.items():
@@ -430,13 +430,13 @@ class FileSources:
                     yield item
 
     def vanished(self, records: Iterable[DocumentRecord]) -> list[DocumentRecord]:
-        """List the records whose file lay below one of the folders and is gone from there."""
+        """List the records whose files were below one of the folders and no longer exist there."""
         known = list(records)
         gone = {each.id for source in self._sources for each in source.vanished(known)}
         return [each for each in known if each.id in gone and not any(s.meets(each.source_path) for s in self._sources)]
 
     def is_emptied(self, record: DocumentRecord) -> bool:
-        """Tell whether a document lay below a folder that holds no file at all now."""
+        """Return whether a document was in a folder that now contains no file at all."""
         return any(each.is_empty() and lies_below(each.path, record) for each in self._sources)
 
 
@@ -448,6 +448,6 @@ class LabelledSource:
     labels: tuple[tuple[str, str], ...]
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield what the other source yields."""
+        """Yield the items of the other source."""
         for item in self.source.items():
             yield item if isinstance(item, SkippedFile) else replace(item, labels=(*item.labels, *self.labels))

@@ -1,4 +1,4 @@
-"""The folder of clones: who works on which, what becomes visible when, and what an interrupted run left."""
+"""The folder of clones: locks, atomic replacement, and removal of what an interrupted run left."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _STEP = 0.05
 
 
 class CloneFolder:
-    """Keep clones by name. A dot in front marks what is no clone: locks, and what is being made or removed.
+    """Store clones by name. A leading dot marks what is not a clone: locks, and what is being created or removed.
 
     Args:
-        path: absolute; made when the first clone comes.
+        path: absolute; created with the first clone.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +34,7 @@ class CloneFolder:
         """Return the folder of a clone.
 
         Raises:
-            InvalidInputError: no clone can have that name.
+            InvalidInputError: not a valid name for a clone.
         """
         if repository_name(name) != name:
             raise InvalidInputError(
@@ -43,11 +43,11 @@ class CloneFolder:
         return self.path / name
 
     def beside(self, name: str) -> Path:
-        """Return a new hidden path for what is being made or removed."""
+        """Return a new hidden path for what is being created or removed."""
         return self.path / f".{name}.{secrets.token_hex(4)}.partial"
 
     def discard(self, place: Path) -> None:
-        """Remove a clone: out of sight first, so that nobody sees half of it."""
+        """Remove a clone; it is first renamed, so that no one sees half of it."""
         aside = self.beside(place.name)
         try:
             place.rename(aside)
@@ -56,7 +56,7 @@ class CloneFolder:
         remove_folder(aside)
 
     def remove(self, name: str) -> bool:
-        """Remove the clone of that name; tells whether there was one; errors as `locked` raises them."""
+        """Remove the clone of that name; return whether there was one; errors as for `locked`."""
         place = self.place(name)
         with self.locked(name):
             if not place.is_dir():
@@ -66,10 +66,10 @@ class CloneFolder:
 
     @contextlib.contextmanager
     def locked(self, name: str) -> Generator[None]:
-        """Work alone on one clone, across processes; what an earlier run left half done is removed first.
+        """Lock one clone across processes; removes first what an earlier run left unfinished.
 
         Raises:
-            TimedOutError: another process does not let go of it.
+            TimedOutError: another process keeps the lock.
         """
         place = self.place(name)
         try:
@@ -100,7 +100,7 @@ def _lock(descriptor: int, name: str) -> None:
 
 
 def disk_error(name: str, error: OSError) -> KnowledgeError:
-    """Make the error of a clone that cannot be written."""
+    """Build the error for a clone that cannot be written."""
     said = error.strerror or type(error).__name__
     return InternalError(
         f"The clone of {name} cannot be written: {said}.",

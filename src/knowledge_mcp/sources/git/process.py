@@ -1,7 +1,7 @@
-"""The `git` program as a child process: no shell, not the user's configuration, never for longer than asked.
+"""The `git` program as a child process: no shell, no user configuration, always with a time limit.
 
-No hook, helper, filter, submodule or other protocol than the one allowed can run. A token goes to Git in its
-environment, as a header for one address, and stands in no argument, address, file or log.
+No hook, helper, filter, submodule or protocol other than the allowed one can run. A token is passed to Git in its
+environment, as a header for one address, and is in no argument, address, file or log.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _DAMAGE = re.compile(
 
 
 def quoted(said: bytes | str, secrets: tuple[str, ...] = ()) -> str:
-    """Return what Git said, without progress, credentials and secrets, cut to what helps."""
+    """Return Git's message, without progress, credentials and secrets, shortened to what helps."""
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
     lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
     cleaned = without_credentials("; ".join(line for line in lines if line and not _PROGRESS.match(line)))
@@ -106,17 +106,17 @@ def quoted(said: bytes | str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def is_damage(error: KnowledgeError) -> bool:
-    """Tell whether an error speaks of a clone that is damaged, and that a new one would repair."""
+    """Return whether an error message means a damaged clone that a new one would repair."""
     return _DAMAGE.search(error.details) is not None
 
 
 def git_error(said: str, *, what: str, branch: str = "", token: bool = False) -> KnowledgeError:
-    """Make the error of what Git said.
+    """Build the error for a message of Git.
 
     Args:
-        said: as `quoted` returns it.
-        what: the repository, as the user may see it.
-        branch: the branch that was asked for.
+        said: as returned by `quoted`.
+        what: the repository, as shown to the user.
+        branch: the requested branch.
         token: whether a token was sent.
     """
     if _SPACE.search(said):
@@ -240,24 +240,24 @@ _ENVIRONMENT = {
 }
 
 Cancelled = Callable[[], bool]
-"""Asked now and then whether to stop."""
+"""Called from time to time; returns whether to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitCall:
-    """Say on whose behalf Git runs.
+    """The context of one run of Git.
 
     Attributes:
-        what: the repository, as the user may see it in a message.
-        url: the remote that is spoken to, None where none is.
-        token: sent to that remote and to no other.
-        branch: the branch that was asked for, for messages.
-        trusted: a folder whose configuration is ours, whoever owns it.
-        cancelled: asked now and then whether to stop.
-        place: looks the remote's host up, checks its addresses, and gives them as `http.curloptResolve` has them;
-            Git then connects to one of those and asks nobody again. Empty where a proxy connects.
-        writes: the folder in which it writes what a remote sends.
-        variables: where Git finds the repository, if not by looking; see `sources.git.view`.
+        what: the repository, as shown to the user in messages.
+        url: the remote to connect to, None for none.
+        token: sent only to that remote.
+        branch: the requested branch, for messages.
+        trusted: a folder with our own configuration, whoever owns it.
+        cancelled: called from time to time; returns whether to stop.
+        place: resolves the remote's host, checks its addresses, and returns them in the form of `http.curloptResolve`;
+            Git then connects to one of those without resolving again. Empty if a proxy connects.
+        writes: the folder in which it stores what a remote sends.
+        variables: where Git finds the repository, if not by searching; see `sources.git.view`.
     """
 
     what: str
@@ -277,8 +277,8 @@ class GitProgram:
     Args:
         program: its name or path.
         environment: further variables for it: proxies and certificates (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`,
-            `GIT_SSL_CAINFO` …). Nothing else of this process's environment reaches it.
-        timeout: seconds that one run may take.
+            `GIT_SSL_CAINFO` …). It gets nothing else of this process's environment.
+        timeout: maximum seconds of one run.
     """
 
     def __init__(
@@ -291,16 +291,16 @@ class GitProgram:
     def run(
         self, arguments: Sequence[str], call: GitCall, *, folder: Path | None = None, allowed: Sequence[int] = (0,)
     ) -> tuple[int, bytes]:
-        """Run one command; returns its exit code and what it wrote.
+        """Run one command; return its exit code and output.
 
         Args:
-            arguments: the command and its arguments; what comes from outside stands after `--` or joined to its option.
-            call: on whose behalf.
+            arguments: the command and its arguments; untrusted ones follow `--` or are joined to their option.
+            call: the context of the run.
             folder: where to run it.
-            allowed: exit codes that are answers.
+            allowed: exit codes that are not errors.
 
         Raises:
-            KnowledgeError: Git is not installed, took too long, was cancelled, or failed; see `git_error`.
+            KnowledgeError: Git is not installed, timed out, was cancelled, or failed; see `git_error`.
         """
         process = self._start(arguments, call, folder)
         bound(process)
@@ -326,7 +326,7 @@ class GitProgram:
         settings = [*_SETTINGS]
         if call.trusted is not None:
             settings.append(f"safe.directory={call.trusted}")
-        # after a redirect Git would send the token to wherever it leads
+        # after a redirect Git would send the token to the new address
         settings.append(f"http.followRedirects={'false' if call.token else 'initial'}")
         if call.place is not None and (resolved := call.place()):
             settings.append(f"http.curloptResolve={resolved}")
@@ -398,7 +398,7 @@ _MOST_RENAMES = 20_000
 
 
 def has_commit(git: GitProgram, folder: Path, commit: str, call: GitCall) -> bool:
-    """Tell whether a clone holds a commit with its tree."""
+    """Return whether a clone contains a commit with its tree."""
     if not _COMMIT.fullmatch(commit):
         raise InvalidInputError("That is not a commit's full hash.", suggestion="Give all 40 hexadecimal digits.")
     code, _ = git.run(["cat-file", "-e", f"{commit}^{{tree}}"], call, folder=folder, allowed=(0, 1, 128))
@@ -406,17 +406,17 @@ def has_commit(git: GitProgram, folder: Path, commit: str, call: GitCall) -> boo
 
 
 def changes_between(git: GitProgram, folder: Path, old: str, new: str, call: GitCall) -> tuple[FileChange, ...] | None:
-    """List what changed from one commit to another, in order of path; None where the clone lacks one of them.
+    """List the changes from one commit to another, sorted by path; None if the clone lacks one of them.
 
     Raises:
-        InvalidInputError: `old` or `new` is no full commit hash.
+        InvalidInputError: `old` or `new` is not a full commit hash.
     """
     if not (has_commit(git, folder, old, call) and has_commit(git, folder, new, call)):
         return None
     arguments = ["diff-tree", "-r", "-z", "--raw", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]
     renames = ["-M", f"-l{_MOST_RENAMES}"]
     code, output = git.run([*arguments, *renames, old, new, "--"], call, folder=folder, allowed=(0, 128))
-    if code:  # a partial clone lacks contents that renames are told by
+    if code:  # a partial clone lacks contents needed to detect renames
         _, output = git.run([*arguments, old, new, "--"], call, folder=folder)
     return tuple(sorted(_parse_changes(output), key=lambda change: change.path))
 
@@ -440,16 +440,16 @@ def _parse_changes(output: bytes) -> Iterator[FileChange]:
 
 
 def gitlinks(git: GitProgram, folder: Path, call: GitCall) -> list[str]:
-    """List the folders in which other repositories belong, by path; nothing of them is looked at."""
+    """List the folders of submodules by path; nothing in them is read."""
     _, listed = git.run(["ls-files", "--stage", "-z"], call, folder=folder)
     entries = (each.partition(b"\t") for each in listed.split(b"\0") if each.startswith(b"160000 "))
     return [os.fsdecode(path) for _, _, path in entries]
 
 
 def uncommitted(git: GitProgram, folder: Path, call: GitCall) -> tuple[FileChange, ...]:
-    """List what a working tree has that its commit has not, ignored files aside; nothing of it is touched.
+    """List how a working tree differs from its commit, without ignored files; nothing is changed.
 
-    The path of a folder that is a repository of its own ends with `/`.
+    The path of a folder that is itself a repository ends with `/`.
     """
     arguments = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"]
     _, prefix = git.run(["rev-parse", "--show-prefix"], call, folder=folder)

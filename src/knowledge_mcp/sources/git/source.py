@@ -1,4 +1,4 @@
-"""Git repositories: clones in a folder of ours, kept up to date, and working trees of others, only ever read."""
+"""Git repositories: our own clones, kept up to date, and working trees of others, which are only read."""
 
 from __future__ import annotations
 
@@ -48,23 +48,24 @@ __all__ = [
 
 _LOGGER = logging.getLogger(__name__)
 _LOOK_UP_SECONDS = 30.0
-"""As long as a resolver tries two name servers twice."""
+"""The time in which a resolver tries two name servers twice."""
 
 
 class GitClones:
     """Keep clones of repositories, one folder each, below one folder. Thread- and process-safe.
 
-    A clone is made beside its place and then renamed, so that a folder with a repository's name is always whole. What
-    an interrupted run left is removed by the next. Nothing of a repository is run: no hook, filter, submodule.
+    A clone is created next to its final path and then renamed, so that a folder with a repository's name is always
+    complete. What an interrupted run left is removed by the next one. Nothing of a repository is executed: no hook,
+    filter, submodule.
 
     Args:
-        folder: where clones lie; made when the first comes.
-        tokens: by host (`github.com`, with the port where it has one); a token is sent to its host only.
+        folder: of the clones; created with the first one.
+        tokens: by host (`github.com`, with a port if it has one); a token is sent only to its host.
         git: the program.
-        loopback_http: whether servers of this machine may be cloned from, by http too.
-        allowed_hosts: whose private addresses are accepted, as those of the hosts in `tokens` are.
-        proxied: whether a proxy connects to the hosts; it looks their names up itself.
-        resolver: gives a host's addresses.
+        loopback_http: whether servers on this machine may be cloned from, also over http.
+        allowed_hosts: hosts whose private addresses are accepted, like those of the hosts in `tokens`.
+        proxied: whether a proxy connects to the hosts; it resolves their names itself.
+        resolver: returns a host's addresses.
     """
 
     def __init__(
@@ -87,10 +88,10 @@ class GitClones:
         self._resolver = resolver
 
     def place(self, name: str) -> Path:
-        """Return the folder of a clone, whether it is there or not.
+        """Return the folder of a clone, whether it exists or not.
 
         Raises:
-            InvalidInputError: no clone can have that name.
+            InvalidInputError: not a valid name for a clone.
         """
         return self._folder.place(name)
 
@@ -104,21 +105,21 @@ class GitClones:
         fresh: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Checkout:
-        """Clone a repository, or return the clone that is there.
+        """Clone a repository, or return the existing clone.
 
         Args:
             url: `https://…`; see `parse_url`.
-            name: instead of the address's last part.
-            branch: or tag, instead of the remote's default branch.
-            shallow: one commit only.
-            fresh: replace a clone that is there.
-            cancelled: asked now and then whether to stop.
+            name: instead of the last part of the address.
+            branch: a branch or tag, instead of the remote's default branch.
+            shallow: fetch one commit only.
+            fresh: replace an existing clone.
+            cancelled: called from time to time; returns whether to stop.
 
         Raises:
-            InvalidInputError: a bad address, branch or name; the name is another repository's, also where a fresh
-                clone is asked for; there is no commit.
+            InvalidInputError: an invalid address, branch or name; another repository has the name (also with `fresh`);
+                there is no commit.
             NotFoundError, AuthError, ConnectionFailedError, TimedOutError, RateLimitedError, ConfigError,
-            InternalError: as `git_error` says.
+            InternalError: as for `git_error`.
         """
         remote = parse_url(url, loopback_http=self._loopback_http)
         name = name or remote.name
@@ -132,15 +133,15 @@ class GitClones:
             return self._clone(name, place, remote, branch, call, shallow=shallow)
 
     def update(self, name: str, *, branch: str = "", cancelled: Cancelled | None = None) -> Checkout:
-        """Bring a clone to where its remote is now, whatever happened there; a damaged clone is rebuilt.
+        """Update a clone to the current state of its remote, even after a forced push; a damaged clone is rebuilt.
 
         Args:
-            name: of the clone.
-            branch: or tag, to follow; else the remote's default branch as it is now.
-            cancelled: asked now and then whether to stop.
+            name: name of the clone.
+            branch: branch or tag to follow; by default the remote's current default branch.
+            cancelled: called from time to time; returns whether to stop.
 
         Raises:
-            NotFoundError: there is no such clone, or the branch asked for is gone.
+            NotFoundError: there is no such clone, or the requested branch no longer exists.
         """
         place = self.place(name)
         with self._folder.locked(name):
@@ -160,7 +161,7 @@ class GitClones:
             return self._clone(name, place, remote, head.branch, call, shallow=shallow)
 
     def remote_head(self, url: str, *, branch: str = "") -> RemoteHead:
-        """Ask where a branch stands on its remote, without a clone; the default branch if none is named.
+        """Return the commit of a branch on its remote, without a clone; the default branch if none is named.
 
         Raises:
             NotFoundError: there is no such branch.
@@ -170,17 +171,17 @@ class GitClones:
         return self._head(remote, self._call(remote, branch=check_branch(branch) if branch else ""))
 
     def changes(self, folder: Path, old: str, new: str) -> tuple[FileChange, ...] | None:
-        """List what changed between two commits; None where the repository no longer has one of them."""
+        """List the changes between two commits; None if the repository no longer has one of them."""
         if folder.parent == self._folder.path:
             return changes_between(self._git, folder, old, new, GitCall(folder.name, trusted=folder))
         with viewed(self._git, folder, GitCall(folder.name)) as view:
             return None if view is None else changes_between(self._git, folder, old, new, view.call)
 
     def open(self, name: str) -> Checkout:
-        """Describe a clone as it is.
+        """Return the present state of a clone.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: there is no clone of that name.
         """
         place = self.place(name)
         if not place.is_dir():
@@ -189,15 +190,15 @@ class GitClones:
         return self._describe(name, place, remote, self._call(remote, trusted=place))
 
     def remove(self, name: str) -> bool:
-        """Remove a clone; tells whether there was one."""
+        """Remove a clone; return whether there was one."""
         return self._folder.remove(name)
 
     def worktree(self, path: str | os.PathLike[str], *, name: str = "") -> Checkout:
-        """Describe a folder of this machine, a repository or not, with its uncommitted changes; it is only read.
+        """Return the state of a local folder, a repository or not, with its uncommitted changes; it is only read.
 
         Raises:
             NotFoundError: there is no such folder.
-            InvalidInputError: the repository belongs to another user, or the folder is a bare one.
+            InvalidInputError: the repository belongs to another user, or is bare.
         """
         folder = Path(os.path.realpath(Path(path).expanduser()))
         if not folder.is_dir():
@@ -249,7 +250,7 @@ class GitClones:
         return GitCall(remote.text, remote, token, branch, trusted, cancelled, place, self._folder.path)
 
     def _place_of(self, remote: RepositoryUrl, cancelled: Cancelled | None) -> str:
-        """Look a remote's host up, once, and check every address that it has, by the rule for web pages."""
+        """Resolve a remote's host once, and check all its addresses by the rules for web pages."""
         address = parse_address(remote.text)
         accepted = host_matches(address.host, self._allowed) or (self._loopback_http and is_loopback(address.host))
         if self._proxied and address.literal is None:
@@ -294,7 +295,7 @@ class GitClones:
         return checkout
 
     def _find_existing(self, name: str, place: Path, remote: RepositoryUrl, branch: str) -> Checkout | None:
-        """Describe the clone that has the name; None where it is to be replaced: damaged, or of another branch."""
+        """Return the existing clone of that name; None if it must be replaced: damaged, or of another branch."""
         try:
             current = self._remote_of(name, place)
             if _plain(current.text) != _plain(remote.text):
@@ -332,7 +333,7 @@ class GitClones:
         if (default := found.pop("ref: HEAD", "")).startswith("refs/heads/"):
             branch = default.removeprefix("refs/heads/")
         for reference in wanted:
-            if reference in found:  # what an annotated tag stands for is listed behind it
+            if reference in found:  # the commit of an annotated tag is listed after it
                 followed = f"refs/heads/{branch}" if branch and reference == "HEAD" else reference
                 return RemoteHead(branch, found.get(f"{reference}^{{}}", found[reference]), followed)
         if call.branch:
@@ -343,7 +344,7 @@ class GitClones:
         raise self._without_head(remote, call)
 
     def _listed(self, remote: RepositoryUrl, call: GitCall, *arguments: str) -> dict[str, str]:
-        """List references of a remote with their commits; under `ref: HEAD` the branch that HEAD names."""
+        """List references of a remote with their commits; `ref: HEAD` has the branch that HEAD names."""
         options = [each for each in arguments if each.startswith("-")]
         patterns = arguments[len(options) :]
         _, output = self._git.run(["ls-remote", *options, "--", remote.text, *patterns], call)
@@ -354,7 +355,7 @@ class GitClones:
         )
 
     def _without_head(self, remote: RepositoryUrl, call: GitCall) -> KnowledgeError:
-        """Tell an empty repository from one whose default branch is not there, as after it was renamed."""
+        """Distinguish an empty repository from one whose default branch is missing, for example after a rename."""
         names = [each.removeprefix("refs/heads/") for each in self._listed(remote, call, "--heads")]
         if not names:
             return InvalidInputError(
@@ -367,8 +368,8 @@ class GitClones:
         )
 
     def _fetch(self, place: Path, head: RemoteHead, call: GitCall, *, shallow: bool) -> None:
-        """Fetch a branch or tag and make the files those of its commit."""
-        for stale in (place / ".git").glob("*.lock"):  # a run that was killed left it; ours is the only one now
+        """Fetch a branch or tag and check out its commit."""
+        for stale in (place / ".git").glob("*.lock"):  # left by a killed run; only ours is running now
             stale.unlink(missing_ok=True)
         branch = check_branch(head.branch) if head.reference.startswith("refs/heads/") else ""
         target = f"refs/remotes/origin/{branch}" if branch else "refs/kept"
@@ -391,7 +392,7 @@ class GitClones:
 
 
 def _is_repository(inner: Path, folder: Path) -> bool:
-    """Tell whether a folder really lies in another one, and is a repository by itself."""
+    """Return whether a folder is really inside another one, and is itself a repository."""
     return inner != folder and Path(os.path.realpath(inner)) == inner and (inner / ".git").exists()
 
 
@@ -409,7 +410,7 @@ _PROXIES = frozenset({"https_proxy", "all_proxy"})
 
 
 class GitOptions(Protocol):
-    """The settings that clones depend on."""
+    """The settings for clones."""
 
     repo_clone_path: Path
 
@@ -428,16 +429,16 @@ def from_options(
     environment: Mapping[str, str] | None = None,
     loopback_http: bool = False,
 ) -> GitClones:
-    """Build the clones from the settings.
+    """Create the clones from the settings.
 
     Args:
         options: the settings.
-        folder: where the clones lie, instead of REPO_CLONE_PATH.
+        folder: of the clones, instead of REPO_CLONE_PATH.
         environment: proxies and certificates for Git.
         loopback_http: whether plain http is accepted on this machine, for tests.
 
     Raises:
-        ConfigError: GIT_TOKENS is not of the form `host=token,host=token`; names the place, never a token.
+        ConfigError: GIT_TOKENS does not have the form `host=token,host=token`; names the position, never a token.
     """
     given = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
     advice = "Write gitlab.example.com=TOKEN, further ones after a comma."

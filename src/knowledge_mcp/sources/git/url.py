@@ -1,4 +1,4 @@
-"""Addresses of repositories: which are accepted, what they are called, and where a line of one commit is shown."""
+"""Addresses of repositories: which are accepted, the repository's name, and links to lines at one commit."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 _BAD_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|^[-/]|[/.]$|^@$")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 OWNED_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
-"""Hosts on which each repository belongs to an account, whose name comes first in its path."""
+"""Hosts on which each repository belongs to an account, whose name is the first part of the path."""
 _LONGEST = 2000
 _USERS: Mapping[str, str] = {"gitlab": "oauth2", "bitbucket": "x-token-auth"}
-"""User names that hosts want beside a token; the others take any."""
+"""User names that hosts require with a token; others accept any."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryUrl:
-    """Hold the address of a repository that may be cloned.
+    """The address of a repository that may be cloned.
 
     Attributes:
-        text: what Git is given; it holds no credential.
+        text: the address given to Git; contains no credential.
         scheme: `https`, `http` (loopback only) or `file`.
-        host: with the port where one is given; empty for `file`.
-        name: the repository's name, safe as a folder's name.
+        host: with the port if there is one; empty for `file`.
+        name: the repository's name, safe as a folder name.
     """
 
     text: str
@@ -43,7 +43,7 @@ class RepositoryUrl:
 
     @property
     def user(self) -> str:
-        """Name the user that goes with a token."""
+        """Return the user name to send with a token."""
         return next((user for part, user in _USERS.items() if part in self.host), "x-access-token")
 
 
@@ -52,11 +52,11 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
 
     Args:
         text: the address as given.
-        loopback_http: whether `http` and https to this machine are accepted, for servers of its own.
-        local: whether the path of a folder, or a `file` address, is accepted.
+        loopback_http: whether `http` and https to this machine are accepted, for local servers.
+        local: whether a folder's path, or a `file` address, is accepted.
 
     Raises:
-        InvalidInputError: it is not such an address; a credential in it is not repeated.
+        InvalidInputError: the address is invalid; a credential in it is not repeated.
     """
     text = text.strip()
     if local and (text.startswith(("/", "./", "../", "~", "file:///"))):
@@ -97,16 +97,16 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
 
 
 def secrets_by_host(text: str, setting: str, form: str, advice: str) -> Iterator[tuple[str, str]]:
-    """Yield hosts, in small letters and with the port where one is given, with what is secret of each.
+    """Yield hosts, in lower case and with the port if there is one, with their secrets.
 
     Args:
-        text: `host=secret`, further ones after a comma.
-        setting: where it stands.
-        form: as which it is called in the message of one that is otherwise.
-        advice: what to write.
+        text: `host=secret` entries, separated by commas.
+        setting: the setting that contains it.
+        form: the expected form, for the error message.
+        advice: what to write instead.
 
     Raises:
-        ConfigError: an entry has another form; names its place, never a secret.
+        ConfigError: an entry has another form; names its position, never a secret.
     """
     for place, pair in enumerate((each.strip() for each in text.split(",") if each.strip()), 1):
         host, _, secret = pair.partition("=")
@@ -116,12 +116,12 @@ def secrets_by_host(text: str, setting: str, form: str, advice: str) -> Iterator
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine by its name."""
+    """Return whether a host name is this machine."""
     return host in _LOOPBACK
 
 
 def _check_host(host: str) -> None:
-    """Refuse hosts that have a second reading, or an address that no repository has, by the rule for web pages."""
+    """Refuse ambiguous hosts and addresses that no repository has, by the rules for web pages."""
     try:
         literal = parse_address(f"https://{host}/").literal
     except InvalidInputError as error:
@@ -136,7 +136,7 @@ def _refusal(why: str, suggestion: str = "Give an address such as https://github
 
 
 def repository_name(text: str) -> str:
-    """Make a repository's name of an address' last part: letters, digits, `.`, `_`, `-`, no dot or dash in front."""
+    """Derive a repository's name from an address: letters, digits, `.`, `_`, `-`, no leading dot or dash."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", text.removesuffix(".git")).lstrip(".-")[:100].rstrip(".")
     if name.endswith(".lock"):
         name = name.replace(".lock", "_lock")
@@ -144,10 +144,10 @@ def repository_name(text: str) -> str:
 
 
 def check_branch(name: str) -> str:
-    """Return a branch's name if Git could have such a branch.
+    """Return a branch name if it is valid in Git.
 
     Raises:
-        InvalidInputError: it could not.
+        InvalidInputError: it is not.
     """
     if not name or len(name) > 250 or _BAD_BRANCH.search(name):
         raise InvalidInputError("That is not the name of a branch.", suggestion="Give a name such as main.")
@@ -155,12 +155,12 @@ def check_branch(name: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Take user names and tokens out of every address in a text."""
+    """Remove user names and tokens from every address in a text."""
     return _CREDENTIALS.sub("", text)
 
 
 def permalink(url: str, commit: str, path: str, lines: tuple[int, int] | None = None) -> str | None:
-    """Return the page that shows a file's lines at one commit; None where the host's form is not known."""
+    """Return the page that shows a file's lines at one commit; None if the host's URL format is unknown."""
     parts = urlsplit(without_credentials(url))
     host, base = parts.hostname or "", f"https://{parts.netloc}{parts.path.rstrip('/').removesuffix('.git')}"
     if parts.scheme != "https" or not commit:

@@ -1,9 +1,9 @@
-"""A repository of somebody else's, seen without its configuration: nothing that it names can run.
+"""Read another user's repository without its configuration, so that nothing named in it can run.
 
 Git runs commands that a repository's own configuration names: filters, file system monitors, hooks, helpers, text
-converters, and what it includes from elsewhere. No list of settings to override is ever complete. So Git is shown a
-folder of ours in place of `.git`: it has the repository's objects, references and index, and a configuration that we
-wrote. The repository's own is read for a few plain values only, one file without what it includes.
+converters, and what it includes. No list of settings to override is ever complete. Therefore Git gets a folder of ours
+instead of `.git`: it has the repository's objects, references and index, and our own configuration. Of the
+repository's configuration only a few plain values are read, from one file without its includes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from knowledge_mcp.sources.git.process import GitCall, GitProgram, git_error
 from knowledge_mcp.support.files import remove_folder
 
 _MOST = 4096
-"""Bytes of a file that holds one line."""
+"""Maximum bytes of a file that contains one line."""
 
 _PLAIN = re.compile(r"(?:true|false|minimal|default|sha1|sha256|files|reftable)\n?")
 _COPIED = "core.filemode core.ignorecase core.symlinks core.precomposeunicode core.trustctime core.checkstat".split()
@@ -32,11 +32,11 @@ _REMOTE = "remote.origin.url"
 
 
 class GitView(NamedTuple):
-    """Say how Git reads a repository, and where that comes from.
+    """How Git reads a repository, and its remote.
 
     Attributes:
-        call: to run Git with; valid until the context ends.
-        remote: the address of `origin` as the repository has it; empty where it has none.
+        call: the context for running Git; valid until the `with` block ends.
+        remote: the address of `origin` in the repository; empty if it has none.
     """
 
     call: GitCall
@@ -44,7 +44,7 @@ class GitView(NamedTuple):
 
 
 class _Repository(NamedTuple):
-    """The parts of a repository: working tree, own folder, and the folder that linked working trees share."""
+    """The parts of a repository: working tree, its `.git` folder, and the folder shared by linked working trees."""
 
     root: Path
     own: Path
@@ -53,7 +53,7 @@ class _Repository(NamedTuple):
 
 @contextmanager
 def viewed(git: GitProgram, folder: Path, call: GitCall) -> Generator[GitView | None]:
-    """Show Git the repository that a folder belongs to; None where it belongs to none.
+    """Return a view of the repository that contains a folder; None if there is none.
 
     Raises:
         InvalidInputError: the repository belongs to another user.
@@ -82,7 +82,7 @@ def viewed(git: GitProgram, folder: Path, call: GitCall) -> Generator[GitView | 
 
 
 def _find_repository(folder: Path) -> _Repository | None:
-    """Look upward for a repository as Git does: on this file system only, past what is none."""
+    """Search upwards for a repository like Git does: only on this file system, ignoring invalid ones."""
     device = folder.stat().st_dev
     for root in (folder, *folder.parents):
         if root.stat().st_dev != device:
@@ -98,7 +98,7 @@ def _find_repository(folder: Path) -> _Repository | None:
 
 
 def _own_folder(entry: Path) -> Path | None:
-    """Return the folder that `.git` is, or names in a linked working tree and a submodule."""
+    """Return the folder that `.git` is, or that it names in a linked working tree or a submodule."""
     if entry.is_dir():
         return entry
     target = _line_of(entry).removeprefix("gitdir: ")
@@ -106,7 +106,7 @@ def _own_folder(entry: Path) -> Path | None:
 
 
 def _line_of(file: Path) -> str:
-    """Read a regular file of one line; empty where it is none."""
+    """Read a regular file of one line; empty if it is not one."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -118,7 +118,7 @@ def _line_of(file: Path) -> str:
 
 
 def _head(own: Path) -> str:
-    """Return what HEAD says; old ones are symbolic links to a reference."""
+    """Return the content of HEAD; in old repositories it is a symbolic link to a reference."""
     head = own / "HEAD"
     if head.is_symlink() and (target := os.readlink(head)).startswith("refs/"):  # noqa: PTH115 - as it is written
         return f"ref: {target}"
@@ -126,7 +126,7 @@ def _head(own: Path) -> str:
 
 
 def _values(git: GitProgram, repository: _Repository, call: GitCall) -> dict[str, str]:
-    """Read the few values that say how the repository is stored, and where it comes from."""
+    """Read the few values that say how the repository is stored, and its remote."""
     file = repository.common / "config"
     if not file.is_file():
         return {}
@@ -138,7 +138,7 @@ def _values(git: GitProgram, repository: _Repository, call: GitCall) -> dict[str
 
 
 def _write_view(repository: _Repository, view: Path, values: dict[str, str]) -> None:
-    """Lay out what Git sees as its folder."""
+    """Create the folder that Git sees."""
     (view / "HEAD").write_bytes(os.fsencode(_head(repository.own)) + b"\n")
     format_lines = [f"\t{name.partition('.')[2]} = {values[name]}\n" for name in _FORMAT if name in values]
     core_lines = [f"\t{name.partition('.')[2]} = {values[name]}\n" for name in _COPIED if name in values]

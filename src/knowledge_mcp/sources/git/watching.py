@@ -1,4 +1,4 @@
-"""One run of Git under watch: what a remote sends without end takes neither the memory nor the disk of this machine."""
+"""Run Git under limits: a remote that sends without end must not use up this machine's memory or disk."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.support.system.processes import limit
 
 _STEP = 0.1
-"""Seconds between two looks while Git works."""
+"""Seconds between two checks while Git works."""
 _PIECE = 64 * 1024
 _MOST_OUTPUT = 256 * 1024 * 1024
-"""Bytes of an answer: a million files of a repository are listed in 150 MB."""
+"""Maximum bytes of an answer: the list of a repository's million files takes 150 MB."""
 _MOST_SAID = 64 * 1024
-"""Bytes kept of what Git says beside it, the last: a remote may talk through it for as long as it likes."""
+"""Bytes kept from the end of Git's standard error: a remote can send any amount of text through it."""
 _MEMORY = 4 * 1024 * 1024 * 1024
-"""Bytes that each process of Git may map: a full clone of Linux takes 2 GB, and a remote may send references or
-differences that take all."""
+"""Maximum bytes that each process of Git may map: a full clone of Linux takes 2 GB, and a remote may send references
+or deltas that would use up all memory.
+"""
 _LEFT = 0.1
-"""Share of the free disk that is left to others, above all to the store."""
+"""Share of the free disk space that stays free for others, above all for the store."""
 
 
 class Pipe(threading.Thread):
-    """Read a pipe to its end and keep a bounded part.
+    """Read a pipe to its end and keep a limited part.
 
     Args:
         stream: of a process.
-        most: bytes that are kept.
-        last: whether the last bytes are kept, and reading goes on; else it stops at more.
+        most: maximum bytes to keep.
+        last: whether to keep the last bytes and go on reading; otherwise reading stops at the limit.
     """
 
     def __init__(self, stream: IO[bytes], most: int, *, last: bool) -> None:
@@ -47,7 +48,7 @@ class Pipe(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read, and close the stream; one that is closed meanwhile ends it."""
+        """Read, and close the stream; closing it elsewhere ends the read."""
         try:
             while piece := os.read(self._stream.fileno(), _PIECE):
                 self._kept += piece
@@ -63,20 +64,20 @@ class Pipe(threading.Thread):
 
     @property
     def content(self) -> bytes:
-        """Return what was kept."""
+        """Return the bytes that were kept."""
         return bytes(self._kept)
 
 
 def bound(process: subprocess.Popen[bytes]) -> None:
-    """Limit the memory of a Git that has just been started, and of all that it starts."""
+    """Limit the memory of a Git process that has just started, and of all that it starts."""
     limit(process, memory=_MEMORY)
 
 
 def watch_disk(folder: Path | None, what: str) -> Callable[[], None]:
-    """Return what raises once the disk of a folder is nine tenths fuller than now; nothing without a folder.
+    """Return a check that raises once nine tenths of the free disk space are used; no folder, no check.
 
     Raises:
-        InternalError: (what is returned) it is.
+        InternalError: (from the returned check) the limit is reached.
     """
     if folder is None:
         return lambda: None
@@ -96,7 +97,7 @@ def watch_disk(folder: Path | None, what: str) -> Callable[[], None]:
 
 
 def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], None]) -> tuple[bytes, bytes]:
-    """Read what a process writes until it has ended; returns its answer, and the end of what it said beside it.
+    """Read a process's output until it ends; return its answer, and the end of its standard error.
 
     Args:
         process: with both pipes.
@@ -104,7 +105,7 @@ def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], Non
         look: called ten times a second; raises to end the wait.
 
     Raises:
-        InvalidInputError: it answers more than is read.
+        InvalidInputError: the answer exceeds the limit.
     """
     assert process.stdout is not None
     assert process.stderr is not None

@@ -51,7 +51,7 @@ _MINIFIABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Say why a file is left out: the reason's code, a sentence, what to do."""
+    """Why a file is left out: reason code, sentence, what to do."""
 
     reason: UnreadableReason
     message: str
@@ -59,12 +59,12 @@ class Objection:
 
 
 def is_lfs_pointer(data: bytes) -> bool:
-    """Tell whether what a file begins with is that of a pointer of Git LFS, which stands for a file elsewhere."""
+    """Return whether a file's first bytes are those of a Git LFS pointer, a placeholder for a file elsewhere."""
     return _LFS.match(data) is not None
 
 
 def objection_to(data: bytes, media_type: str) -> Objection | None:
-    """Look at a file's bytes; None where nothing speaks against indexing it."""
+    """Check a file's bytes; None if it can be indexed."""
     if is_lfs_pointer(data):
         return Objection(
             UnreadableReason.UNSUPPORTED,
@@ -94,7 +94,7 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _is_generated(data: bytes) -> bool:
-    """Look for the words in comments at the file's head; code that merely speaks of generated files is not."""
+    """Search for the marker in comments at the file's head; code that only mentions generated files does not match."""
     for line in data[:_HEAD].split(b"\n")[:_HEAD_LINES]:
         if _COMMENT.match(line) and _GENERATED.search(line[:400]):
             return True
@@ -111,24 +111,24 @@ def _is_minified(data: bytes) -> bool:
 SPECIFIED_EXTENSIONS = tuple(
     ".js .ts .jsx .tsx .cs .py .java .go .rs .cpp .c .h .md .txt .rst .json .yaml .yml .toml".split()
 )
-"""The extensions that C 6.5 names."""
+"""The extensions named in C 6.5."""
 
 DEFAULT_NAMES = tuple(
     "Dockerfile Containerfile Makefile GNUmakefile CMakeLists.txt Jenkinsfile Rakefile Gemfile Vagrantfile Procfile "
     "README LICENSE CHANGELOG CONTRIBUTING".split()
 )
-"""Names without an extension of their own, looked at unless extensions are chosen."""
+"""Names without an extension, included unless extensions are chosen."""
 
 DEFAULT_EXCLUDES = tuple(
     "node_modules/** .git/** dist/** build/** bin/** obj/** *.min.js *.min.css package-lock.json yarn.lock".split()
 )
-"""The patterns that C 6.5 leaves out."""
+"""The patterns excluded by C 6.5."""
 
 EVER_EXCLUDED = tuple(
     "node_modules/ bower_components/ __pycache__/ .venv/ .tox/ .nox/ .mypy_cache/ .pytest_cache/ .ruff_cache/ .hg/ "
     ".svn/ .terraform/ .idea/ .gradle/ npm-shrinkwrap.json pnpm-lock.yaml *.map".split()
 )
-"""Further patterns left out, at any depth: what tools write."""
+"""Further excluded patterns, at any depth: output of tools."""
 
 _TYPES: Mapping[str, str] = {
     "text/x-python": ".py .pyi .pyx",
@@ -184,10 +184,10 @@ _TYPES: Mapping[str, str] = {
 }
 _BY_EXTENSION = {extension: name for name, extensions in _TYPES.items() for extension in extensions.split()}
 DEFAULT_EXTENSIONS = tuple(dict.fromkeys((*SPECIFIED_EXTENSIONS, *_BY_EXTENSION)))
-"""Extensions looked at unless others are chosen: the specified ones, and more languages."""
+"""Default extensions: the specified ones, and those of more languages."""
 
 SOURCE_MEDIA_TYPES = (*_TYPES, "text/plain")
-"""Media types that `media_type_of` tells, all of them read as source code."""
+"""Media types returned by `media_type_of`; all are read as source code."""
 _BY_NAME = {
     "dockerfile": "text/x-dockerfile",
     "containerfile": "text/x-dockerfile",
@@ -202,7 +202,7 @@ _BY_NAME = {
 
 
 def media_type_of(name: str) -> str:
-    """Tell the media type of a source file by its name, `text/plain` where it says nothing."""
+    """Return the media type for a source file's name, `text/plain` if unknown."""
     path = PurePosixPath(name.lower())
     return _BY_NAME.get(path.name) or _BY_EXTENSION.get(path.suffix, "text/plain")
 
@@ -214,28 +214,28 @@ MAX_FILE_BYTES = 1024 * 1024
 class RepositoryScan:
     """Find the source files of a folder (`ports.Source`).
 
-    An item's uri is `repository:path`, its name the path below the root, with `/`, as it can be stored and shown: bytes
-    that are no UTF-8, control characters and backslashes stand as escapes. Without a repository's name the uri is the
-    absolute path. Nothing is followed out of the root: symbolic links are left out, `.git` is never entered. Folders
-    are walked one at a time, in order of their names, so that memory depends on the largest folder, not on the tree.
+    An item's URI is `repository:path`, its name the path below the root, with `/`, in printable form: bytes that are
+    not UTF-8, control characters and backslashes are escaped. Without a repository's name the URI is the absolute path.
+    Nothing outside the root is read: symbolic links are ignored, `.git` is never entered. Folders are walked one at a
+    time, sorted by name, so that memory depends on the largest folder, not on the tree.
 
     Args:
         root: the folder.
-        repository: the repository's name, first part of each uri.
-        include_extensions: what is looked at instead of `DEFAULT_EXTENSIONS` and `DEFAULT_NAMES`; a leading dot may be
-            missing, case does not matter, and a whole name ("Dockerfile") counts too; "*" for every file.
-        exclude_patterns: left out beside `DEFAULT_EXCLUDES`, as in a `.gitignore` at the root.
-        gitignore: whether `.gitignore` files are heeded.
+        repository: the repository's name, first part of each URI.
+        include_extensions: used instead of `DEFAULT_EXTENSIONS` and `DEFAULT_NAMES`; the leading dot is optional, case
+            does not matter, and a whole name ("Dockerfile") is allowed too; "*" for every file.
+        exclude_patterns: excluded in addition to `DEFAULT_EXCLUDES`, as in a `.gitignore` at the root.
+        gitignore: whether to respect `.gitignore` files.
         max_bytes: larger files are left out.
-        only: the only paths to look at, written as an item's name is; None for all.
+        only: the only paths to read, written as item names; None for all.
 
     Attributes:
-        left_out: how many files and folders were passed over without a word, by reason: `extension`, `excluded`,
-            `ignored`, `empty`; filled while `items` runs.
+        left_out: how many files and folders were silently ignored, by reason: `extension`, `excluded`, `ignored`,
+            `empty`; filled while `items` runs.
 
     Raises:
-        NotFoundError: there is nothing at `root`.
-        InvalidInputError: `root` is no folder, or an extension is empty.
+        NotFoundError: `root` does not exist.
+        InvalidInputError: `root` is not a folder, or an extension is empty.
     """
 
     def __init__(
@@ -268,14 +268,14 @@ class RepositoryScan:
         self._other_extensions: Counter[str] = Counter()
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
+        """Yield files and skipped files: the files of each folder by name, then its subfolders by name."""
         for path in self.paths():
             entry = self._file(path) if isinstance(path, str) else path
             if entry is not None:
                 yield entry
 
     def paths(self) -> Iterator[str | SkippedFile]:
-        """Yield the paths of the files that are looked at, none of them opened, and folders that cannot be read."""
+        """Yield the paths of the files to read, without opening them, and folders that cannot be read."""
         for counts in (self.left_out, self._examples, self._other_extensions):
             counts.clear()
         rules = IgnoreRules.around(self._root) if self._gitignore else None
@@ -328,12 +328,12 @@ class RepositoryScan:
         return False
 
     def _leave(self, why: str, path: str) -> None:
-        """Count what is not looked at."""
+        """Count an ignored entry."""
         self.left_out[why] += 1
         self._examples.setdefault(why, printable_path(path))
 
     def not_looked_at(self) -> tuple[LeftOut, ...]:
-        """Tell what the last pass over the files did not look at, by why."""
+        """Describe what the last pass ignored, by reason."""
         most = ", ".join(f"{each} {count:,}" for each, count in self._other_extensions.most_common(_MOST_EXTENSIONS))
         names = {
             "extension": f"files of other extensions ({most})",
@@ -348,7 +348,7 @@ class RepositoryScan:
         )
 
     def _file(self, path: str) -> SourceItem | SkippedFile | None:
-        """Read one file and look at its bytes; whatever goes wrong becomes a skipped file with its reason."""
+        """Read one file and check its bytes; every problem becomes a skipped file with its reason."""
         place = self._root / path
         name = printable_path(path)
         try:
@@ -396,6 +396,6 @@ class RepositoryScan:
 
 
 def _entries(folder: Path) -> list[tuple[str, bool]]:
-    """List a folder's names with whether each is a folder; links are not, wherever they lead."""
+    """List a folder's entries with whether each is a folder; links never are, wherever they lead."""
     with os.scandir(folder) as listing:
         return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing)

@@ -1,7 +1,7 @@
-"""What `.gitignore` files say, each for the folder that it lies in and all below.
+"""Rules of `.gitignore` files, each for its own folder and all below.
 
-Patterns are read as Git reads them; a property test compares with Git itself. They come from repositories that nobody
-has vouched for, so that no pattern may be slow: stars do not go back once the text after them was found.
+Patterns are read as Git reads them; a property test compares with Git itself. They come from untrusted repositories,
+so no pattern may be slow: stars do not backtrack once the text after them was found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAX_BYTES = 256 * 1024
 _MAX_LINES = 5000
 _LONGEST = 1000
 _MOST_DEPTHS = 3
-"""Runs of `**` in one pattern; each may take as many steps as a path has folders."""
+"""Maximum runs of `**` in one pattern; each may take as many steps as a path has folders."""
 
 _DEEP = re.compile(r"\*{2,}")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -37,10 +37,10 @@ _CLASSES = {
 
 
 class Patterns:
-    """Match relative paths against patterns as Git reads them; the last that fits decides.
+    """Match relative paths against patterns as Git does; the last match decides.
 
     Args:
-        lines: one pattern each; what is no pattern is passed over.
+        lines: one pattern each; invalid ones are ignored.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ class Patterns:
         self._runs.reverse()
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """Tell whether a path is named (True), excepted (False), or not spoken of (None)."""
+        """Return whether a path is matched (True), excepted (False), or not mentioned (None)."""
         subject = f"{path}/" if folder else path
         for negated, expression in self._runs:
             if expression.fullmatch(subject):
@@ -61,10 +61,10 @@ class Patterns:
 
 
 class IgnoreRules:
-    """Hold the rules of one folder and those above it.
+    """The rules of one folder and those above it.
 
     Args:
-        root: where the paths begin; its own rules, and those of `.git/info/exclude`, are read.
+        root: base of the paths; its own rules and those of `.git/info/exclude` are read.
     """
 
     def __init__(self, root: Path) -> None:
@@ -74,7 +74,7 @@ class IgnoreRules:
 
     @classmethod
     def around(cls, root: Path) -> IgnoreRules:
-        """Return the rules for a folder, those of the repository that it lies in too, unless they name the folder."""
+        """Return the rules for a folder, including those of an enclosing repository that does not ignore it."""
         top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
         rules = cls(top)
         folder = ""
@@ -89,7 +89,7 @@ class IgnoreRules:
         return rules
 
     def below(self, root: Path, folder: str) -> IgnoreRules:
-        """Return the rules of a folder inside this one; these themselves where it adds none."""
+        """Return the rules of a subfolder; this object if it adds none."""
         lines = _lines(root / folder / ".gitignore")
         if not lines:
             return self
@@ -98,7 +98,7 @@ class IgnoreRules:
         return inner
 
     def ignores(self, path: str, *, folder: bool) -> bool:
-        """Tell whether a path below the root is ignored; the innermost file that speaks of it decides."""
+        """Return whether a path below the root is ignored; the innermost file that mentions it decides."""
         path = self._above + path
         for prefix, patterns in reversed(self._layers):
             verdict = patterns.verdict(path.removeprefix(prefix), folder=folder)
@@ -108,7 +108,7 @@ class IgnoreRules:
 
 
 def _lines(path: Path) -> list[str]:
-    """Read a file of patterns; a link is not followed, and one that is far too long is not read."""
+    """Read a file of patterns; links are not followed, and overlong files are not read."""
     try:
         if path.is_symlink() or not path.is_file():
             return []
@@ -122,7 +122,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _pattern(line: str) -> tuple[bool, str] | None:
-    """Read one line: whether it takes back, and its expression for paths where a folder ends with `/`."""
+    """Parse one line: whether it negates, and its expression for paths where a folder ends with `/`."""
     line = _without_blanks(line.removesuffix("\r"))
     if not line or line.startswith("#") or len(line) > _LONGEST:
         return None
@@ -144,7 +144,7 @@ def _pattern(line: str) -> tuple[bool, str] | None:
 
 
 def _without_blanks(line: str) -> str:
-    """Cut off the blanks at a line's end that are not escaped."""
+    """Remove unescaped whitespace at a line's end."""
     bare = line.rstrip(" ")
     if bare != line and bare.endswith("\\") and (len(bare) - len(bare.rstrip("\\"))) % 2:
         return f"{bare} "
@@ -163,7 +163,7 @@ def _parts(parts: Sequence[str]) -> Iterator[str]:
 
 
 def _component(part: str) -> str:
-    """Translate one name: each star takes what it must, once, up to the first place where the text after it fits."""
+    """Translate one path component: each star matches once, up to the first place where the text after it fits."""
     pieces: list[list[str]] = [[]]
     place = 0
     while place < len(part):
@@ -191,7 +191,7 @@ def _component(part: str) -> str:
 
 
 def _class(part: str, place: int) -> tuple[str, int]:
-    """Translate `[…]`; returns the expression and the place after it."""
+    """Translate `[…]`; return the expression and the position after it."""
     place += 1
     negated = part[place : place + 1] in {"!", "^"}
     place += negated
@@ -223,7 +223,7 @@ def _class(part: str, place: int) -> tuple[str, int]:
 
 
 def _sign(part: str, place: int) -> tuple[str, int]:
-    """Read one sign of a class, escaped or not."""
+    """Read one character of a class, escaped or not."""
     if part[place] == "\\":
         place += 1
     if place >= len(part):

@@ -1,4 +1,4 @@
-"""Each kind of registered source, made of what was registered and of the settings; and what may be registered."""
+"""Create each kind of registered source from its registration and the settings; check what may be registered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from knowledge_mcp.support.distribution import Secret
 
 
 class SourceOptions(git.GitOptions, Protocol):
-    """The settings that registered sources depend on."""
+    """The settings for registered sources."""
 
     @property
     def data_folder(self) -> Path: ...
@@ -40,17 +40,17 @@ class SourceOptions(git.GitOptions, Protocol):
 
 
 def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceSpec:
-    """Check what is to be registered, and settle its kind, place and name.
+    """Check a registration, and determine its kind, location and name.
 
     Args:
         location: a folder's path, or an https address.
-        kind: None for what the location looks like: a folder that is there; a sitemap by its name; a repository by its
-            host or `.git`; WebDAV by `davs://`; else a page.
-        spec: with everything else; an empty name is made of the location.
+        kind: None to derive it from the location: an existing folder; a sitemap by its name; a repository by its host
+            or `.git`; WebDAV by `davs://`; otherwise a page.
+        spec: everything else; an empty name is derived from the location.
 
     Raises:
         NotFoundError: there is no such folder.
-        InvalidInputError: the address, name, branch or folder inside a repository cannot be.
+        InvalidInputError: the address, name, branch or folder inside a repository is invalid.
     """
     if not location.strip():
         raise InvalidInputError("No location was given.", suggestion="Give a folder, or an address as https://….")
@@ -76,7 +76,7 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
     else:
         address = parse_address(location)
         place, name = address.url, _web_name(address)
-        if kind is SourceKind.WEBDAV:  # one folder, with a slash at its end or without
+        if kind is SourceKind.WEBDAV:  # with or without a trailing slash it is the same folder
             place = place.rstrip("/")
     if (spec.branch or spec.below) and kind is not SourceKind.GIT:
         raise InvalidInputError(
@@ -118,7 +118,7 @@ def _web_name(address: WebAddress) -> str:
 def folder(
     spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
 ) -> SyncedSource:
-    """Make a folder of this machine."""
+    """Create the source of a local folder."""
     del environment
     return FolderSource(
         Path(spec.location),
@@ -132,12 +132,12 @@ def folder(
 def repository(
     spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
 ) -> SyncedSource:
-    """Make a git repository of documents."""
+    """Create the source of a git repository of documents."""
     return RepositorySource(spec, git.from_options(options, folder=memory.clones, environment=environment))
 
 
 def page(spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]) -> SyncedSource:
-    """Make an address of one document."""
+    """Create the source of one web page."""
     del environment
     return PageSource(spec.location, _visitor(spec, _fetcher(options, ()), memory))
 
@@ -145,7 +145,7 @@ def page(spec: SourceSpec, options: SourceOptions, memory: SourceList, environme
 def sitemap(
     spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
 ) -> SyncedSource:
-    """Make the pages of a sitemap."""
+    """Create the source of a sitemap's pages."""
     del environment
     fetcher = _fetcher(options, ())
     return SitemapSource(spec.location, fetcher, _visitor(spec, fetcher, memory))
@@ -154,10 +154,10 @@ def sitemap(
 def webdav(
     spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
 ) -> SyncedSource:
-    """Make a folder of a WebDAV server.
+    """Create the source of a WebDAV folder.
 
     Raises:
-        ConfigError: SOURCE_LOGINS cannot be read; names the place, never a password.
+        ConfigError: SOURCE_LOGINS cannot be parsed; names the position, never a password.
     """
     del environment
     logins = _logins(options)
@@ -182,7 +182,7 @@ def _fetcher(options: SourceOptions, known: tuple[str, ...]) -> WebFetcher:
 
 
 def _logins(options: SourceOptions) -> dict[str, str]:
-    """Read `host=user:password` or `host=token`, by comma; gives the value of `Authorization` by host."""
+    """Parse `host=user:password` or `host=token`, separated by commas; return the value of `Authorization` by host."""
     given = options.source_logins.get_secret_value() if options.source_logins is not None else ""
     advice = (
         "Write dav.example.com=USER:PASSWORD or dav.example.com=TOKEN, further ones after a comma; "

@@ -1,7 +1,7 @@
-"""Folders of this machine and git repositories of documents that are kept in sync; both fill `ports.SyncedSource`.
+"""Local folders and git repositories of documents that are kept in sync; both implement `ports.SyncedSource`.
 
-A repository is cloned below the list of sources and brought to where its branch is, with the care that the clones of
-code get: no hook, filter, submodule or link out of it is followed. Its documents are named by their place in the clone.
+A repository is cloned below the list of sources and updated to its branch, with the same protection as clones of
+code: no hook, filter, submodule or link out of it is followed. Its documents are named by their path in the clone.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from knowledge_mcp.sources.git.source import GitClones
 
 
 class FolderSource:
-    """Hold a folder to be the truth of the files below it.
+    """Treat a folder as authoritative for the files below it.
 
     Args:
         folder: its path.
-        patterns: as `FileSource` takes them; empty for every document.
-        links: whether links to files outside of the folder are followed, which is their maker's will.
-        own_data: as `FileSource` takes it.
-        mounts: where disks were mounted at the last sync, above the folder and below it; what lies on one that is not
-            mounted now is not gone.
-        remember: keeps where they are mounted now.
+        patterns: as for `FileSource`; empty for every document.
+        links: whether to follow links to files outside the folder, as their creator wants.
+        own_data: as for `FileSource`.
+        mounts: mount points above and below the folder at the last sync; files on one that is not mounted now do not
+            count as deleted.
+        remember: stores the present mount points.
     """
 
     only_names = False
@@ -98,43 +98,43 @@ class FolderSource:
         return self._files.left_out if self._files is not None else ()
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: there is nothing to free."""
 
 
 class OtherSources:
-    """Tell what a sync of one source must know of the others that are registered.
+    """What a sync of one source must know about the other registered sources.
 
     Args:
-        sources: the others; none has been looked at.
+        sources: the others; none has been walked.
     """
 
     def __init__(self, sources: Sequence[SyncedSource]) -> None:
         self._sources = sources
 
     def own(self, record: DocumentRecord) -> bool:
-        """Tell whether a document came from one of them."""
+        """Return whether a document came from one of them."""
         return any(each.owns(record) for each in self._sources)
 
     def gone(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-        """Choose the documents of folders whose file is certainly gone; a folder with none of these is not walked."""
+        """List documents whose files certainly no longer exist; folders without such documents are not walked."""
         found: dict[str, DocumentRecord] = {}
         for source in self._sources:
-            if type(source) is not FolderSource:  # to look into a repository is to fetch it
+            if type(source) is not FolderSource:  # looking into a repository means fetching it
                 continue
             missing = [each for each in records if source.owns(each) and not os.path.lexists(each.source_path)]
             try:
                 if missing and source.look(records):
                     found |= {each.id: each for each in missing if source.is_gone(each)}
-            except NotFoundError:  # it cannot be reached now, and nothing of it is known to be gone
+            except NotFoundError:  # not reachable now, and nothing of it is known to be gone
                 continue
         return list(found.values())
 
 
 def check_below(below: str) -> str:
-    """Return a folder inside a repository, if it is one.
+    """Return a folder inside a repository after checking it.
 
     Raises:
-        InvalidInputError: it leads out of it.
+        InvalidInputError: it leads outside.
     """
     path = PurePosixPath(below)
     if path.is_absolute() or ".." in path.parts or ".git" in path.parts or "\x00" in below:
@@ -145,11 +145,11 @@ def check_below(below: str) -> str:
 
 
 class RepositorySource(FolderSource):
-    """Hold a branch of a repository to be the truth of the documents in it; its folder lies in the clone.
+    """Treat a branch of a repository as authoritative for its documents; its folder is in the clone.
 
     Args:
-        spec: what was registered.
-        clones: where the clone lies, under the name of the source.
+        spec: the registration.
+        clones: contains the clone, under the name of the source.
     """
 
     def __init__(self, spec: SourceSpec, clones: GitClones) -> None:

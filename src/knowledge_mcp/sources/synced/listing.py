@@ -1,6 +1,6 @@
-"""Lists that a server gives of its documents, read in a child process: sitemaps, and answers to PROPFIND.
+"""Lists of documents from a server, read in a child process: sitemaps, and PROPFIND responses.
 
-The child reads them as the readers' children read documents: they are bytes of others.
+They are untrusted bytes, so a child reads them, as for documents.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 _MOST_UNPACKED = 50 * 1024 * 1024
-"""Bytes of a sitemap as sitemaps.org has them, unpacked."""
+"""Maximum bytes of an unpacked sitemap, as defined by sitemaps.org."""
 _GZIP = b"\x1f\x8b"
 _AT_ONCE = 1_000
 _ETAG = re.compile(r'(W/)?"?([!#-~]{1,512})"?')
 _LIMITS = Limits(seconds=120.0)
 """A sitemap of 50,000 addresses takes a second."""
 _MOST_PLACES = 1_000_000
-"""Addresses that one source names: they are held in memory, some hundred bytes each, and a server may never end."""
+"""Maximum addresses of one source: they are held in memory, some hundred bytes each, and a server may never end."""
 
 
 def check_number(places: int, shown: str) -> None:
-    """Refuse a source that names more than is held.
+    """Refuse a source with too many addresses.
 
     Raises:
-        InvalidInputError: it does.
+        InvalidInputError: it has too many.
     """
     if places > _MOST_PLACES:
         raise InvalidInputError(
@@ -43,10 +43,10 @@ def check_number(places: int, shown: str) -> None:
 
 
 def list_in_child(sandbox: Sandbox, function: str, body: bytes, shown: str) -> list[dict[str, str]]:
-    """Read a list in a child process; `function` is the name of one in this module.
+    """Read a list in a child process; `function` is the name of a function in this module.
 
     Raises:
-        InvalidInputError: it is no such list, or the child did not end well.
+        InvalidInputError: it is not such a list, or the child failed.
     """
     target = f"knowledge_mcp.sources.synced.listing:{function}"
     files = {"path": InputFile(io.BytesIO(body), ".xml")}
@@ -63,7 +63,7 @@ def sitemap(path: str) -> Iterator[list[dict[str, str]]]:
     """Yield the entries of a sitemap or of an index of sitemaps: `kind` (`url`, `sitemap`) and `loc`.
 
     Raises:
-        Refusal: it is none.
+        Refusal: it is neither.
     """
     data = Path(path).read_bytes()
     if data.startswith(_GZIP):
@@ -81,10 +81,10 @@ def sitemap(path: str) -> Iterator[list[dict[str, str]]]:
 
 
 def propfind_answer(path: str) -> Iterator[list[dict[str, str]]]:
-    """Yield the entries of a PROPFIND's answer: `href`, `folder` (`yes` or empty), `etag`.
+    """Yield the entries of a PROPFIND response: `href`, `folder` (`yes` or empty), `etag`.
 
     Raises:
-        Refusal: it is none.
+        Refusal: it is not one.
     """
     root = _parsed(Path(path).read_bytes())
     if root.tag != "{DAV:}multistatus":
@@ -105,7 +105,7 @@ def propfind_answer(path: str) -> Iterator[list[dict[str, str]]]:
 
 
 def _tag(text: str) -> str:
-    """Spell an entity tag as a header has it: some servers list theirs without quotes; empty for what is none."""
+    """Write an entity tag as a header does: some servers list theirs without quotes; empty if invalid."""
     found = _ETAG.fullmatch(text.strip())
     return f'{found[1] or ""}"{found[2]}"' if found else ""
 

@@ -1,8 +1,8 @@
-"""The list of registered sources of one collection, with how each stands: small JSON files, one a source.
+"""The list of registered sources of one collection, with their states: small JSON files, one for each source.
 
-It lies on the machine that syncs, beside the embedded store: folders, clones and logins are that machine's. Each file
-is replaced in one step, and what reads before it writes holds a lock, so that several processes share the list. No
-credential is kept in it.
+It is on the machine that syncs, next to the embedded store, because folders, clones and logins belong to that machine.
+Each file is replaced atomically, and read-modify-write holds a lock, so that several processes share the list. No
+credential is stored in it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from knowledge_mcp.support.locks import hold_lock
 
 
 class SourceList:
-    """Keep what is registered; may be used by many threads and processes.
+    """Store registrations; safe for many threads and processes.
 
     Args:
-        folder: of the lists of all collections; made when the first source comes.
-        collection: whose list this is.
+        folder: of the lists of all collections; created with the first source.
+        collection: the collection of this list.
     """
 
     def __init__(self, folder: Path, collection: str) -> None:
@@ -35,7 +35,7 @@ class SourceList:
 
     @property
     def clones(self) -> Path:
-        """Name the folder of the clones."""
+        """Return the folder of the clones."""
         return self._folder / "clones"
 
     def all(self) -> list[SourceStatus]:
@@ -46,12 +46,12 @@ class SourceList:
         """
         found: list[SourceStatus] = []
         for path in sorted(self._folder.glob("*.json")):
-            with suppress(NotFoundError):  # removed by another process since
+            with suppress(NotFoundError):  # removed meanwhile by another process
                 found.append(self._read(path))
         return found
 
     def get(self, name: str) -> SourceStatus:
-        """Return one; NotFoundError names those that there are."""
+        """Return one source; NotFoundError lists the existing ones."""
         path = self._path(name)
         if not path.is_file():
             there = ", ".join(each.spec.name for each in self.all()) or "none"
@@ -62,7 +62,7 @@ class SourceList:
         """Register a source.
 
         Raises:
-            InvalidInputError: the name is taken, or its place is registered already.
+            InvalidInputError: the name is taken, or its location is already registered.
         """
         with hold_lock(self._locks, "list"):
             for each in self.all():
@@ -80,7 +80,7 @@ class SourceList:
             self._write(spec, SourceState())
 
     def forget(self, name: str, *, clone: bool = False) -> SourceStatus:
-        """Take a source off the list, with what is remembered of it; its `clone` too, unless documents lie there."""
+        """Remove a source and what is stored about it; its `clone` too, unless documents are still there."""
         with hold_lock(self._locks, "list"):
             status = self.get(name)
             self._path(name).unlink(missing_ok=True)
@@ -91,13 +91,13 @@ class SourceList:
             return status
 
     def note(self, name: str, state: SourceState) -> None:
-        """Write down how a source stands; one that was removed meanwhile stays removed."""
+        """Store the state of a source; one that was removed meanwhile stays removed."""
         with hold_lock(self._locks, "list"):
             if self._path(name).is_file():
                 self._write(self.get(name).spec, state)
 
     def visited(self, name: str) -> dict[str, Visited]:
-        """Tell what was remembered of addresses; nothing where it cannot be read: they are fetched again then."""
+        """Return what is stored about addresses; empty if unreadable: they are then fetched again."""
         try:
             content = json.loads(self._visited(name).read_bytes())
             return {url: Visited(**fields) for url, fields in content.items()}
@@ -105,26 +105,26 @@ class SourceList:
             return {}
 
     def remember(self, name: str, visited: Mapping[str, Visited]) -> None:
-        """Keep what the next sync should know of addresses."""
+        """Store what the next sync needs to know about addresses."""
         self._put(self._visited(name), {url: asdict(each) for url, each in visited.items()})
 
     def mounts(self, name: str) -> tuple[str, ...]:
-        """Tell where the disks of a folder were mounted; nothing where that cannot be read."""
+        """Return the stored mount points of a folder; empty if unreadable."""
         try:
             return tuple(map(str, json.loads(self._mounts(name).read_bytes())))
         except (OSError, ValueError, TypeError):
             return ()
 
     def remember_mounts(self, name: str, mounts: Collection[str]) -> None:
-        """Keep where the disks of a folder are mounted."""
+        """Store the mount points of a folder."""
         self._put(self._mounts(name), sorted(mounts))
 
     @contextmanager
     def working(self, name: str) -> Generator[None]:
-        """Sync one source alone.
+        """Lock one source for a sync.
 
         Raises:
-            TimedOutError: another process syncs it now.
+            TimedOutError: another process is syncing it.
         """
         with hold_lock(self._locks, f"sync {name}", give_up=lambda: True) as mine:
             if not mine:

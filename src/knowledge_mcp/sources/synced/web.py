@@ -1,6 +1,6 @@
-"""Documents of the web that are kept in sync: one address, or all that a sitemap names.
+"""Web documents that are kept in sync: one address, or all addresses of a sitemap.
 
-Both fill `ports.SyncedSource`. What changed is told by validators.
+Both implement `ports.SyncedSource`. Changes are detected by validators.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
 from knowledge_mcp.support.sandbox import shared_sandbox
 
 _GIVEN_UP_AFTER = 3
-"""Places in a row that could not be had: the server is down, not a page, and each try may take a minute."""
+"""Consecutive failed addresses after which a sync gives up: the server is down, and each try may take a minute."""
 _UNCHANGED = 304
 
 
 class Visitor:
-    """Fetch documents for one sync, and keep the bytes of those that changed in a folder of its own.
+    """Fetch documents for one sync, and keep the bytes of changed ones in a temporary folder.
 
-    What was remembered of an address counts only where the knowledge base holds those very bytes: a sync that was
-    killed after the fetch fetches again.
+    Stored validators of an address count only if the knowledge base has exactly those bytes: a sync killed after the
+    fetch fetches again.
 
     Args:
-        fetcher: asks the addresses.
-        visited: what earlier syncs remembered, by address.
-        remember: keeps what the next sync should know of addresses.
+        fetcher: fetches the addresses.
+        visited: what earlier syncs stored, by address.
+        remember: stores what the next sync needs to know about addresses.
         login: value of `Authorization`, empty for none.
     """
 
@@ -74,25 +74,25 @@ class Visitor:
         self.ends: dict[str, str] = {}
 
     def knows(self, url: str) -> bool:
-        """Tell whether an earlier sync has fetched an address."""
+        """Return whether an earlier sync has fetched an address."""
         return url in self._visited
 
     def holds(self, records: Sequence[DocumentRecord]) -> None:
-        """Take note of what the knowledge base holds."""
+        """Record what the knowledge base contains."""
         self._held = {record.source_path: record.sha256 for record in records}
 
     def is_stored(self, url: str, sha256: str = "") -> bool:
-        """Tell whether the knowledge base holds the document of an address, and if asked, of other bytes than these."""
+        """Return whether the knowledge base has the document of an address, optionally with other bytes than these."""
         return url in self._held and self._held[url] != sha256
 
     def note_missing(self, url: str) -> None:
-        """Remember that an address gave nothing."""
+        """Record that an address returned nothing."""
         self._visited[url] = replace(self._visited.get(url) or Visited("", 0, "", ""), missed=True)
 
     def missing_again(self, urls: Iterable[str]) -> list[str]:
-        """List the addresses that gave nothing at the last sync and give nothing now.
+        """List the addresses that returned nothing at the last sync and return nothing now.
 
-        A server that fails ends it: what it does not answer is not missing.
+        A server error ends the check: addresses without an answer are not missing.
         """
         found: list[str] = []
         for url in urls:
@@ -106,14 +106,14 @@ class Visitor:
         return found
 
     def visit(self, url: str, *, etag: str = "") -> SourceItem:
-        """Fetch a document, unless it is unchanged; its bytes are fetched then only if somebody opens it.
+        """Fetch a document, unless it is unchanged; then its bytes are fetched only if it is opened.
 
         Args:
             url: its address.
-            etag: what a list of the server says of it now.
+            etag: its entity tag in the server's list.
 
         Raises:
-            KnowledgeError: as `WebFetcher.ask`.
+            KnowledgeError: as for `WebFetcher.ask`.
         """
         known = self._visited.get(url)
         if known is not None and self._held.get(url) != known.sha256:
@@ -126,7 +126,7 @@ class Visitor:
         return self._item(url, known, None)
 
     def tried(self, url: str, *, etag: str = "") -> SourceItem | SkippedFile:
-        """Visit as `visit` does; what cannot be had is told as a skipped file, and named in `unread` if it may pass."""
+        """Do as `visit`; a failure becomes a skipped file, and is listed in `unread` if it may be temporary."""
         if self._asked_to_wait or self._missed_in_a_row >= _GIVEN_UP_AFTER:
             message = "The server asked to wait." if self._asked_to_wait else "The server does not answer."
             self.unread.append(url)
@@ -143,11 +143,11 @@ class Visitor:
         return item
 
     def remember(self, there: Collection[str]) -> None:
-        """Keep what the next sync should know: of what is there, and of what the knowledge base still holds."""
+        """Store what the next sync needs: what exists, and what the knowledge base still has."""
         self._remember({url: each for url, each in self._visited.items() if url in there or url in self._held})
 
     def close(self) -> None:
-        """Remove the bytes."""
+        """Delete the temporary bytes."""
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -193,7 +193,7 @@ class Visitor:
         )
 
     def _opened(self, url: str, found: Visited) -> BinaryIO:
-        """Fetch what was taken for unchanged after all: it is to be read in another way than before."""
+        """Fetch a document that was considered unchanged, because it must be read in another way than before."""
         file = self._file(url)
         if not file.exists():
             try:
@@ -207,7 +207,7 @@ class Visitor:
 
 
 class VisitedSource:
-    """Share what sources have whose documents a visitor fetches."""
+    """Common base of sources whose documents are fetched by a visitor."""
 
     def __init__(self, visitor: Visitor) -> None:
         self._visitor = visitor
@@ -225,15 +225,15 @@ class VisitedSource:
 
 
 _MOST_SITEMAPS = 500
-"""Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
+"""Maximum sitemaps of one index; with 50,000 addresses each they name more than anyone syncs."""
 
 
 class PageSource(VisitedSource):
-    """Hold one address to be the truth of its document; an address that gives nothing removes nothing.
+    """Treat one address as authoritative for its document; if it returns nothing, nothing is removed.
 
     Args:
         url: of the page.
-        visitor: fetches it.
+        visitor: fetches the page.
     """
 
     only_names = True
@@ -249,7 +249,7 @@ class PageSource(VisitedSource):
             self._item = self._visitor.visit(self._url)
         except NotFoundError:
             if not any(map(self.owns, records)):
-                raise  # it never was there
+                raise  # it never existed
             return False
         self._visitor.remember({self._url})
         return True
@@ -266,15 +266,16 @@ class PageSource(VisitedSource):
 
 
 class SitemapSource(VisitedSource):
-    """Hold a sitemap, or an index of sitemaps, to be the truth of the pages that it names.
+    """Treat a sitemap, or an index of sitemaps, as authoritative for its pages.
 
-    A page that it names and that is not there (404, 410) is gone once two syncs in a row found nothing: a server that
-    is being filled gives nothing for a while. One that never was there is left out. So are pages that send on to where
-    others lead too: that is a page to sign in, or what a site shows in place of what it has no more.
+    A listed page that does not exist (404, 410) is gone once two consecutive syncs found nothing: a server that is
+    being deployed returns nothing for a while. A page that never existed is left out. So are pages that redirect to the
+    same
+    target as others: that is a login page, or a placeholder for removed pages.
 
     Args:
         url: of the sitemap.
-        fetcher: asks for sitemaps.
+        fetcher: fetches sitemaps.
         visitor: fetches pages.
     """
 
@@ -335,7 +336,7 @@ class SitemapSource(VisitedSource):
             )
 
     def _there(self, url: str, item: SourceItem | SkippedFile, end: str) -> SourceItem | SkippedFile | None:
-        """Give what is to be said of a page; None for one that is not there and has no document to keep."""
+        """Return the result for a page; None if it does not exist and has no document to keep."""
         if isinstance(item, SkippedFile):
             if item.reason != NotFoundError.code.value:
                 return item
@@ -355,7 +356,7 @@ class SitemapSource(VisitedSource):
         return None
 
     def _shared_ends(self) -> dict[str, str]:
-        """Map pages that send on to where another page leads too, or that the list names itself, to that place."""
+        """Map pages that redirect to the same target as another page, or to a listed page, to that target."""
         ends = {url: end for url, end in self._visitor.ends.items() if end != url and url in self._pages}
         leading = Counter(ends.values())
         return {url: end for url, end in ends.items() if end in self._pages or leading[end] > 1}
@@ -382,9 +383,9 @@ class SitemapSource(VisitedSource):
         return list_in_child(shared_sandbox(), "sitemap", body, parse_address(url).display_url)
 
     def _own(self, loc: str) -> str | None:
-        """Spell an address in one way; None for one of another site, for which a sitemap cannot speak.
+        """Normalise an address; None if it belongs to another site, for which a sitemap is not authoritative.
 
-        A server behind one that speaks TLS for it calls itself http.
+        A server behind a TLS proxy calls itself http.
         """
         try:
             loc = urljoin(self._address.url, loc)

@@ -1,6 +1,6 @@
 """Folders of WebDAV servers that are kept in sync: SharePoint, Nextcloud, many document systems.
 
-A folder is walked by PROPFIND of depth 1, and a file whose entity tag is the one of the last sync is not asked for.
+A folder is walked by PROPFIND of depth 1; a file whose entity tag is unchanged since the last sync is not fetched.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _ASKED = (
 )
 _PROPFIND = WebRequest("PROPFIND", (("Depth", "1"), ("Content-Type", "application/xml; charset=utf-8")), _ASKED)
 _MOST_FOLDERS = 100_000
-"""Folders of one source: a server that makes them up as it is asked would be walked for ever."""
+"""Maximum folders of one source: a server that generates folders on request would be walked for ever."""
 
 
 class WebDavSource(VisitedSource):
-    """Hold a folder of a WebDAV server to be the truth of the files below it.
+    """Treat a folder of a WebDAV server as authoritative for the files below it.
 
     Args:
         url: of the folder.
-        fetcher: asks for folders.
+        fetcher: lists folders.
         visitor: fetches files.
         login: value of `Authorization`, empty for none.
-        patterns: names of the files that are taken; empty for every document.
+        patterns: names of the files to read; empty for every document.
     """
 
     only_names = False
@@ -143,9 +143,9 @@ class WebDavSource(VisitedSource):
         return list_in_child(shared_sandbox(), "propfind_answer", answer.body, display_url)
 
     def _below(self, folder: str, href: str) -> str | None:
-        """Spell what a folder lists in one way; None for what does not lie below the source.
+        """Normalise a listed address; None if it is not below the source.
 
-        A server behind one that speaks TLS for it calls itself http, and names its own port.
+        A server behind a TLS proxy calls itself http, and names its own port.
         """
         try:
             said = urlsplit(href)
@@ -178,6 +178,6 @@ class WebDavSource(VisitedSource):
 
 
 def _spelled(url: str) -> str:
-    """Escape an address as this program does, whatever its server escapes."""
+    """Escape an address as this program does, however its server escapes."""
     origin, path = url[: url.index("/", 8)], url[url.index("/", 8) :]
     return origin + quote(unquote(path.partition("?")[0]), safe="/:@!$&'()*+,;=-._~")

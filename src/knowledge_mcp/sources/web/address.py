@@ -1,8 +1,8 @@
-"""Web addresses: which are accepted, in one spelling only, and what of them may be shown.
+"""Web addresses: which are accepted, in one normal form, and which parts may be shown.
 
-An address that two programs read in two ways is how a check and a connection come apart. So whatever has a second
-reading is refused here (user names, backslashes, control characters, hosts in hexadecimal), and everything after this
-works on the parts that were checked and never on the text again.
+If two programs read an address differently, the check and the connection may disagree. Therefore everything ambiguous
+is refused here (user names, backslashes, control characters, hosts in hexadecimal), and all later code uses the parsed
+parts and never the text again.
 """
 
 from __future__ import annotations
@@ -39,19 +39,21 @@ _NO_WEB_PORTS = frozenset(
         *(9042, 10080, 10250, 11211, 27017),
     }
 )
-"""Ports of mail, files, databases, remote control: what browsers block, and what clusters run. All others are open."""
+"""Ports of mail, files, databases, remote control: those that browsers block, and those of clusters. Others are
+allowed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """Hold an https address that was checked, in parts.
+    """A checked https address, in parts.
 
     Attributes:
-        host: ASCII, lower case, no dot at the end; an IPv6 address without brackets.
+        host: ASCII, lower case, no trailing dot; an IPv6 address without brackets.
         port: 1..65535.
         path: percent-encoded, begins with `/`.
         query: percent-encoded, without `?`.
-        literal: the host, where it is an IP address.
+        literal: the host, if it is an IP address.
     """
 
     host: str
@@ -62,18 +64,18 @@ class WebAddress:
 
     @property
     def place(self) -> str:
-        """Host and port as an address has them."""
+        """Host and port in URL form."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _HTTPS else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """The address without its path."""
+        """The address without path."""
         return f"https://{self.place}"
 
     @property
     def target(self) -> str:
-        """Path and query, as the server is asked for them."""
+        """Path and query, as sent to the server."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
@@ -83,18 +85,18 @@ class WebAddress:
 
     @property
     def display_url(self) -> str:
-        """The address for messages and logs: without its query, which may hold a key, and not too long."""
+        """The address for messages and logs: without its query, which may contain a key, and shortened."""
         text = self.origin + self.path
         return text if len(text) <= _MOST_DISPLAYED else text[: _MOST_DISPLAYED - 1] + "…"
 
 
 def parse_address(text: str) -> WebAddress:
-    """Check an https address and take it apart; the fragment is dropped, spaces around it too.
+    """Check and parse an https address; the fragment and surrounding whitespace are dropped.
 
-    Any port is accepted but those that are known for something other than the web.
+    Any port is accepted except those known for other uses than the web.
 
     Raises:
-        InvalidInputError: it is none, or could be read in more than one way. A user name in it is not repeated.
+        InvalidInputError: it is invalid or ambiguous. A user name in it is not repeated.
     """
     text = text.strip(" ")
     if not text:
@@ -124,10 +126,10 @@ def parse_address(text: str) -> WebAddress:
 
 
 def redirected(address: WebAddress, location: str) -> WebAddress:
-    """Read where an answer from `address` sends to; checked from the start, as `parse_address` does.
+    """Return the target of a redirect from `address`, checked like in `parse_address`.
 
     Raises:
-        InvalidInputError: it sends to something that is not accepted, such as http.
+        InvalidInputError: the target is not accepted, for example http.
     """
     if not location.isprintable() or len(location) > _LONGEST:
         raise InvalidInputError(
@@ -146,7 +148,7 @@ _ELSEWHERE = "Find another public https address of the document, or bring it as 
 
 
 def host_matches(host: str, patterns: tuple[str, ...]) -> bool:
-    """Tell whether a host is one of those named: its very name, or below the name of a `*.name`."""
+    """Return whether a host matches one of the names: exactly, or below the name of a `*.name`."""
     for pattern in patterns:
         name = pattern.strip().lower().rstrip(".").removeprefix("[").removesuffix("]")
         if name.startswith("*.") and len(name) > 2:
@@ -167,7 +169,7 @@ def _host(text: str) -> tuple[str, IpAddress | None]:
     name = (text if text.isascii() else _in_ascii(text)).lower().removesuffix(".")
     if len(name) > 253 or not _NAME.fullmatch(name):
         raise _refusal("Its host is not a name of the internet.")
-    if _NUMBER.fullmatch(name):  # a host that ends with a number is an IPv4 address, in whatever spelling
+    if _NUMBER.fullmatch(name):  # a host that ends with a number is an IPv4 address, in any notation
         return _literal(name, IPv4Address)
     return name, None
 
@@ -181,7 +183,7 @@ def _literal(text: str, kind: type[IPv4Address | IPv6Address]) -> tuple[str, IpA
 
 
 def _in_ascii(text: str) -> str:
-    """Spell a host in ASCII as browsers do (UTS 46): what looks like `127.0.0.1` or a dot becomes that."""
+    """Convert a host to ASCII as browsers do (UTS 46): what looks like `127.0.0.1` or a dot becomes that."""
     import idna
 
     try:
@@ -191,16 +193,16 @@ def _in_ascii(text: str) -> str:
 
 
 _POLL = 0.1
-"""Seconds after which a wait looks whether it was cancelled."""
+"""Seconds between two checks of a wait for cancellation."""
 
 
 class Deadline:
-    """Tell how much of the time is left; every wait of a fetch asks it.
+    """The remaining time of a fetch; every wait checks it.
 
     Args:
         seconds: for everything together.
-        cancelled: asked now and then whether to stop.
-        clock: seconds that only grow.
+        cancelled: called from time to time; returns whether to stop.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -217,15 +219,15 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds that are left, 0 once they are over."""
+        """Remaining seconds, 0 once the time is up."""
         return max(0.0, self._end - self._clock())
 
     def pause(self) -> float:
-        """Return for how many seconds to wait at most before checking again."""
+        """Return the maximum seconds to wait before the next check."""
         return min(_POLL, self.left)
 
     def check(self) -> None:
-        """Go on only while there is time and nobody cancelled.
+        """Check that there is time left and no cancellation.
 
         Raises:
             TimedOutError: the time is up, or it was cancelled.

@@ -1,4 +1,4 @@
-"""What a server gave: of which kind it is, and what it is called."""
+"""The content of a response: its kind and its name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ _SAME: Mapping[str, str] = {
     "text/xml": "application/xml",
 }
 _SOURCES = frozenset({"text/markdown", "text/csv", "application/json", "application/xml"})
-"""Kinds that many servers call `text/plain`; a page's source that is served so is read as source, so not HTML."""
+"""Kinds that many servers label `text/plain`; HTML source labelled so is read as source text, so HTML is not
+included.
+"""
 
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
@@ -83,14 +85,14 @@ _LONGEST_HEADER, _LONGEST_NAME, _LONGEST_EXTENSION = 2000, 120, 16
 
 
 def kind_by_header(content_type: str, name: str) -> str:
-    """Tell the media type by what the server said, and by the file name where it said nothing of use.
+    """Determine the media type from the header, and from the file name if the header is not informative.
 
     Args:
         content_type: the header, with its parameters or empty.
         name: the file name, see `file_name`.
 
     Returns:
-        A media type that can be read, or `application/octet-stream` where the bytes themselves must be looked at.
+        A readable media type, or `application/octet-stream` if the bytes must be examined.
 
     Raises:
         InvalidInputError: it is of a kind that cannot be read.
@@ -112,15 +114,15 @@ def kind_by_header(content_type: str, name: str) -> str:
 
 
 def kind_by_content(content: bytes, declared: str = UNKNOWN) -> str:
-    """Tell the media type by the bytes.
+    """Determine the media type from the bytes.
 
     Args:
         content: all of them.
-        declared: what the header says: nothing of use, or a kind of text, as some servers say of whatever they do not
-            know. The source of a page that is called plain text stays that.
+        declared: what the header says: nothing useful, or a text type, which some servers use for everything unknown.
+            HTML source labelled as plain text stays plain text.
 
     Returns:
-        A media type that can be read, `declared` where the bytes say nothing.
+        A readable media type, `declared` if the bytes show nothing.
     """
     for beginning, kind in _BEGINNINGS:
         if content.startswith(beginning):
@@ -137,9 +139,9 @@ def kind_by_content(content: bytes, declared: str = UNKNOWN) -> str:
 
 
 def in_utf8(content: bytes, content_type: str) -> bytes:
-    """Write a text in UTF-8 that is in the encoding of its header: this goes before what a page says of itself.
+    """Convert a text to UTF-8 from the encoding in its header, which takes precedence over the page's own statement.
 
-    What is UTF-8 already, or is not in the encoding that the header names, stays as it is.
+    Text that is already UTF-8, or not valid in that encoding, stays unchanged.
     """
     said = _CHARSET.search(content_type)
     if said is None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -149,7 +151,7 @@ def in_utf8(content: bytes, content_type: str) -> bytes:
 
 
 def refused_kind(said: str) -> InvalidInputError:
-    """Make the error of a kind that cannot be read, named."""
+    """Build the error for an unsupported kind, with its name."""
     name = "".join(character for character in said[:80] if character.isprintable())
     return InvalidInputError(
         f"The address gives {name or UNKNOWN}, which is of no kind that can be read.",
@@ -158,9 +160,9 @@ def refused_kind(said: str) -> InvalidInputError:
 
 
 def file_name(disposition: str, address: WebAddress) -> str:
-    """Name what was fetched: by the server's word (RFC 6266), by the address' last part, or by the host.
+    """Name what was fetched: by the header (RFC 6266), by the last part of the address, or by the host.
 
-    The name is one part of a path, safe on every system; it may lack an extension.
+    The name is one path component, safe on every system; it may lack an extension.
     """
     said = _names_in_header(disposition) if len(disposition) <= _LONGEST_HEADER else []
     for candidate in (*said, unquote(address.path.rpartition("/")[2])):
@@ -171,7 +173,7 @@ def file_name(disposition: str, address: WebAddress) -> str:
 
 
 def with_extension(name: str, kind: str) -> str:
-    """Give a name the extension of its kind, unless the one that it has means the same."""
+    """Add the extension of its kind to a name, unless its own means the same."""
     return name if media_type_of(name) == kind else name + extension_of(kind)
 
 
@@ -209,10 +211,10 @@ _BY_HAND = "Nothing is fetched with credentials; bring the document as a file."
 
 
 def sign_in_error(asked: WebAddress, address: WebAddress, content: bytes) -> KnowledgeError | None:
-    """Make the error of a page to sign in that an address was sent on to; None where it is another page.
+    """Build the error for a redirect to a login page; None if it is another page.
 
-    Two of three tell it: its address takes along where to go back to, its address says what it is, it asks for a
-    password.
+    Two of three signs are needed: the address contains where to return to, the address says what it is, the page asks
+    for a password.
     """
     if address.url == asked.url:
         return None
@@ -228,7 +230,7 @@ def sign_in_error(asked: WebAddress, address: WebAddress, content: bytes) -> Kno
 
 
 def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | None:
-    """Make the error of an answer's status; None where a document comes with it."""
+    """Build the error for a response's status; None if it comes with a document."""
     status, url = head.status, address.display_url
     details = f"HTTP status {status}"
     if status in _WHOLE:

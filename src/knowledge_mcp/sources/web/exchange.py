@@ -1,7 +1,7 @@
-"""One question and its answer over HTTP/1.1: the head first, the body only when it is needed, unpacked within limits.
+"""One HTTP/1.1 request and response: the head first, the body only on demand, decompressed within limits.
 
-`h11` reads the protocol and has no socket of its own; the bytes come from a `Wire`. An answer is packed by gzip or
-deflate or not at all: other packings are never asked for, and refused when they come.
+`h11` parses the protocol and has no socket of its own; the bytes come from a `Wire`. A response is compressed by gzip
+or deflate or not at all: other encodings are never requested, and refused if they occur.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ T = TypeVar("T")
 
 
 class Wire:
-    """Send and receive on one connection; use it in a `with`.
+    """Send and receive on one connection; use it in a `with` block.
 
     Args:
-        line: a connected socket; it is closed with the wire.
+        line: a connected socket; closed together with the wire.
         tls: TLS over `received` and `to_send`.
-        received, to_send: what lies between TLS and the socket.
-        address: whom it talks to, for errors.
+        received, to_send: buffers between TLS and the socket.
+        address: of the server, for errors.
         deadline: of the whole fetch.
-        most: bytes that may be received, encrypted.
+        most: maximum bytes received, encrypted.
     """
 
     def __init__(
@@ -68,21 +68,21 @@ class Wire:
         self._line.close()
 
     def handshake(self) -> None:
-        """Agree on keys with the server, and check that its certificate is the host's.
+        """Do the TLS handshake, and check that the certificate belongs to the host.
 
         Raises:
-            ConnectionFailedError: the certificate, or anything else of TLS, is not right.
+            ConnectionFailedError: the certificate or the handshake is invalid.
         """
         self._run(self._tls.do_handshake)
 
     def send(self, data: bytes) -> None:
-        """Send all of it."""
+        """Send all bytes."""
         view = memoryview(data)
         while view:
             view = view[self._run(lambda rest=view: self._tls.write(rest)) :]
 
     def receive(self) -> bytes:
-        """Receive what comes next; empty when the server has properly ended."""
+        """Receive the next bytes; empty if the server has closed the connection properly."""
         self._deadline.check()
         return self._run(self._read)
 
@@ -121,7 +121,7 @@ class Wire:
                 continue
 
     def _fill(self) -> None:
-        """Take what the socket has, at most one piece; the end of it is an end that TLS judges."""
+        """Read from the socket, at most one piece; TLS decides whether the end of the stream is valid."""
         while True:
             self._deadline.check()
             self._line.settimeout(self._deadline.pause() or 0.001)
@@ -148,8 +148,8 @@ def open_wire(
     """Connect to the first of some checked addresses that answers, and do the handshake for the host's name.
 
     Raises:
-        ConnectionFailedError: none answers, or TLS fails; a wrong certificate is not tried around.
-        TimedOutError: the deadline.
+        ConnectionFailedError: none answers, or TLS fails; after a wrong certificate no other address is tried.
+        TimedOutError: the deadline has passed.
     """
     tried = places[:_MOST_TRIED]
     failed: OSError | None = None
@@ -174,7 +174,7 @@ def open_wire(
 
 
 def _connect(place: IpAddress, port: int, deadline: Deadline, *, share: int) -> socket.socket:
-    """Connect to an address; only its share of the time is given to one of several.
+    """Connect to an address; if there are several, each gets only its share of the time.
 
     Raises:
         OSError: it does not answer.
@@ -184,7 +184,7 @@ def _connect(place: IpAddress, port: int, deadline: Deadline, *, share: int) -> 
         line.setblocking(False)
         code = line.connect_ex((str(place), port))
         if code in _UNDER_WAY:
-            keep = deadline.left * (share - 1) / share  # what the others are left
+            keep = deadline.left * (share - 1) / share  # for the remaining addresses
             with selectors.DefaultSelector() as selector:
                 selector.register(line, selectors.EVENT_WRITE)
                 while not selector.select(deadline.pause()):
@@ -226,12 +226,12 @@ _ACCEPTED = "text/html, application/xhtml+xml, application/pdf, text/markdown, t
 
 @dataclass(frozen=True, slots=True)
 class WebRequest:
-    """Say what is asked beside the address.
+    """A request without its address.
 
     Attributes:
-        method: of HTTP.
-        headers: beside those that every question has.
-        body: sent with it.
+        method: HTTP method.
+        headers: in addition to those of every request.
+        body: sent with the request.
     """
 
     method: str = "GET"
@@ -240,7 +240,7 @@ class WebRequest:
 
     @property
     def is_conditional(self) -> bool:
-        """Tell whether it is only to be answered where something changed."""
+        """Return whether it should only be answered if something changed."""
         return any(name in {"If-None-Match", "If-Modified-Since"} for name, _ in self.headers)
 
 
@@ -249,28 +249,28 @@ _GET = WebRequest()
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """Hold what an answer says before its body; header names are in lower case."""
+    """The head of a response; header names are in lower case."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
 
     def first(self, name: str) -> str:
-        """Return a header's first value, empty where it is missing."""
+        """Return a header's first value, empty if it is missing."""
         return next((value for key, value in self.headers if key == name), "")
 
 
 class Exchange:
-    """Ask for one address and read the answer.
+    """Send a request and read the response.
 
     Args:
-        wire: a connection that has done its handshake, for this exchange alone.
-        address: what is asked for.
+        wire: a connection after its handshake, for this exchange alone.
+        address: the requested address.
         agent: the `User-Agent`.
-        question: what is asked beside the address.
+        question: the rest of the request.
 
     Raises:
-        ConnectionFailedError: what answers does not speak HTTP.
-        KnowledgeError: as the wire says.
+        ConnectionFailedError: the server does not speak HTTP.
+        KnowledgeError: as for the wire.
     """
 
     def __init__(self, wire: Wire, address: WebAddress, agent: str, question: WebRequest = _GET) -> None:
@@ -294,14 +294,14 @@ class Exchange:
         self.head = self._read_head()
 
     def body(self, most: int, *, cut: bool = False) -> bytes:
-        """Read the body, as it was before it was packed.
+        """Read the decompressed body.
 
         Args:
-            most: bytes that it may have, on the way as well as unpacked.
-            cut: whether to give the beginning of a body that has more.
+            most: maximum bytes, transferred and decompressed.
+            cut: whether to return the beginning of a larger body.
 
         Raises:
-            InvalidInputError: it has more, or is packed in a way that was not asked for.
+            InvalidInputError: it is larger, or has an encoding that was not requested.
             ConnectionFailedError: it ends too early.
         """
         length = self.head.first("content-length")
@@ -376,7 +376,7 @@ def _text(value: bytes) -> str:
 
 
 class _Unpacking:
-    """Unpack piece by piece, never more at a time than `_PIECE`, so that whoever counts can stop."""
+    """Decompress in pieces of at most `_PIECE`, so that the caller can count and stop."""
 
     def __init__(self, packing: str, address: WebAddress) -> None:
         self._address = address
@@ -411,16 +411,16 @@ class _Unpacking:
             piece = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
 
     def end(self) -> None:
-        """Say that nothing follows.
+        """Signal the end of the data.
 
         Raises:
-            ConnectionFailedError: something should.
+            ConnectionFailedError: data is missing.
         """
         if self._unpack is not None and not self._unpack.eof:
             raise ConnectionFailedError(f"The answer of {self._address.host} was cut off.")
 
     def _window(self, piece: bytes) -> int:
-        """Tell zlib what comes; what is called deflate comes with zlib's two bytes in front, or without."""
+        """Return zlib's mode for the data: deflate comes with zlib's two header bytes, or without."""
         if self._kind == "gzip":
             return 31
         wrapped = piece[0] & 0x0F == 8 and (len(piece) < 2 or (piece[0] << 8 | piece[1]) % 31 == 0)

@@ -1,19 +1,20 @@
-"""Documents of the public web, over https; fills `ports.Fetcher`.
+"""Fetch documents of the public web over https; implements `ports.Fetcher`.
 
-Whoever may name an address may try to make this machine speak to places that only it can reach. So:
+Whoever may name an address may try to make this machine connect to hosts that only it can reach (SSRF). Therefore:
 
-- An address is read once (`sources.web.address`), its host resolved once per fetch and every address of it checked
-  (`sources.web.places`); the connection goes to one of those (`sources.web.exchange`), for the host's name and
-  certificate. A name that answers differently the second time is never asked a second time.
-- A redirect is a new address: checked from the start, https again, five at the most.
-- Nothing is sent but the question: no cookie, no credential, no header of the caller's. A source of documents that is
-  registered with a login gets it at its own origin, and is followed to no other.
-- Proxies are not used, whatever the environment says: a proxy resolves names itself, and would connect to what was
-  never checked. A machine that reaches the web only through one cannot fetch; let it be given files.
-- One deadline holds for everything, and limits for what is sent and for what it unpacks to.
+- An address is parsed once (`sources.web.address`), its host is resolved once per fetch and all its addresses are
+  checked (`sources.web.places`); the connection goes to one of those (`sources.web.exchange`), for the host's name and
+  certificate. The name is never resolved a second time, so a changed answer has no effect.
+- A redirect is a new address: checked from the start, https again, at most five.
+- Nothing is sent except the request: no cookie, no credential, no header of the caller. A registered source with a
+  login sends it only to its own origin, and redirects to another origin are not followed.
+- Proxies are not used, whatever the environment says: a proxy resolves names itself, and would connect to unchecked
+  addresses. A machine that reaches the web only through a proxy cannot fetch; give it files instead.
+- One deadline applies to everything, and there are limits for transferred and decompressed bytes.
 
-Why not `httpx`: its time limits are per read, so a server that drips holds a fetch for ever; it unpacks a whole piece
-whatever comes of it; and pinning an address means replacing its network anyway. What is left of the job is `h11`.
+Why not `httpx`: its time limits are per read, so a server that sends slowly blocks a fetch for ever; it decompresses a
+whole piece whatever its size becomes; and connecting to a checked address means replacing its network layer anyway.
+`h11` does the rest.
 """
 
 from __future__ import annotations
@@ -53,35 +54,35 @@ if TYPE_CHECKING:
     import ssl
 
 AGENT = f"{TOKEN}/{__version__} (+robots.txt: {TOKEN})"
-"""Who asks; a site that would rather not be asked finds the word for its robots.txt in it."""
+"""The `User-Agent`; it contains the token for sites that want to exclude this program in their robots.txt."""
 
 _MOST_REDIRECTS = 5
 _ROBOTS = "/robots.txt"
 _UNCHANGED, _MULTI_STATUS = 304, 207
 _NO_SUCH_METHOD = frozenset({405, 501})
-"""A server that was asked by another method than GET does not know it: the asker tells what that means."""
+"""The server does not support a method other than GET: the caller decides what that means."""
 _ETAG = re.compile(r'(?:W/)?"[!#-~\x80-\xff]{0,512}"')
 _DATE = re.compile(r"[A-Za-z0-9:, +-]{1,64}")
 _PATH = re.compile(r"(https://[^/\s]+)/\S*")
 _TEXTS = frozenset({PLAIN, "text/csv", "text/html", "text/markdown", "application/xhtml+xml"})
-"""Kinds that servers give to files of others too, and whose encoding a header tells; XML tells its own."""
+"""Kinds whose encoding is stated by the header, as servers also use them for uploaded files; XML states its own."""
 _MOST_ROBOTS = 512 * 1024
 _BESIDE = 512 * 1024
-"""What may come on the wire beside a document: certificates, headers, marks of pieces."""
+"""Maximum bytes transferred in addition to a document: certificates, headers, chunk markers."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """Hold what an address said to one question.
+    """The response of an address to one request.
 
     Attributes:
-        url: where it came from in the end, after redirects.
-        status: of HTTP: 200, 207, 304 where nothing changed, or 405 and 501 to another method than GET.
-        body: empty where nothing changed.
-        media_type, name: of a document, as `Fetched` has them; empty where the kind was not asked for.
-        etag, last_modified: validators, empty where there are none.
+        url: the final address, after redirects.
+        status: of HTTP: 200, 207, 304 if nothing changed, or 405 and 501 for another method than GET.
+        body: empty if nothing changed.
+        media_type, name: of a document, as in `Fetched`; empty if the kind was not asked for.
+        etag, last_modified: validators, empty if there are none.
     """
 
     url: str
@@ -94,15 +95,15 @@ class WebAnswer:
 
 
 class WebFetcher:
-    """Fetch documents of the public web; fills `ports.Fetcher`. May be used by many threads at once.
+    """Fetch documents of the public web; implements `ports.Fetcher`. Safe for many threads.
 
     Args:
-        max_bytes: the most that a document may have, on the wire as well as unpacked.
-        timeout: seconds for one whole fetch, from the name to the last byte, robots.txt and redirects included.
-        allowed_hosts: hosts whose private addresses are accepted all the same; `*.example.org` for all below it. Their
-            certificates are checked as any, and link-local and metadata addresses stay refused.
-        resolver: gives a host's addresses; the system's unless another is given.
-        ssl_context: which certificates are trusted; the system's unless another is given.
+        max_bytes: maximum size of a document, transferred and decompressed.
+        timeout: seconds for one whole fetch, from name resolution to the last byte, including robots.txt and redirects.
+        allowed_hosts: hosts whose private addresses are accepted; `*.example.org` for all below it. Their certificates
+            are checked as usual, and link-local and metadata addresses stay refused.
+        resolver: returns a host's addresses; by default the system's.
+        ssl_context: the trusted certificates; by default the system's.
 
     Raises:
         ConfigError: a context that does not check certificates and names.
@@ -138,19 +139,19 @@ class WebFetcher:
         login: str = "",
         cancelled: Callable[[], bool] | None = None,
     ) -> WebAnswer:
-        """Ask one https address, as `fetch` does and with its errors; an answer that nothing changed is one too.
+        """Request one https address, like `fetch` and with its errors; "not modified" is a valid response too.
 
         Args:
-            url: what is asked.
-            question: what is asked of it.
-            as_document: whether the kind must be one that can be read; else the bytes are given as they are.
-            login: value of `Authorization`; sent to the origin of the address only, and robots.txt is not asked: who
-                has a login is no robot of the public web.
-            cancelled: asked now and then whether to stop.
+            url: the address.
+            question: the request.
+            as_document: whether the kind must be readable; otherwise the bytes are returned unchanged.
+            login: value of `Authorization`; sent only to the origin of the address. robots.txt is then not checked, as
+                it is meant for robots of the public web.
+            cancelled: called from time to time; returns whether to stop.
 
         Raises:
-            AuthError: the login was refused, or the address leads to a page to sign in.
-            KnowledgeError: as `fetch`.
+            AuthError: the login was refused, or the address redirects to a login page.
+            KnowledgeError: as for `fetch`.
         """
         headers = (*question.headers, *([("Authorization", login)] if login else []))
         began = time.monotonic()
@@ -170,7 +171,7 @@ class WebFetcher:
             if as_document and (failed := sign_in_error(address, parse_address(found.url), found.body)) is not None:
                 raise failed
         except InvalidInputError as error:
-            # A path may be a secret as well: some addresses are all that it takes to read what is there.
+            # A path may be a secret as well: some addresses give access to whoever knows them.
             log_event(logger, logging.WARNING, "web_fetch_refused", reason=_PATH.sub(r"\1/…", error.message))
             raise
         took = round((time.monotonic() - began) * 1000)
@@ -186,7 +187,7 @@ class WebFetcher:
 
 @dataclass(frozen=True, slots=True)
 class _Journey:
-    """Go the whole way of one fetch: each host is resolved once on it, and all of it has one deadline."""
+    """One fetch with all its redirects: each host is resolved once, and there is one deadline."""
 
     deadline: Deadline
     max_bytes: int
@@ -226,7 +227,7 @@ class _Journey:
         )
 
     def _robots_text(self, site: WebAddress) -> str:
-        """Fetch a site's robots.txt, or its first half MiB; empty where there is none to respect."""
+        """Fetch a site's robots.txt, at most its first half MiB; empty if there is none to respect."""
         address = WebAddress(site.host, site.port, _ROBOTS, literal=site.literal)
         for _ in range(_MOST_REDIRECTS + 1):
             with self._line(address, _MOST_ROBOTS) as wire:
@@ -250,7 +251,7 @@ class _Journey:
     def _readable(self, exchange: Exchange) -> str:
         try:
             return exchange.body(_MOST_ROBOTS, cut=True).decode("utf-8", "replace")
-        except InvalidInputError:  # packed in a way that cannot be unpacked
+        except InvalidInputError:  # compressed in a way that cannot be decompressed
             return ""
 
     def _line(self, address: WebAddress, most: int) -> Wire:
@@ -259,7 +260,7 @@ class _Journey:
         )
 
     def _addresses_of(self, address: WebAddress) -> tuple[IpAddress, ...]:
-        """Resolve and check a host, the first time that it is asked for."""
+        """Resolve and check a host; cached."""
         place = WebAddress(address.host, address.port, "/", literal=address.literal)
         if place not in self.places:
             accepted = host_matches(address.host, self.allowed)
@@ -268,7 +269,7 @@ class _Journey:
 
 
 def _document(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
-    """Take a document of a kind that can be read."""
+    """Return a document of a readable kind."""
     failed = status_error(exchange.head, address)
     if failed is not None:
         raise failed
@@ -286,7 +287,7 @@ def _document(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
 
 
 def _plain_answer(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
-    """Take whatever is given."""
+    """Return any content."""
     head = exchange.head
     if head.status != _MULTI_STATUS and (failed := status_error(head, address)) is not None:
         raise failed
@@ -296,7 +297,7 @@ def _plain_answer(exchange: Exchange, address: WebAddress, most: int) -> WebAnsw
 def _with_validators(
     address: WebAddress, head: ResponseHead, body: bytes, media_type: str = "", name: str = ""
 ) -> WebAnswer:
-    """Add what may be sent back to ask whether something changed; what is malformed is left out."""
+    """Add the validators for later conditional requests; malformed ones are left out."""
     etag, modified = head.first("etag"), head.first("last-modified")
     return WebAnswer(
         address.url,
@@ -347,7 +348,7 @@ def _require_verification(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 class WebOptions(Protocol):
-    """The settings that fetching depends on."""
+    """The settings for fetching."""
 
     rag_fetch_max_bytes: int
     rag_fetch_timeout: float
@@ -355,7 +356,7 @@ class WebOptions(Protocol):
 
 
 def from_options(options: WebOptions) -> WebFetcher:
-    """Make the fetcher that the settings describe; nothing is connected to or read before the first use."""
+    """Create the fetcher from the settings; nothing is connected or read before the first use."""
     return WebFetcher(
         max_bytes=options.rag_fetch_max_bytes,
         timeout=options.rag_fetch_timeout,

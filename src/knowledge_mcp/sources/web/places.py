@@ -1,7 +1,7 @@
-"""Which machines may be connected to: public ones; the address that was checked is the address that is used.
+"""Which hosts may be connected to: only public ones; the checked address is the one that is used.
 
-A name is resolved once. Every address it has is checked, since a name with one public and one private address is how
-a check is got around, and the connection then goes to one of those very addresses: nobody asks the name again.
+A name is resolved once. All its addresses are checked, because a name with one public and one private address could
+otherwise bypass the check. The connection then goes to one of these addresses, without resolving the name again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, Inv
 from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
-"""Gives the IP addresses of a host, for a port; raises OSError where there are none."""
+"""Returns the IP addresses of a host for a port; raises OSError if there are none."""
 
 _MOST_ADDRESSES = 64
 _MOST_LOOKUPS = 32
 _lookups = threading.BoundedSemaphore(_MOST_LOOKUPS)
-"""The system's resolver cannot be stopped: a name server that never answers may hold so many threads and no more."""
+"""The system's resolver cannot be stopped: a name server that never answers may block this many threads and no more."""
 
 _NEVER_4 = {
     "0.0.0.0/8": "this network",
@@ -71,17 +71,17 @@ _NETWORKS_6 = tuple(
 )
 _PUBLIC_6 = IPv6Network("2000::/3")
 _WRAPPING_6 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
-"""IPv4 mapped, and translated by NAT64 as networks without IPv4 do: as good as the IPv4 address inside."""
+"""IPv4-mapped, and translated by NAT64 in networks without IPv4: equivalent to the IPv4 address inside."""
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 def why_refused(address: IpAddress, *, private_accepted: bool = False) -> str | None:
-    """Say in a few words why an address is not to be connected to; None where it may.
+    """Say briefly why an address must not be connected to; None if it may.
 
     Args:
-        address: of either family.
-        private_accepted: whether private networks and this machine will do. What is link-local, a cloud's metadata,
-            multicast or reserved never does.
+        address: IPv4 or IPv6.
+        private_accepted: whether private networks and this machine are allowed. Link-local, cloud metadata, multicast
+            and reserved addresses never are.
     """
     if isinstance(address, IPv4Address):
         for network, why, private in _NETWORKS_4:
@@ -105,7 +105,7 @@ def _inside(address: IPv6Address) -> IPv4Address:
 
 
 def system_resolver(host: str, port: int) -> list[str]:
-    """Ask the system for a host's addresses, in the order in which to try them."""
+    """Return a host's addresses from the system's resolver, in the order in which to try them."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
@@ -113,12 +113,12 @@ def system_resolver(host: str, port: int) -> list[str]:
 def places_of(
     address: WebAddress, resolver: Resolver, deadline: Deadline, *, private_accepted: bool = False
 ) -> tuple[IpAddress, ...]:
-    """Resolve a host, once, and check every address that it has; gives them in order, at least one.
+    """Resolve a host once, and check all its addresses; return them in order, at least one.
 
     Raises:
-        InvalidInputError: one of them may not be connected to; it is not said which, as that would map a network.
+        InvalidInputError: one of them must not be connected to; not which one, as that would reveal the network.
         ConnectionFailedError: the host has no address.
-        TimedOutError: the deadline.
+        TimedOutError: the deadline has passed.
     """
     if address.literal is not None:
         addresses: list[IpAddress] = [address.literal]
@@ -160,7 +160,7 @@ def _read(text: str, address: WebAddress) -> IpAddress:
 
 
 def _resolve(address: WebAddress, resolver: Resolver, deadline: Deadline) -> Sequence[str]:
-    """Resolve on a thread of its own, which is left behind when the time is up."""
+    """Resolve on a separate thread, which is abandoned when the time is up."""
     answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 
     def ask() -> None:

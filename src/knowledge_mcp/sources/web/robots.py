@@ -1,8 +1,8 @@
-"""What a site asks of programs: robots.txt as RFC 9309 has it, kept for a few minutes.
+"""What a site allows robots: robots.txt as defined by RFC 9309, cached for a few minutes.
 
-The longest rule that fits decides, and `Allow` where two are as long; `*` stands for anything and `$` for the end. A
-robots.txt that is not there (4xx), or that sends on to where nothing is fetched from, forbids nothing. One that cannot
-be had (5xx, no connection) forbids everything for now.
+The longest matching rule decides, and `Allow` if two are equally long; `*` matches anything and `$` the end. A missing
+robots.txt (4xx), or one that redirects to an address that must not be fetched, forbids nothing. One that cannot be
+fetched (5xx, no connection) forbids everything for now.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.sources.web.address import WebAddress
 
 TOKEN = "knowledge-mcp"
-"""What a `User-agent` line calls this program."""
+"""The name of this program in a `User-agent` line."""
 
 _EVERYBODY = "*"
 _OURS = frozenset({TOKEN, _EVERYBODY})
 _RULES_SECONDS = 300.0
 _MOST_SITES = 256
 _MOST_RULES = 100_000
-"""Rules that are kept of all sites together: of half a MiB come up to 50,000, and a site has names without end."""
+"""Maximum rules cached for all sites together: half a MiB contains up to 50,000, and a site can have endless names."""
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _AGENT = re.compile(r"[A-Za-z_-]+|\*")
@@ -33,7 +33,7 @@ _AGENT = re.compile(r"[A-Za-z_-]+|\*")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Hold what one site allows this program.
+    """What one site allows this program.
 
     Attributes:
         rules: patterns, each with whether it allows; longest first, and of equals the allowing one.
@@ -42,7 +42,7 @@ class Rules:
     rules: tuple[tuple[str, bool], ...] = ()
 
     def disallowing(self, target: str) -> str | None:
-        """Return the pattern that forbids a path with its query; None where it may be fetched."""
+        """Return the pattern that forbids a path with its query; None if it may be fetched."""
         path = _same(target)
         for pattern, allows in self.rules:
             if _fits(pattern, path):
@@ -51,9 +51,9 @@ class Rules:
 
 
 def parse_rules(text: str) -> Rules:
-    """Read the rules of a robots.txt for this program: of its own groups, else of those for all (`*`).
+    """Parse the rules of a robots.txt for this program: of its own groups, otherwise of those for all (`*`).
 
-    Lines that are none are left out, however many: whatever is given, rules come of it.
+    Invalid lines are ignored, however many: any input gives rules.
     """
     groups: dict[str, set[tuple[str, bool]]] = {}
     agents: set[str] = set()
@@ -66,7 +66,7 @@ def parse_rules(text: str) -> Rules:
                 agents = set()
             naming = True
             agent = _AGENT.match(value)
-            if agent is not None and agent[0].lower() in _OURS:  # what is said to others is not kept for each of them
+            if agent is not None and agent[0].lower() in _OURS:  # groups for others are not stored for each of them
                 agents.add(agent[0].lower())
                 groups.setdefault(agent[0].lower(), set())
         elif key in {"allow", "disallow"} and colon:
@@ -80,7 +80,7 @@ def parse_rules(text: str) -> Rules:
 
 
 def _same(text: str) -> str:
-    """Spell a path in one way: other than ASCII escaped, what needs no escape not, digits of escapes in capitals."""
+    """Normalise a path: non-ASCII escaped, unneeded escapes removed, hexadecimal digits in capitals."""
     escaped = quote(text, safe="/%:?#[]@!$&'()*+,;=-._~|")
 
     def plain(match: re.Match[str]) -> str:
@@ -91,7 +91,7 @@ def _same(text: str) -> str:
 
 
 def _fits(pattern: str, path: str) -> bool:
-    """Match without going back: the first place for each piece will do, so the time is linear."""
+    """Match without backtracking: the first place for each piece is enough, so the time is linear."""
     pieces = pattern.removesuffix("$").split("*")
     if not path.startswith(pieces[0]):
         return False
@@ -108,10 +108,10 @@ def _fits(pattern: str, path: str) -> bool:
 
 
 class Robots:
-    """Remember what sites allow; may be used by many threads.
+    """Cache the rules of sites; safe for many threads.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,11 +120,11 @@ class Robots:
         self._known: dict[str, tuple[float, Rules]] = {}
 
     def check(self, address: WebAddress, read: Callable[[], str]) -> None:
-        """Let pass what its site allows.
+        """Check that a site allows a fetch.
 
         Args:
-            address: what is to be fetched.
-            read: fetches the site's robots.txt; asked when it is not known, and its errors are passed on.
+            address: the address to fetch.
+            read: fetches the site's robots.txt; called if it is not cached, and its errors are passed on.
 
         Raises:
             InvalidInputError: the site disallows it.
