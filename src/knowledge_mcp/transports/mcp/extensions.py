@@ -1,11 +1,11 @@
-"""Extensions of MCP that are served: skills (SEP-2640), and the page that clients with MCP Apps (SEP-1865) show.
+"""MCP extensions: skills (SEP-2640), and the page that clients with MCP Apps (SEP-1865) show.
 
-A skill says how to work with these tools, as a resource that a client lists, checks and reads. Its text beside this
-module is the plugin's too; `tools/publishing.py` copies it there.
+A skill explains how to work with these tools, as a resource that a client lists, checks and reads. The plugin uses the
+same texts; `tools/publishing.py` copies them there.
 
-The page shows what was read with its page and the passage marked, and what changed between editions, struck out and
-put in. Other clients lack nothing: the answers are the same, and `picture` of `knowledge_read` gives the page as an
-image.
+The page shows the text that was read with its page and the passage marked, and changes between editions as deleted and
+inserted text. Other clients miss nothing: the answers are the same, and `picture` of `knowledge_read` returns the page
+as an image.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ SKILLS = {
     "standards": ("answer-with-evidence", "edition-review", "find-requirements", "gap-analysis"),
     "repositories": ("code-by-behaviour",),
 }
-"""The skills of each surface: they name its tools."""
+"""The skills of each surface, which name its tools."""
 
 _CACHE_MS = 3_600_000
-"""A client may keep the list for an hour: it changes with the version only, and is checked by its digests."""
+"""A client may cache the list for an hour: it changes only with the version, and is checked by its digests."""
 
 
 class _Get(types.RequestParams):
-    """Name a skill."""
+    """The parameters of a request for one skill."""
 
     uri: str
 
 
 @cache
 def skill_text(name: str) -> str:
-    """Read a skill: two lines of frontmatter between rules, then Markdown."""
+    """Read a skill: two lines of front matter between rules, then Markdown."""
     return files("knowledge_mcp.transports.mcp").joinpath("skills", f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -69,7 +69,7 @@ class SkillsExtension(Extension):
         return found
 
     def methods(self) -> Sequence[MethodBinding]:
-        """Return what the extension adds to the protocol."""
+        """Return the protocol methods that the extension adds."""
         return [
             MethodBinding("skills/list", types.PaginatedRequestParams, self._list),
             MethodBinding("skills/get", _Get, self._get),
@@ -100,12 +100,12 @@ def _complete(**fields: Any) -> dict[str, Any]:
 
 
 def view_page() -> str:
-    """Read the page: HTML that needs nothing else, and gets its answers from the client that shows it."""
+    """Read the page: self-contained HTML that gets its data from the client that shows it."""
     return files("knowledge_mcp.transports.mcp").joinpath("view.html").read_text(encoding="utf-8")
 
 
 def view_extension() -> Apps:
-    """Serve the page; it reaches no address, and asks for no rights."""
+    """Serve the page; it connects to no address and requests no permissions."""
     apps = Apps()
     apps.add_html_resource(
         VIEW,

@@ -1,7 +1,7 @@
 """HTTP: Streamable HTTP at `/mcp`, the older SSE at `/sse` and `/messages/`, `/health` and the server card, in one app.
 
-A session takes about 39 KB, for 30 minutes after its last request. A client whose session was closed is answered with
-404 and opens another, as the protocol has it, so that closing one that rests costs its client one request.
+A session takes about 39 KB, for 30 minutes after its last request. A client whose session was closed gets 404 and opens
+another, as the protocol specifies, so closing an idle session costs its client one request.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 logger = logging.getLogger(__name__)
 
 MAX_SESSIONS = 1000
-"""Most sessions open at a time, 39 MB of memory."""
+"""Maximum sessions open at a time, 39 MB of memory."""
 
 MAX_SESSIONS_OF_KEY = 250
-"""Most of one key, so that one alone never shuts the others out."""
+"""Maximum sessions of one key, so that one key alone never locks out the others."""
 
 _WAIT = (b"retry-after", b"30")
 _ID = "mcp-session-id"
@@ -79,13 +79,13 @@ class _Opening:
 
 
 class SessionLimit:
-    """Stand in front of `/mcp` and `/sse`; at a limit the same key's session that rests longest is closed.
+    """Limit sessions at `/mcp` and `/sse`; at the limit, the same key's longest idle session is closed.
 
-    One with a call under way is never closed; where there is no other, the new one is refused with 503.
+    A session with a running call is never closed; if there is no other, the new session is refused with 503.
 
     Args:
         app: the wrapped app.
-        most: sessions in all; `of_key`: of one key.
+        most: maximum sessions in all; `of_key`: maximum of one key.
     """
 
     def __init__(self, app: ASGIApp, most: int = MAX_SESSIONS, of_key: int = MAX_SESSIONS_OF_KEY) -> None:
@@ -98,7 +98,7 @@ class SessionLimit:
 
     @property
     def count(self) -> int:
-        """Return how many sessions are open or being opened."""
+        """Return how many sessions are open or opening."""
         return len(self._sessions) + self._opening.total()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,11 +110,11 @@ class SessionLimit:
             await self._go_on(ident, scope, receive, send)
         elif scope["path"] == "/sse" or headers.get("mcp-protocol-version", "") in {"", *HANDSHAKE_PROTOCOL_VERSIONS}:
             await self._open(scope, receive, send)
-        else:  # a request of the newer protocol, which knows no sessions
+        else:  # a request of the newer protocol, which has no sessions
             await self._app(scope, receive, send)
 
     async def close_revoked(self) -> None:
-        """Close the sessions of keys that were taken away, as long as the task lives."""
+        """Close the sessions of revoked keys, as long as the task lives."""
         while True:
             for ident in [ident for ident, each in self._sessions.items() if not each.valid()]:
                 logger.info("a session is closed: its key was revoked")
@@ -124,7 +124,7 @@ class SessionLimit:
     async def _go_on(self, ident: str, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._sessions.get(ident)
         if session is None or session.owner != _owner(scope):
-            await self._app(scope, receive, send)  # answered there, as a session that is not
+            await self._app(scope, receive, send)  # answered there like an unknown session
             return
         session.valid = scope.get(VALID, _always)
         stream = scope["method"] == "GET"
@@ -160,7 +160,7 @@ class SessionLimit:
                 self._release(owner)
 
     def _note_session(self, scope: Scope, owner: object, send: Send) -> Send:
-        """Note the session that an answer opens, before its client learns of it."""
+        """Record the session that a response opens, before its client learns of it."""
 
         async def keep(message: Message) -> None:
             if message["type"] == "http.response.start" and int(message["status"]) < 400:
@@ -180,7 +180,7 @@ class SessionLimit:
             del self._opening[owner]
 
     async def _make_room(self, owner: object) -> bool:
-        """Close what rests longest of this key, where a limit is reached; False where nothing of it rests."""
+        """Close the longest idle session of this key if a limit is reached; False if none of them is idle."""
         self._forget()
         sessions = {ident: each for ident, each in self._sessions.items() if each.owner == owner}
         if len(sessions) + self._opening[owner] < self._of_key and self.count < self._most:
@@ -192,7 +192,7 @@ class SessionLimit:
         return True
 
     def _forget(self) -> None:
-        """Forget what ended behind by itself, after as long a rest."""
+        """Forget sessions that the server below has ended by itself, after the same idle time."""
         before = time.monotonic() - DEFAULT_SESSION_IDLE_TIMEOUT
         for ident in [
             ident for ident, each in self._sessions.items()
@@ -201,7 +201,7 @@ class SessionLimit:
             del self._sessions[ident]
 
     async def _close(self, ident: str) -> None:
-        """Close a session as its client would, by DELETE."""
+        """Close a session as its client would, with DELETE."""
         session = self._sessions.pop(ident, None)
         if session is None:
             return
@@ -243,9 +243,9 @@ _REALM = 'Bearer realm="knowledge-mcp"'
 
 
 class SessionOwner:
-    """Make whose key a request showed its user, to whom the SDK binds the sessions it opens.
+    """Make the request's key its user, to whom the SDK binds the sessions it opens.
 
-    Another name's valid token does not reach them.
+    Another key, even if valid, cannot access them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -258,10 +258,10 @@ class SessionOwner:
 
 
 def key_gate(app: ASGIApp, admission: Admission) -> KeyGate:
-    """Ask every request for a key, where any is required; only `GET /health` and the metadata need none.
+    """Require a key for every request if keys are configured, except for `GET /health` and the metadata.
 
-    A failure is answered with 401 (403 where a token lacks a scope, 503 where its issuer cannot be asked) and logged
-    with the client's address, method and path.
+    A failure is answered with 401 (403 if a token lacks a scope, 503 if its issuer cannot be reached) and logged with
+    the client's address, method and path.
     """
     behind = SessionOwner(app) if admission.required else app
     return KeyGate(behind, admission, is_open=_is_health, refuse=_refuse_key)
@@ -292,7 +292,7 @@ async def _refuse_key(scope: Scope, send: Send, refusal: Rejection) -> None:
 
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Most bytes of a request body, unless said otherwise."""
+"""Default maximum bytes of a request body."""
 
 CALL_SECONDS = 25.0
 """How long running calls may continue after SIGTERM; supervisors usually kill the process after 30 seconds."""
@@ -310,20 +310,20 @@ def build_app(
     allowed_origins: Iterable[str] = (),
     max_body_bytes: int = MAX_BODY_BYTES,
 ) -> ASGIApp:
-    """Build the app; once for each server.
+    """Build the app; call it once for each server.
 
     Args:
-        server: what to serve; it is warmed up when the app starts and closed when it stops.
-        keys: bearer tokens by name; a ring that requires none, without a resource, means no authentication, which is
-            the caller's decision.
-        resource: this server as a resource of an OAuth issuer, None where its tokens are not taken.
-        allowed_hosts, allowed_origins: beside the loopback ones, as `AllowedNames` takes them. Browsers get CORS
-            answers for the origins named here.
+        server: the MCP server; it is warmed up when the app starts and closed when it stops.
+        keys: bearer tokens by name; a ring without keys, without a resource, means no authentication, which is the
+            caller's decision.
+        resource: this server as a resource of an OAuth issuer, None if its tokens are not accepted.
+        allowed_hosts, allowed_origins: in addition to loopback ones, in the form of `AllowedNames`. Browsers get CORS
+            headers for these origins.
         max_body_bytes: larger request bodies are answered with 413.
     """
-    # HostGuard stands in front of every route, these included; the SDK's own check would only repeat it.
+    # HostGuard protects every route, including these; the SDK's own check would only repeat it.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    # Stateful, with streamed answers: the only mode in which progress and cancellation work for clients of both eras.
+    # Stateful, with streamed responses: the only mode in which progress and cancellation work for old and new clients.
     streamable = server.streamable_http_app(
         streamable_http_path="/mcp", transport_security=security, max_request_body_size=max_body_bytes
     )
@@ -368,14 +368,14 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then return.
 
-    After SIGTERM calls that are under way get 25 seconds to be answered; then open streams get three more to end.
+    After SIGTERM, running calls get 25 seconds to finish; then open streams get three more to end.
 
     Args:
-        app: as `build_app` makes it.
+        app: as built by `build_app`.
         listener: a listening socket; it is closed at the end.
-        log_level: of the HTTP server's own log.
-        proxies: addresses and networks whose `X-Forwarded-For` is believed.
-        running: how many calls are under way.
+        log_level: level of the HTTP server's own log.
+        proxies: addresses and networks whose `X-Forwarded-For` is trusted.
+        running: returns the number of running calls.
 
     Raises:
         InternalError: the app could not start.

@@ -1,7 +1,7 @@
-"""What a client gets of the surfaces before it asks anything: instructions, tools, prompts and resources.
+"""What a client gets of the surfaces before its first call: instructions, tools, prompts and resources.
 
-Making schemas of models, and importing what the tools run on, take longer than all the rest of a start. So the lists
-stand in `listing.json`: `python -m tools.generate_tool_docs` writes it, and a test holds it to the surfaces.
+Building schemas from models, and importing what the tools need, take longer than the rest of a start. Therefore the
+lists are in `listing.json`: `python -m tools.generate_tool_docs` writes it, and a test compares it with the surfaces.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from knowledge_mcp.surfaces.contract import Prompt, Resource, Surface, Tool, kno
 
 LISTING = "listing.json"
 VIEW = "ui://knowledge/view"
-"""Where clients that show pages in the chat (MCP Apps) find ours."""
+"""Address of our page for clients that show pages in the chat (MCP Apps)."""
 
 
 class Listing:
-    """Hold the lists of one surface as they are sent.
+    """The lists of one surface, as they are sent.
 
     Args:
-        name: of the surface.
+        name: name of the surface.
         contents: its `instructions`, and the lists `tools`, `prompts`, `resources` and `templates`.
     """
 
@@ -47,26 +47,26 @@ class Listing:
         return [types.Prompt.model_validate(each) for each in self.contents["prompts"]]
 
     def resources(self) -> list[types.Resource]:
-        """List the addresses that take no parameter."""
+        """List the addresses without a parameter."""
         return [types.Resource.model_validate(each) for each in self.contents["resources"]]
 
     def templates(self) -> list[types.ResourceTemplate]:
-        """List the addresses that take one."""
+        """List the address templates with a parameter."""
         return [types.ResourceTemplate.model_validate(each) for each in self.contents["templates"]]
 
 
 def read_listings(names: Sequence[str]) -> list[Listing]:
-    """Read the lists of some surfaces, each once.
+    """Read the lists of some surfaces; cached.
 
     Raises:
-        ConfigError: as `load_surfaces` says.
+        ConfigError: as for `load_surfaces`.
     """
     found = json.loads(files(__package__ or "").joinpath(LISTING).read_bytes())
     return [Listing(name, found[name]) for name in known_surfaces(names)]
 
 
 def build_listing(surface: Surface) -> Listing:
-    """Make the lists of a surface of its models."""
+    """Build the lists of a surface from its models."""
     contents = {
         "instructions": surface.instructions,
         "tools": _sent(_tool(surface, tool) for tool in surface.tools),
@@ -90,7 +90,7 @@ def _sent(models: Iterable[BaseModel]) -> list[dict[str, Any]]:
 def _tool(surface: Surface, tool: Tool) -> types.Tool:
     from knowledge_mcp.surfaces.arguments import input_schema, output_schema
 
-    # what the protocol takes for granted of a tool that only reads is not said: each assistant pays for the list
+    # defaults of the protocol for read-only tools are left out: each assistant pays for the list
     hints: dict[str, Any] = {"destructive_hint": tool.destroys, "idempotent_hint": True} if tool.writes else {}
     return types.Tool(
         name=tool.name,

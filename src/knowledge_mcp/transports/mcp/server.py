@@ -1,7 +1,7 @@
 """MCP: the surfaces' tools, prompts, resources and completions as one server, and serving it over stdio.
 
-Importing this module costs the SDK's own import and nothing heavy; the knowledge base is opened by the first call that
-needs it, or by the warm-up that starts once a client has listed the tools.
+Importing this module imports only the SDK and nothing heavy. The knowledge base is opened by the first call that needs
+it, or by the warm-up that starts once a client has listed the tools.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, SurfaceService, crash
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
-"""JSON-RPC's codes for what is no JSON, and for what is JSON and no request."""
+"""JSON-RPC's codes for invalid JSON, and for JSON that is not a request."""
 
 logger = logging.getLogger(__name__)
 
@@ -58,11 +58,11 @@ class _Answers(Protocol):
 
 
 class AnsweringReader:
-    """Pass messages on as they come; answer what is none through the other stream.
+    """Pass messages on; answer invalid ones through the other stream.
 
     Args:
-        source: messages, and the errors of lines that were none.
-        answers: where the answers go.
+        source: messages, and errors for invalid lines.
+        answers: stream for the error responses.
     """
 
     def __init__(self, source: _Source, answers: _Answers) -> None:
@@ -71,7 +71,7 @@ class AnsweringReader:
 
     @property
     def last_context(self) -> Any:
-        """Return the sender's context of the last message, as the SDK's own stream does."""
+        """Return the sender's context of the last message, like the SDK's own stream."""
         return getattr(self._source, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -108,13 +108,13 @@ class AnsweringReader:
 
 
 def answer_to(error: Exception) -> types.JSONRPCError | None:
-    """Build the answer to a line that was refused; None where nobody waits for one: blanks, notifications, answers."""
+    """Build the response to an invalid line; None if nobody waits for one: blank lines, notifications, responses."""
     if not isinstance(error, ValidationError):
         return None
     found = error.errors(include_url=False)
     if found and found[0]["type"] == "json_invalid":
         return _to_text(str(found[0]["input"]))
-    # each form of a message that lacks a member of its own shows the whole of what came
+    # each form of a message that lacks a required member shows the whole input
     wholes = [each["input"] for each in found if each["type"] == "missing" and len(each["loc"]) == 2]
     return _to_value(wholes[0] if wholes else None, "A message must be a JSON-RPC request.", INVALID_REQUEST)
 
@@ -123,7 +123,7 @@ def _to_text(line: str) -> types.JSONRPCError | None:
     if not line.strip():
         return None
     try:
-        value = json.loads(line)  # reads half pairs too, where the SDK's parser does not
+        value = json.loads(line)  # accepts lone surrogates too, unlike the SDK's parser
     except (ValueError, RecursionError):
         return _answer(None, "The message is not valid JSON.", PARSE_ERROR)
     return _to_value(value, "The message is not valid Unicode: it contains an unpaired surrogate.", PARSE_ERROR)
@@ -153,7 +153,7 @@ MAX_COMPLETIONS = 100
 
 
 class _Offer:
-    """Find what some surfaces offer by its name."""
+    """Find what the surfaces offer by name."""
 
     def __init__(self, providers: KnowledgeProviders, surfaces: Sequence[Surface]) -> None:
         self.tools = {tool.name: (surface, tool) for surface in surfaces for tool in surface.tools}
@@ -167,14 +167,14 @@ class _Offer:
 class KnowledgeServer(MCPServer[Any]):
     """Serve surfaces, each over its own Knowledge.
 
-    Only public methods of the SDK's server are overridden; tools, prompts and resources that were registered on it in
-    the SDK's own way are served beside the surfaces'.
+    Only public methods of the SDK's server are overridden; tools, prompts and resources registered with the SDK's own
+    methods are served in addition to the surfaces'.
 
     Args:
-        providers: hold the Knowledge of each.
-        listings: their lists, as clients get them.
-        load: loads them, once a client asks more.
-        version: ours; `audit`: where it is written down who read what.
+        providers: provide the Knowledge of each surface.
+        listings: their lists, as sent to clients.
+        load: loads the surfaces, once a client asks for more than the lists.
+        version: the product's version; `audit`: the audit log.
     """
 
     def __init__(
@@ -210,10 +210,10 @@ class KnowledgeServer(MCPServer[Any]):
         self._listings = listings
         self._load = load
         self.running = 0
-        """Tool calls that are under way."""
+        """Number of running tool calls."""
         self.is_shared = False
-        """Whether several clients ask, each with the key that their request brings."""
-        # the SDK's own registration keeps the request from the handler, and with it who asks
+        """Whether several clients share the server, each with the key in its requests."""
+        # the SDK's own registration does not give the request to the handler, and so hides the client's key
         self._lowlevel_server.add_request_handler("completion/complete", types.CompleteRequestParams, self._complete)
 
     @cached_property
@@ -229,7 +229,7 @@ class KnowledgeServer(MCPServer[Any]):
         self.providers.close()
 
     async def run_stdio_async(self) -> None:
-        """Serve over stdio; a line that is no message is answered too, where the SDK would say nothing."""
+        """Serve over stdio; invalid lines get a response too, which the SDK would not send."""
         async with stdio_server() as (requests, answers):
             options = self._lowlevel_server.create_initialization_options()
             await self._lowlevel_server.run(AnsweringReader(requests, answers), answers, options)
@@ -242,7 +242,7 @@ class KnowledgeServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Call a tool; a failure is a result with our error object, an unknown tool a protocol error."""
+        """Call a tool; a failure becomes a result with our error object, an unknown tool a protocol error."""
         if name in self._offer.tools:
             version = context.protocol_version if context is not None else None
             return await self._run(name, arguments, version, self._key_of(context), context=context)
@@ -278,7 +278,7 @@ class KnowledgeServer(MCPServer[Any]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> types.GetPromptResult | types.InputRequiredResult:
-        """Render a prompt; an unknown prompt or argument, or one that is missing, is a protocol error."""
+        """Render a prompt; an unknown prompt, or an unknown or missing argument, is a protocol error."""
         prompt = self._offer.prompts.get(name)
         if prompt is None:
             registered = [prompt.name for prompt in await super().list_prompts()]
@@ -292,19 +292,19 @@ class KnowledgeServer(MCPServer[Any]):
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def list_resources(self) -> list[types.Resource]:
-        """List the addresses that take no parameter."""
+        """List the addresses without a parameter."""
         fixed = [resource for each in self._listings for resource in each.resources()]
         return [*fixed, *await super().list_resources()]
 
     async def list_resource_templates(self) -> list[types.ResourceTemplate]:
-        """List the addresses that take a parameter."""
+        """List the address templates with a parameter."""
         templates = [template for each in self._listings for template in each.templates()]
         return [*templates, *await super().list_resource_templates()]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
-        """Read an address; one that leads nowhere is a protocol error that carries it."""
+        """Read an address; an unknown one is a protocol error that contains it."""
         address = str(uri)
         if not self._offer.reader.knows(address):
             try:
@@ -324,7 +324,7 @@ class KnowledgeServer(MCPServer[Any]):
     async def _complete(
         self, context: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        found = self._offer.completers.get(params.argument.name)  # its name decides what completes it
+        found = self._offer.completers.get(params.argument.name)  # the argument's name decides how it is completed
         if found is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         key = self._key_of_request(context.request)
@@ -356,7 +356,7 @@ class KnowledgeServer(MCPServer[Any]):
         return self._key_of_request(context.request_context.request if context is not None else None)
 
     def _key_of_request(self, request: Any) -> Key:
-        """Return the key of who asks; where several clients come, one that is not known may do nothing."""
+        """Return the client's key; on a shared server, an unknown client may do nothing."""
         if request is None:
             return NOBODY if self.is_shared else ANONYMOUS
         return request.scope.get(KEY, NOBODY)
@@ -372,14 +372,14 @@ def build_server(
     """Build the server; opens nothing and imports nothing heavy.
 
     Args:
-        knowledge_factory: makes the service of the surface that is named; called once for each, by the first call
-            that needs it, on a worker thread.
-        surfaces: names, as `--surface` takes them.
-        version: ours, as clients will see it.
-        audit: where it is written down who read what, None for nowhere.
+        knowledge_factory: creates the service of a surface by name; called once for each, by the first call that
+            needs it, on a worker thread.
+        surfaces: names, as for `--surface`.
+        version: the product's version, as shown to clients.
+        audit: the audit log, None for none.
 
     Raises:
-        ConfigError: a surface is not known.
+        ConfigError: a surface is unknown.
     """
     listings = read_listings(surfaces)
     names = [each.name for each in listings]
@@ -395,7 +395,7 @@ def build_server(
 def run_stdio(server: KnowledgeServer) -> None:
     """Serve over standard input and output until the client closes them; SIGTERM and SIGINT end the process cleanly.
 
-    The thread that waits for input cannot be woken, so a signal closes the knowledge base and exits with 0 right away.
+    The thread that waits for input cannot be woken, so a signal closes the knowledge base and exits immediately with 0.
     """
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -414,13 +414,13 @@ def run_stdio(server: KnowledgeServer) -> None:
 
 
 def _protocol_error(error: KnowledgeError, **data: Any) -> MCPError:
-    """Build a JSON-RPC error with our object in `data`: -32602 where the request is at fault, else -32603."""
+    """Build a JSON-RPC error with our error object in `data`: -32602 if the request is wrong, otherwise -32603."""
     code = types.INVALID_PARAMS if error.code in CALLERS_MISTAKES else types.INTERNAL_ERROR
     return MCPError(code=code, message=error.message, data={**data, **render_error(error)})
 
 
 def _unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
-    """Build the protocol error for a tool or prompt that does not exist; names the one most like it."""
+    """Build the protocol error for an unknown tool or prompt; suggests the most similar name."""
     near = nearest(name, known)
     error = NotFoundError(
         f"Unknown {kind}: {name[:100]}",
@@ -431,7 +431,7 @@ def _unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
 
 
 def _missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
-    """Build the protocol error for a prompt's arguments that do not fit."""
+    """Build the protocol error for invalid arguments of a prompt."""
     error = InvalidInputError(
         f"Invalid arguments for prompt {prompt}: {', '.join(problems)}.",
         details="; ".join(f"{name}: {problem}" for name, problem in problems.items()),
@@ -454,7 +454,7 @@ def _prompt_problems(prompt: Prompt, values: dict[str, Any]) -> dict[str, str]:
 
 @contextmanager
 def _without_rich() -> Generator[None]:
-    """Keep the SDK's constructor from importing rich, only to draw log lines that are ours to format."""
+    """Prevent the SDK's constructor from importing rich just to format log lines, which we format ourselves."""
     if "rich" in sys.modules:
         yield
         return

@@ -1,7 +1,7 @@
-"""The server card (SEP-2127) and the AI Catalog that leads to it: who we are and where, before a client connects.
+"""The server card (SEP-2127) and the AI Catalog that links to it: name and address of the server, before a connection.
 
-Both say no more than `/health` and the address do, so they need no key. They list no tools: a client asks for those
-once it is in.
+Both reveal no more than `/health` and the address, so they need no key. They list no tools: a client asks for those
+after it has connected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 CARD_PATH = "/mcp/server-card"
-"""The place that the extension reserves: the address of the endpoint, and this after it."""
+"""The path reserved by the extension: the address of the endpoint, followed by this."""
 CATALOGUE_PATH = "/.well-known/ai-catalog.json"
 
 _SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
@@ -33,13 +33,13 @@ _OPEN = [
 
 
 class ServerCard:
-    """Answer with the card or the catalogue; pass everything else on.
+    """Return the card or the catalogue; pass other requests on.
 
     Args:
         app: the wrapped app.
-        version: ours.
+        version: the product's version.
         closed: whether a key or token is required.
-        url: of this server, as clients reach it; used where it is that of `/mcp`, else each request tells it.
+        url: of this server, as clients reach it; used if it ends with `/mcp`, otherwise taken from each request.
     """
 
     def __init__(self, app: ASGIApp, *, version: str, closed: bool, url: str = "") -> None:

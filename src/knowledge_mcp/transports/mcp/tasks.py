@@ -1,7 +1,7 @@
-"""Tasks (SEP-2663): a call that takes long is answered with a handle, and its client asks for the result later.
+"""Tasks (SEP-2663): a long call is answered with a handle, and its client asks for the result later.
 
-Only clients that declare tasks are answered so, and only where the work does not end soon. Everybody else waits as
-before, and job ids work for every client. A task lives in the process that began it.
+Only clients that support tasks get one, and only if the work does not end soon. All others wait as before, and job ids
+work for every client. A task lives in the process that started it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from knowledge_mcp.model.call import Progress
 TASKS = "io.modelcontextprotocol/tasks"
 
 _PATIENCE = 2.0
-"""Seconds that a call may take before it becomes a task: a client that polls would wait about as long."""
+"""Seconds that a call may take before it becomes a task: about the interval of a polling client."""
 _POLL_MS = 2_000
 _RETENTION_SECONDS = 3_600
-"""How long a result waits for its client."""
+"""How long a result is kept for its client."""
 _MOST = 100
-"""Most tasks of one key: beyond that, those that ended first go. A result is 100 KB at most, so that is 10 MB."""
+"""Maximum tasks of one key: beyond that, finished ones are dropped first. A result is at most 100 KB, so this is 10
+MB.
+"""
 
 Context = ServerRequestContext[Any, Any]
 
@@ -41,12 +43,12 @@ class _Task:
         self.job: asyncio.Task[types.CallToolResult] | None = None
 
     def note(self, done: float, total: float | None, message: str) -> None:
-        """Take in how far it is; for worker threads."""
+        """Record progress; for worker threads."""
         self.message = message or (f"{done:g} of {total:g}" if total else f"{done:g}")
         self.updated = datetime.now(UTC)
 
     def ended(self, _: object) -> None:
-        """Note when it ended."""
+        """Record when it ended."""
         self.updated = datetime.now(UTC)
 
     @property
@@ -57,7 +59,7 @@ class _Task:
         return self.is_over and (now - self.updated).total_seconds() > _RETENTION_SECONDS
 
     def state(self) -> dict[str, Any]:
-        """Describe its state, with the result once there is one."""
+        """Return its state, with the result once there is one."""
         lifetime = (self.updated - self.created).total_seconds() + _RETENTION_SECONDS
         fields: dict[str, Any] = {
             "taskId": self.id,
@@ -85,13 +87,13 @@ def _sent(model: types.CallToolResult | types.ErrorData) -> dict[str, Any]:
 
 
 class _TaskParams(types.RequestParams):
-    """Name a task."""
+    """The parameters of a request for one task."""
 
     task_id: str
 
 
 class _Update(_TaskParams):
-    """Answer what a task asked; ours ask nothing."""
+    """The parameters of an answer to a task's question; our tasks ask none."""
 
     input_responses: dict[str, Any]
 
@@ -100,9 +102,9 @@ class TasksExtension(Extension):
     """Turn long calls into tasks.
 
     Args:
-        is_long: tells whether a tool may take long.
+        is_long: returns whether a tool may take long.
         run: runs a call of such a tool; worker threads report its progress.
-        owner: names who asks. A task is visible only to whoever began it.
+        owner: returns the caller's name. A task is visible only to the caller who started it.
     """
 
     identifier = TASKS
@@ -119,7 +121,7 @@ class TasksExtension(Extension):
         self._tasks: dict[str, _Task] = {}
 
     def methods(self) -> Sequence[MethodBinding]:
-        """Return what the extension adds to the protocol."""
+        """Return the protocol methods that the extension adds."""
         modern = frozenset(MODERN_PROTOCOL_VERSIONS)
         return [
             MethodBinding("tasks/get", _TaskParams, self._get, modern),
@@ -130,7 +132,7 @@ class TasksExtension(Extension):
     async def intercept_tool_call(
         self, params: types.CallToolRequestParams, ctx: Context, call_next: CallNext
     ) -> HandlerResult:
-        """Begin a long call, and answer with a task where it has not ended soon."""
+        """Start a long call, and return a task if it does not end soon."""
         may_be_one = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and _knows_tasks(ctx)
         if not may_be_one or not self._is_long(params.name):
             return await call_next(ctx)
@@ -162,10 +164,10 @@ class TasksExtension(Extension):
         return {"resultType": "complete"}
 
     def _task_of(self, ctx: Context, params: _TaskParams) -> _Task:
-        """Find a task of who asks.
+        """Find a task of the caller.
 
         Raises:
-            MCPError: there is none, or the client does not say that it knows tasks.
+            MCPError: there is none, or the client does not declare support for tasks.
         """
         if not _knows_tasks(ctx):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}

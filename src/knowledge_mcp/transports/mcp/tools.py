@@ -1,4 +1,4 @@
-"""Run one tool call: check the arguments, ask on a worker thread, keep the answer short, log how it went."""
+"""Run one tool call: check the arguments, run it on a worker thread, limit the answer's length, log the result."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_LINKS = 5
-"""Most resource links after an answer; every result carries its own address anyway."""
+"""Maximum resource links after an answer; every result contains its own address anyway."""
 
 CALLERS_MISTAKES = frozenset({ErrorCode.INVALID_INPUT, ErrorCode.NOT_FOUND})
-"""Codes of failures that another call would not have; they are no error of the server."""
+"""Codes of failures caused by the call; they are not errors of the server."""
 
 FIRST_VERSION_WITH_LINKS = "2025-06-18"
-"""Protocol revision that brought resource links; older clients refuse content of a kind they do not know."""
+"""The protocol revision that introduced resource links; older clients reject content of unknown kinds."""
 
 MAX_THREADS = 16
-"""Most engine calls at a time. A limit of our own, so that waiting calls never hold up the transport's own threads."""
+"""Maximum engine calls at a time. A separate limit, so that waiting calls never block the transport's own threads."""
 
 MAX_LONG = 8
-"""Most calls of tools that take long; they wait among themselves, and never hold up a search."""
+"""Maximum calls of slow tools; they queue separately, and never delay a search."""
 
 
 class ToolRunner:
@@ -74,12 +74,11 @@ class ToolRunner:
         key: Key = ANONYMOUS,
         progress: Progress | None = None,
     ) -> CallToolResult:
-        """Answer one call; every failure but cancellation becomes a result that says so.
+        """Answer one call; every failure except cancellation becomes an error result.
 
-        How far it is goes to `progress`, else to the client of the context.
+        Progress goes to `progress`, otherwise to the client of the context.
 
-        A cancelled call is answered to nobody: nobody waits for it, and it ends when it next looks whether somebody
-        does; its place is free when it has ended.
+        A cancelled call gets no answer: it ends at its next checkpoint, and its slot is free once it has ended.
         """
         gave_up = threading.Event()
         started = time.perf_counter()
@@ -118,7 +117,7 @@ class ToolRunner:
             with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
             return _result(answered, tool, with_links=with_links)
         _log_failure(error, started, received)
-        rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
+        rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # rendered by the surface of another machine
         return _error_result(surface.render_error(error) if rendered is None else rendered)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
@@ -144,9 +143,9 @@ class ToolRunner:
 
     @contextlib.contextmanager
     def audit(self, key: Key, tool: str) -> Generator[list[str]]:
-        """Write a call down when the block ends, with the documents that it put into the list, or with its error.
+        """Log a call to the audit log when the block ends, with the documents added to the list, or with its error.
 
-        Errors as `AuditLog.write`, where there is such a log.
+        Errors as for `AuditLog.write`, if there is an audit log.
         """
         documents: list[str] = []
         if self._audit is None:
@@ -163,7 +162,7 @@ class ToolRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Hold an answer that is short enough, its JSON, and its picture (PNG)."""
+    """An answer of allowed length, its JSON, and its picture (PNG)."""
 
     payload: dict[str, Any]
     text: str
@@ -173,7 +172,7 @@ class _Answer:
 def _run_tool(
     knowledge: Any, tool: Tool, request: Any, call: Call, unnamed: list[str]
 ) -> tuple[dict[str, Any], bytes | None]:
-    """Give the answer and its picture (PNG); documents that it was made of without naming them go into `unnamed`."""
+    """Return the answer and its picture (PNG); documents used for it but not named in it are added to `unnamed`."""
     if isinstance(knowledge, ToolProxy):
         arguments = request.model_dump(mode="json", exclude_unset=True)
         content = knowledge.call_tool(
@@ -187,23 +186,23 @@ def _run_tool(
 
 
 def find_service(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
-    """Return what answers a surface's tools, as a key may see it.
+    """Return the service behind a surface's tools, restricted to what a key may see.
 
     Raises:
-        AuthError: the key is limited, and what answers there knows no limits.
-        KnowledgeError: as the providers say.
+        AuthError: the key is limited, and the service cannot apply limits.
+        KnowledgeError: as for the providers.
     """
     return restrict_service(providers.get(surface), key.reach)
 
 
 def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
-    """Refuse a writing tool to callers without the right to write, independent of the contents.
+    """Refuse a writing tool to callers without write permission, without looking at the contents.
 
-    Its answer tells what was there before, so it is for keys that see the documents of all groups.
+    Its answer reveals what existed before, so it is only for keys that see the documents of all groups.
     """
     if not tool.writes or key.may_do_everything:
         return
-    from knowledge_mcp.wiring import COLLECTIONS  # brings the settings, which the start can do without
+    from knowledge_mcp.wiring import COLLECTIONS  # imports the settings, which are not needed at the start
 
     target = getattr(request, "collection", None) or COLLECTIONS["planning"] * (surface.name == "planning")
     allowed = key.may_write(target) if isinstance(target, str) and target else EVERYBODY in key.write
@@ -215,9 +214,9 @@ def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
 
 
 def _error_result(payload: dict[str, Any]) -> CallToolResult:
-    """Build a tool result that says it is an error: the object as JSON text, and as structured content.
+    """Build an error result: the object as JSON text, and as structured content.
 
-    The text is what a model reads and what some hosts prefer; the structured twin matches the published output schema.
+    A model reads the text, and some hosts prefer it; the structured content matches the published output schema.
     """
     return CallToolResult(
         content=[TextContent(type="text", text=compact(payload))], structured_content=payload, is_error=True
@@ -267,10 +266,10 @@ def _milliseconds(started: float) -> int:
 
 
 META_PREFIX = "io.github.knowledge-mcp/"
-"""Put before the names in a resource's `_meta`, as the protocol asks of whoever adds to it."""
+"""Prefix of the names in a resource's `_meta`, as the protocol requires for additions."""
 
 PART_CHARACTERS = 200_000
-"""Most characters of one part, about 50,000 tokens."""
+"""Maximum characters of one part, about 50,000 tokens."""
 
 _START = re.compile(r"\?start=([0-9]{1,12})")
 
@@ -292,18 +291,18 @@ class ResourceReader:
         self._owners = {resource.uri: surface.name for surface in surfaces for resource in surface.resources}
 
     def knows(self, uri: str) -> bool:
-        """Return whether the address, apart from what its parameter names, is one of ours."""
+        """Return whether the address, apart from its parameter's value, is one of ours."""
         return self._match(uri) is not None
 
     def read(self, uri: str, key: Key = ANONYMOUS) -> ReadResourceContents:
-        """Read an address that is known, as a key may see it; blocking.
+        """Read a known address, restricted to what a key may see; blocking.
 
         Args:
             uri: the address.
-            key: of who asks.
+            key: the caller's key.
 
         Raises:
-            KnowledgeError: it leads nowhere, or cannot be read.
+            KnowledgeError: it does not exist, or cannot be read.
         """
         address = self._match(uri)
         assert address is not None
@@ -317,7 +316,7 @@ class ResourceReader:
         return ReadResourceContents(content=text, mime_type=content.media_type, meta=fields or None)
 
     def documents_of(self, uri: str, content: ReadResourceContents) -> list[str]:
-        """List the documents that an address was answered with."""
+        """List the documents used to answer an address."""
         address = self._match(uri)
         items = [*(content.meta or {}).items()]
         fields = {name.removeprefix(META_PREFIX): value for name, value in items}

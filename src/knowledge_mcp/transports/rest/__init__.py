@@ -1,1 +1,1 @@
-"""The REST service (FastAPI): `app.build_rest_app` puts together what the other modules describe."""
+"""The REST service (FastAPI); `app.build_rest_app` assembles it from the other modules."""

@@ -33,12 +33,12 @@ def _example(**fields: Any) -> ConfigDict:
 
 
 def encode(answer: Response) -> bytes:
-    """Write an answer as JSON; for the thread that made it."""
+    """Write an answer as JSON; call it on the thread that created the answer."""
     return answer.model_dump_json(exclude_unset=True).encode()
 
 
 def json_response(content: bytes | Response, status: int = 200) -> HttpResponse:
-    """Answer with JSON, which may be written already."""
+    """Return a JSON response; the content may already be encoded."""
     return HttpResponse(content if isinstance(content, bytes) else encode(content), status, media_type=JSON)
 
 
@@ -358,7 +358,7 @@ class ReadyAnswer(RestAnswer):
     checks: dict[str, DependencyAnswer]
 
 
-# ---- from the engine's values
+# ---- conversion of the engine's values
 
 
 def ingest_answer(done: Deposited, key: Key) -> IngestAnswer:

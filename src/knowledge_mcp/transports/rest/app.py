@@ -1,7 +1,7 @@
-"""The REST service: its routes and gates put together into one ASGI app, and the way it stops.
+"""The REST service: its routes and middleware assembled into one ASGI app, and how it stops.
 
-A request passes, from the outside: its id, log line, figures and safe headers (`access`); Host and Origin, CORS,
-the key (`gates`); the size of its body (`bodies`); then its route, which works on a thread (`executor`).
+A request passes, from the outside: its id, log line, metrics and security headers (`access`); Host and Origin, CORS,
+the key (`gates`); the size limit of its body (`bodies`); then its route, which works on a thread (`executor`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def run_app(app: ASGIApp) -> AsyncGenerator[None]:
     """Start an app, and stop it at the end of the block.
 
     Raises:
-        RuntimeError: it says that it could not start.
+        RuntimeError: the app could not start.
     """
     incoming, outgoing = anyio.create_memory_object_stream[Message](2)
     started, ended = anyio.Event(), anyio.Event()
@@ -86,27 +86,27 @@ async def run_app(app: ASGIApp) -> AsyncGenerator[None]:
 
 
 CLOSING_SECONDS = 30.0
-"""How long a model that is still being loaded is waited for at the end: it must not be torn down under its thread."""
+"""How long to wait at the end for a model that is still loading: it must not be closed while its thread uses it."""
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
-"""Most bytes of a JSON body that brings a text, where an upload may be larger."""
+"""Maximum bytes of a JSON body with a text, if uploads may be larger."""
 
 MAX_QUESTION_BYTES = 1024 * 1024
-"""Most bytes of any other JSON body."""
+"""Maximum bytes of any other JSON body."""
 
 FORM_BYTES = 2 * 1024 * 1024
-"""What the fields beside a file, and what frames them, may add to an upload."""
+"""Maximum bytes that the other fields and the multipart framing add to an upload."""
 
 
 class RestService:
-    """The service as an ASGI app that can be marked as about to stop."""
+    """The service as an ASGI app that can announce that it is about to stop."""
 
     def __init__(self) -> None:
         self.stopping = False
         self.app: ASGIApp | None = None
 
     def stop(self) -> None:
-        """Turn readiness to 503 at once, while requests are still served."""
+        """Set readiness to 503 at once, while requests are still served."""
         self.stopping = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,18 +125,18 @@ def build_rest_app(
     mcp_app: ASGIApp | None = None,
     engine_router: APIRouter | None = None,
 ) -> RestService:
-    """Build the app; once for each server.
+    """Build the app; call it once for each server.
 
     Args:
-        library: gives the Library; it is warmed up when the app starts and closed when it stops.
-        keys: who may ask; where none is required, everybody may do everything, which is the caller's decision.
-        resource: the service as a resource of an OAuth issuer, None where its tokens are not taken.
-        options: limits, Hosts and Origins, where spans go.
-        version: of the product.
-        audit: where it is written down who read what, None for nowhere.
+        library: provides the Library; it is warmed up when the app starts and closed when it stops.
+        keys: the keys; without any, everyone may do everything, which is the caller's decision.
+        resource: the service as a resource of an OAuth issuer, None if its tokens are not accepted.
+        options: limits, Hosts and Origins, target of traces.
+        version: the product's version.
+        audit: the audit log, None for none.
         mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; it finds the key in the
             scope. Its lifespan runs within the service's.
-        engine_router: routes under `/engine`, which ask for rights themselves.
+        engine_router: routes below `/engine`, which check permissions themselves.
     """
     service = RestService()
     metrics = RestMetrics(version, lambda: library.get().job_counts())
@@ -151,7 +151,7 @@ def build_rest_app(
         routers.append(engine_router)
     routers.append(operating_routes(executor, version, lambda: service.stopping, lambda: build_openapi(app)))
     routes = [each for router in routers for each in router.routes if isinstance(each, APIRoute)]
-    app.router.routes.extend(routes)  # to include a router builds each of its routes again, in the first request
+    app.router.routes.extend(routes)  # including a router would build each of its routes again, in the first request
     _answer_failures(app, routes)
     inner: ASGIApp = BodyGate(app, _limits(options.rag_max_upload_bytes))
     if mcp_app is not None:
@@ -197,7 +197,7 @@ def _is_mcp(path: str) -> bool:
 
 
 class _Fork:
-    """Send the MCP paths to their own app, whose sessions belong to the key that opened them."""
+    """Send requests for MCP paths to their own app, whose sessions belong to the key that opened them."""
 
     def __init__(self, mcp_app: ASGIApp, other: ASGIApp) -> None:
         from knowledge_mcp.transports.mcp.http import SessionOwner
@@ -230,7 +230,7 @@ def _lifespan(
 
 
 def _answer_failures(app: FastAPI, routes: Iterable[APIRoute]) -> None:
-    """Give every failure of the frameworks and of the engine our own form."""
+    """Convert every failure of the frameworks and of the engine to our own form."""
     table = [(each.path_regex, frozenset(each.methods or ())) for each in routes]
 
     def answer(request: Request, failure: Failure) -> Response:
@@ -254,7 +254,7 @@ def _answer_failures(app: FastAPI, routes: Iterable[APIRoute]) -> None:
         return answer(request, failure_of(error))
 
     async def by_defect(request: Request, _: Exception) -> Response:
-        # The access layer, which the exception reaches next, logs it.
+        # The access layer, which receives the exception next, logs it.
         return answer(request, Failure(500, "The server failed to answer.", _REPORT))
 
     handlers: dict[type[Exception], Any] = {

@@ -1,4 +1,4 @@
-"""How the REST service reads what clients send: bounded in size and time, and strict about what is JSON."""
+"""How the REST service reads requests: limited in size and time, and strict about JSON."""
 
 from __future__ import annotations
 
@@ -26,29 +26,30 @@ MAX_DEPTH = 16
 """Maximum levels of nesting; no valid request has more than three."""
 
 SILENCE_SECONDS = 30.0
-"""How long a body may pause."""
+"""Maximum pause of a body."""
 
 BODY_SECONDS = 600.0
-"""How long a body may take to come in."""
+"""Maximum duration of receiving a body."""
 
 MAX_FIELD_BYTES = 1024 * 1024
-"""Most bytes of a field of a form that is no file."""
+"""Maximum bytes of a form field that is not a file."""
 
 DRAIN_SECONDS = 10.0
 _IN_A_THREAD = 256 * 1024
 
 
 class BodyGate:
-    """Refuse a request body that is larger than its route admits with 413, and one that does not come with 408.
+    """Refuse a request body that is larger than its route allows with 413, and one that does not arrive with 408.
 
-    A declared length that is too large is refused before anything is read; what declares none is counted as it comes.
-    Some of the rest is thrown away first: most clients send all before they listen, and would see a broken connection
-    in place of the answer.
+    A declared length that is too large is refused before anything is read; without one, bytes are counted as they
+    arrive.
+    Part of the rest is discarded first: most clients send everything before they read, and would otherwise see a broken
+    connection instead of the answer.
 
     Args:
         app: the wrapped app.
-        limit: most bytes of a body by path.
-        silence: seconds that a body may pause.
+        limit: returns the maximum bytes of a body by path.
+        silence: maximum seconds that a body may pause.
     """
 
     def __init__(self, app: ASGIApp, limit: Callable[[str], int], *, silence: float = SILENCE_SECONDS) -> None:
@@ -106,7 +107,7 @@ def _too_large(limit: int) -> RefusedRequest:
 
 
 def media_type_of_body(request: Request) -> str:
-    """Return the media type of a body, lower case, without parameters; empty where none is declared.
+    """Return the media type of a body, lower case, without parameters; empty if none is declared.
 
     Raises:
         RefusedRequest: the body is compressed, or in another character set than UTF-8.
@@ -124,7 +125,7 @@ def media_type_of_body(request: Request) -> str:
 
 
 class _FormReader(MultiPartParser):
-    """Note whether a form came to its end: the parser leaves out a part that breaks off, and says nothing."""
+    """Record whether a form is complete: the parser silently drops a truncated part."""
 
     is_whole = False
 
@@ -134,10 +135,10 @@ class _FormReader(MultiPartParser):
 
 @contextlib.asynccontextmanager
 async def read_form(request: Request, *, max_files: int, max_fields: int) -> AsyncGenerator[FormData]:
-    """Read a form; its files go with the block.
+    """Read a form; its files are removed when the block ends.
 
     Raises:
-        RefusedRequest: 400; it is none, has too many parts, breaks off, or the client left.
+        RefusedRequest: 400; it is not a form, has too many parts, is truncated, or the client disconnected.
     """
     try:
         async with contextlib.aclosing(request.stream()) as stream:
@@ -163,15 +164,15 @@ async def read_form(request: Request, *, max_files: int, max_fields: int) -> Asy
 
 
 class JsonRoute(APIRoute):
-    """A route whose body, where it has one, is JSON and nothing else: 415 for other types, 400 for what cannot be read.
+    """A route whose body, if any, must be valid JSON: 415 for other types, 400 for what cannot be read.
 
-    Refused as unreadable: duplicate names, `NaN` and `Infinity`, bytes that are no UTF-8, half surrogate pairs, NUL
-    characters, numbers of thousands of digits, deep nesting. A query that names a field twice is refused with 422, but
-    for fields that are lists.
+    Refused as unreadable: duplicate names, `NaN` and `Infinity`, bytes that are not UTF-8, lone surrogates, NUL
+    characters, numbers with thousands of digits, deep nesting. A query that names a field twice is refused with 422,
+    except for fields that are lists.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Put the reading of the query and the body before what FastAPI does with them."""
+        """Read the query and the body before FastAPI processes them."""
         inner = super().get_route_handler()
         lists = frozenset(_list_fields(self))
         has_body = self.body_field is not None
@@ -187,7 +188,7 @@ class JsonRoute(APIRoute):
 
 
 def _list_fields(route: APIRoute) -> Iterator[str]:
-    """Yield the names of those fields of a route's query that may come more than once."""
+    """Yield the names of the fields in a route's query that may occur more than once."""
     for each in route.dependant.query_params:
         model = each.field_info.annotation
         if isinstance(model, type) and issubclass(model, BaseModel):
@@ -197,14 +198,14 @@ def _list_fields(route: APIRoute) -> Iterator[str]:
 
 
 class _ParsedRequest(Request):
-    """A request whose JSON has been read: what FastAPI asks for is there."""
+    """A request whose JSON has already been parsed, for FastAPI."""
 
     def __init__(self, request: Request, value: object) -> None:
         super().__init__(request.scope, request.receive)
         self._value = value
 
     async def body(self) -> bytes:
-        return b"{}"  # something; it is not looked at
+        return b"{}"  # not empty; its content is not used
 
     async def json(self) -> Any:
         return self._value
@@ -225,10 +226,10 @@ async def _read(request: Request) -> object:
 
 
 def parse_json(body: bytes | str) -> object:
-    """Read JSON strictly.
+    """Parse JSON strictly.
 
     Raises:
-        RefusedRequest: 400; it is none, or holds what no text and no number of ours may be.
+        RefusedRequest: 400; it is invalid, or contains an invalid text or number.
     """
     try:
         text = body if isinstance(body, str) else body.decode("utf-8")
@@ -239,7 +240,7 @@ def parse_json(body: bytes | str) -> object:
         raise _refuse_json("it is nested too deeply") from None
     except json.JSONDecodeError as exc:
         raise _refuse_json(f"{exc.msg} at line {exc.lineno}, column {exc.colno}") from None
-    except ValueError as exc:  # ours, and Python's own on numbers of thousands of digits
+    except ValueError as exc:  # ours, and Python's own for numbers with thousands of digits
         raise _refuse_json(str(exc) if type(exc) is _UnfitError else "a number has too many digits") from None
     try:
         _look(value, 0, escaped="\\u" in text)
@@ -249,7 +250,7 @@ def parse_json(body: bytes | str) -> object:
 
 
 class _UnfitError(ValueError):
-    """Say what is wrong with a value that is JSON by the letter."""
+    """What is wrong with a value that is syntactically valid JSON."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -264,7 +265,7 @@ def _no_number(_: str) -> object:
 
 
 def _look(value: object, depth: int, *, escaped: bool) -> None:
-    """Refuse deep nesting; refuse texts that hold NUL or half a surrogate pair, which only escapes can bring."""
+    """Refuse deep nesting, and texts with NUL or lone surrogates, which only escapes can contain."""
     if depth > MAX_DEPTH:
         raise _UnfitError("it is nested too deeply")
     if isinstance(value, str):

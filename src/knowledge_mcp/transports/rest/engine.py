@@ -1,9 +1,9 @@
 """The server side of `remote.knowledge`: any surface's engine at `POST /engine/{surface}/{method}`.
 
-A call's body is a JSON object of the method's arguments; its answer is `{"result": …}`, or the error object with all
-that its class is built from. `ingest` takes files and answers with a stream of lines, each a JSON object (`event`s,
-then `report` or `error`), an empty one being a sign of life. `/engine/{surface}/tools/{name}` runs a tool of the
-surface whole, and streams its progress and its answer. What right each method needs stands in `remote.values`.
+A call's body is a JSON object of the method's arguments; the response is `{"result": …}`, or the error object with
+everything needed to raise it again. `ingest` takes files and returns a stream of lines, each a JSON object (`event`s,
+then `report` or `error`); an empty line is a keep-alive. `/engine/{surface}/tools/{name}` runs a whole tool of the
+surface, and streams its progress and its answer. `remote.values` lists the permission for each method.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ from knowledge_mcp.transports.shared.provider import crash, restrict_service
 from knowledge_mcp.transports.shared.threads import Outbox, Threads
 
 SendLine = Callable[[Mapping[str, Any]], None]
-"""Send one JSON object as a line; thread-safe, never waits for the client, never raises for one that left."""
+"""Send one JSON object as a line; thread-safe, never waits for the client, never raises if it has disconnected."""
 
 
 class Streaming(Response):
-    """Answer with lines of JSON; an empty line is a sign of life.
+    """Respond with lines of JSON; an empty line is a keep-alive.
 
     Args:
-        work: tells its lines on a worker thread, and looks now and then whether the client has left; an error becomes
-            the last line, `{"error": …}`.
-        threads: on which such work runs, so many at a time; what finds no place there is told to come again.
-        what: is done, for the log.
-        heartbeat: seconds of silence after which a sign of life is sent.
-        at_end: called in any case, once nobody works any more.
+        work: sends its lines on a worker thread, and checks from time to time whether the client has disconnected; an
+            error becomes the last line, `{"error": …}`.
+        threads: run such work, with a limit; without a free slot the client is told to try again later.
+        what: description of the work, for the log.
+        heartbeat: seconds of silence after which a keep-alive is sent.
+        at_end: always called, once all work has ended.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Streaming(Response):
         try:
             while (await receive())["type"] != "http.disconnect":
                 pass
-            streaming.cancel()  # what waits for a place leaves at once; what runs is waited for
+            streaming.cancel()  # waiting work is dropped at once; running work is awaited
         finally:
             self._gave_up.set()
 
@@ -142,7 +142,7 @@ class Streaming(Response):
         except RateLimitedError as exc:
             send({"error": error_object(exc)})
         finally:
-            self._end()  # whoever reads on, and however slowly, holds no files
+            self._end()  # a slow reader keeps no files open
             lines.close()
 
 
@@ -150,7 +150,7 @@ def tool_of(surface: Surface, name: str) -> Tool:
     """Find a tool of a surface.
 
     Raises:
-        NotFoundError: it has none of that name.
+        NotFoundError: there is no tool of that name.
     """
     for tool in surface.tools:
         if tool.name == name:
@@ -167,10 +167,10 @@ def stream_tool(
     *,
     heartbeat: float,
 ) -> Streaming:
-    """Run a tool while the client listens.
+    """Run a tool while the client is connected.
 
-    Its lines are `{"progress": [done, of, in words]}`, then `{"result": …}`, or `{"refused": …}` in the form that the
-    surface gives its errors.
+    Its lines are `{"progress": [done, total, message]}`, then `{"result": …}`, or `{"refused": …}` in the error form
+    of the surface.
     """
 
     def work(send: SendLine, gave_up: threading.Event) -> None:
@@ -192,16 +192,16 @@ def stream_tool(
 
 
 HEARTBEAT = 1.0
-"""Seconds after which a silent ingest gives a sign of life."""
+"""Seconds after which a silent ingest sends a keep-alive."""
 
 _PAUSE = 5.0
-"""Seconds after which a client may try again, if the cause gives no time."""
+"""Seconds after which a client may try again, if the cause does not state a time."""
 _CALLS, _INGESTS = 16, 4
-"""Threads for short calls, and for runs that may take hours; more of these would only wait for one another."""
+"""Threads for short calls, and for runs that may take hours; more of these would only wait for each other."""
 _MOST_PARTS = 1000
-"""Files of one request; a client sends several requests where it has more."""
+"""Maximum files of one request; a client with more sends several requests."""
 _MOST_TEXTS = 256
-"""Texts embedded by one call, so that none holds a thread for minutes."""
+"""Maximum texts embedded by one call, so that none occupies a thread for minutes."""
 
 _OPTIONS = codec_of(IngestOptions)
 _EVENT = codec_of(IngestEvent)
@@ -210,16 +210,16 @@ _SKIPPED = codec_of(SkippedFile)
 
 
 class _EngineRoute(APIRoute):
-    """A route whose errors, all of them, are answered in the form that `remote.knowledge` raises again."""
+    """A route whose errors are all returned in the form that `remote.knowledge` raises again."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Put the answering of errors around what FastAPI does."""
+        """Handle errors around FastAPI's own handler."""
         inner = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
             try:
                 return await inner(request)
-            except HTTPException:  # the app's own, which it answers itself
+            except HTTPException:  # the app's own, which it handles itself
                 raise
             except Exception as exc:  # noqa: BLE001 - the remote client raises it again, whatever it is
                 return _error_response(exc, " ".join(("engine", *request.path_params.values())))
@@ -228,13 +228,13 @@ class _EngineRoute(APIRoute):
 
 
 def engine_router(get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[str]) -> APIRouter:
-    """Make the routes, which are no part of the published schema.
+    """Build the routes, which are not part of the published schema.
 
-    Who asks is authenticated, and bodies are limited, by the app that includes them.
+    The app that includes them authenticates callers and limits bodies.
 
     Args:
-        get_knowledge: gives the engine of a surface, on a worker thread; blocking.
-        surfaces: whose engines may be asked.
+        get_knowledge: returns the engine of a surface, on a worker thread; blocking.
+        surfaces: the surfaces whose engines are available.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False, route_class=_EngineRoute)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
@@ -254,7 +254,7 @@ def engine_router(get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[
         admit(request, surface, "search")
         definition = load_surfaces([surface])[0]
         found = tool_of(definition, name)
-        if found.writes:  # needs the right to, as `remove` does
+        if found.writes:  # requires write permission, like `remove`
             admit(request, surface, "remove")
         arguments = _json_object(await request.body() or b"{}")
         threads = ingests if found.is_long else calls
@@ -286,7 +286,7 @@ def engine_router(get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[
 
 
 def _call_method(get_knowledge: Callable[[], Any], surface: str, name: str, body: bytes) -> tuple[bytes, list[str]]:
-    """Return the answer as JSON, and the ids of documents that it is of and does not name."""
+    """Return the answer as JSON, and the ids of its documents that it does not name."""
     try:
         method = method_of(name)
     except KeyError as exc:
@@ -307,7 +307,7 @@ def _call_method(get_knowledge: Callable[[], Any], surface: str, name: str, body
 
 
 def _within_limits(value: object) -> None:
-    """Refuse questions that no surface would ask; what a surface checks, a bare client may not have."""
+    """Refuse arguments that no surface would pass; a bare client does not have a surface's checks."""
     match value:
         case SearchQuery():
             fits = 1 <= len(value.text) <= 2000 and 1 <= value.limit <= 100 and 0 <= value.offset <= MOST_OFFSET
@@ -334,13 +334,13 @@ def _json_object(body: bytes) -> dict[str, Any]:
 
 
 class _ForbiddenError(AuthError):
-    """Say that the key lacks the right; an engine's own AuthError is its service's matter."""
+    """The key lacks a permission; distinct from an AuthError raised by an engine."""
 
 
 def _need_right(key: Key, right: Right, what: str) -> None:
-    """Refuse a key that lacks a right for something beside the collections, e.g. `engine:standards`.
+    """Refuse a key without permission for something other than a collection, e.g. `engine:standards`.
 
-    Writing there tells what was there before, so it is for keys that see the documents of all groups.
+    Writing there reveals what existed before, so it is only for keys that see the documents of all groups.
     """
     allowed = key.may_read(what) if right == "read" else key.may_write(what) and EVERYBODY in key.groups
     if not allowed:
@@ -350,10 +350,10 @@ def _need_right(key: Key, right: Right, what: str) -> None:
 
 
 def restrict_engine(key: Key, service: Any) -> Any:
-    """Return an engine with what a key may read: its own collection, for which it was admitted, and the key's.
+    """Return an engine restricted to what a key may read: its own collection, for which it was admitted, and the key's.
 
     Raises:
-        AuthError: the engine is another machine's, which would see this one's key.
+        AuthError: the engine is on another machine, which would receive this server's key instead.
     """
     collections = [name for name in (getattr(service, "collection", ""),) if name]
     code = [f"{PREFIX}*"] if key.may_read("engine:repositories") else []
@@ -375,7 +375,7 @@ def _error_response(exc: Exception, what: str) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What is to be ingested (`Source`), and how; its files lie in a folder that goes with it."""
+    """Files to ingest (`Source`), and options; the folder with the files is deleted with it."""
 
     folder: Path
     options: IngestOptions
@@ -385,16 +385,16 @@ class _Run:
     exhausted: threading.Event
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield them in order."""
+        """Yield the items in order."""
         yield from self.found
         self.exhausted.set()
 
 
 def _unpack(form: FormData, folder: Path) -> _Run:
-    """Lay the files down where readers can open them, in other processes too.
+    """Store the files where readers can open them, also from other processes.
 
     Raises:
-        InvalidInputError: the form is not what a client of ours sends, or a file came in part.
+        InvalidInputError: the form is not as our client sends it, or a file is truncated.
     """
     part = form.get("request")
     if not isinstance(part, UploadFile):
@@ -407,7 +407,7 @@ def _unpack(form: FormData, folder: Path) -> _Run:
         proceed, check = fields.get("proceed") is True, fields.get("check") is True
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise InvalidInputError("The part 'request' is invalid.", details=f"{type(exc).__name__}: {exc}") from exc
-    if check:  # ends when all are checked: nothing is read, embedded or written
+    if check:  # stops when all are checked: nothing is read, embedded or written
         options = replace(options, dry_run=True)
     return _Run(folder, options, found, proceed, check, threading.Event())
 
@@ -419,7 +419,7 @@ def _item(form: FormData, folder: Path, place: int, fields: Mapping[str, Any]) -
     part = form.get(str(fields["part"]))
     if not isinstance(part, UploadFile):
         raise InvalidInputError(f"The part '{fields['part']}' is missing.")
-    # the suffix only: some readers go by it
+    # only the suffix: some readers depend on it
     path = folder / f"{place}{Path(str(fields['item'].get('name', ''))).suffix[:20]}"
     with path.open("wb") as target:
         shutil.copyfileobj(part.file, target)
@@ -430,7 +430,7 @@ def _item(form: FormData, folder: Path, place: int, fields: Mapping[str, Any]) -
 
 
 def _stream_ingest(get_knowledge: Callable[[], Knowledge], run: _Run, threads: Threads) -> Streaming:
-    """Ingest while the client listens; one that leaves ends it."""
+    """Ingest while the client is connected; stop if it disconnects."""
 
     def work(send: SendLine, gave_up: threading.Event) -> None:
         unreadable = threading.Event()

@@ -30,19 +30,19 @@ from knowledge_mcp.remote.failures import CODES, STATUS_OF_CODE
 logger = logging.getLogger(__name__)
 
 REQUEST_ID = "knowledge_request_id"
-"""Where a scope keeps the request's id."""
+"""Key of the request's id in a scope."""
 
 FAILURE = "knowledge_failure"
-"""Where a scope keeps the failure that was answered, for the log."""
+"""Key of the failure that was returned in a scope, for the log."""
 
 RETRY_SECONDS = 5
-"""When a client may try again, if the cause gives no time."""
+"""When a client may try again, if the cause does not state a time."""
 
 MAX_DETAIL = 2000
 MAX_PROBLEMS = 8
 
 _MEMBER = re.compile(r"constrained-\w+|bool|int|float|list\[.*\]")
-"""What pydantic calls a member of a union; no field of a request has such a name."""
+"""Pydantic's names of members of a union; no field of a request has such a name."""
 
 _PLACES = (["body"], ["query"], ["path"])
 _OF_READING = {UnreadableReason.UNSUPPORTED: 415, UnreadableReason.TOO_LARGE: 413}
@@ -50,7 +50,7 @@ _OF_READING = {UnreadableReason.UNSUPPORTED: 415, UnreadableReason.TOO_LARGE: 41
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Hold a failure as it is answered; its code follows from its status."""
+    """A failure as returned; its code depends on its status."""
 
     status: int
     detail: str
@@ -74,7 +74,7 @@ class Failure:
 
 
 class RefusedRequest(HTTPException):
-    """Refuse a request from wherever it is read or judged; the frameworks let it pass to our own handler."""
+    """Refuse a request wherever it is read or checked; the frameworks pass it to our own handler."""
 
     def __init__(
         self, status: int, detail: str, suggestion: str = "", headers: Mapping[str, str] | None = None
@@ -92,7 +92,7 @@ def _status_of(error: KnowledgeError) -> int:
             return _OF_READING.get(error.reason, 422)
         case CancelledError():
             return 503
-        case WrongAnswerError() | InternalError(recoverable=True):  # what is recoverable is a service's own 5xx
+        case WrongAnswerError() | InternalError(recoverable=True):  # recoverable ones are a service's own 5xx
             return 502
         case _:
             return STATUS_OF_CODE[error.code]
@@ -101,7 +101,7 @@ def _status_of(error: KnowledgeError) -> int:
 def failure_of(error: KnowledgeError) -> Failure:
     """Map an error of the engine.
 
-    The technical details go along only where they speak of what the client sent or named.
+    Technical details are included only if they concern what the client sent or named.
     """
     status = _status_of(error)
     detail = error.message
@@ -120,7 +120,7 @@ def failure_of(error: KnowledgeError) -> Failure:
 
 
 def from_http(error: HTTPException) -> Failure:
-    """Map what the frameworks raise, and our own refusals."""
+    """Map exceptions of the frameworks, and our own refusals."""
     own = error if isinstance(error, RefusedRequest) else None
     detail = str(error.detail)
     if own is None and detail == HTTPStatus(error.status_code).phrase:
@@ -132,12 +132,12 @@ def from_http(error: HTTPException) -> Failure:
 
 
 def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
-    """Map what pydantic found wrong: which fields, and why; never their values."""
+    """Map pydantic's validation errors: which fields, and why; never their values."""
     problems: list[str] = []
     for each in errors:
         place = [str(part) for part in each.get("loc", ())]
         unknown = each.get("type") == "extra_forbidden"
-        if place and not unknown and _MEMBER.fullmatch(place[-1]):  # which kind of value it would have been
+        if place and not unknown and _MEMBER.fullmatch(place[-1]):  # name of the union's member
             place.pop()
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
         words = "unknown field" if unknown else each.get("msg", "is not valid")
@@ -149,13 +149,13 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
 
 
 def log_crash(exc: BaseException, request_id: str, what: str) -> Failure:
-    """Log an unforeseen exception in full; answer with nothing of it but the request's id."""
+    """Log an unexpected exception in full; return only the request's id."""
     logger.error("%s crashed (request %s)", what, request_id, exc_info=exc)
     return Failure(500, "The server failed to answer.", "Report the request_id; the server's log has the cause.")
 
 
 async def send_failure(scope: Scope, send: Send, failure: Failure) -> None:
-    """Answer with a failure from outside the routes, and remember it for the log."""
+    """Return a failure from outside the routes, and keep it for the log."""
     scope[FAILURE] = failure
     body = failure.body(str(scope.get(REQUEST_ID, "")))
     if scope.get("method") == "HEAD":

@@ -1,7 +1,7 @@
-"""Where the REST service's requests meet the blocking Library: worker threads, so many at a time for each kind of work.
+"""Run the blocking Library for REST requests: worker threads with a limit for each kind of work.
 
-Searches and look-ups, ingestions, and the readiness check wait among themselves only: no search waits behind an ingest.
-Each key has its turn, and never all places.
+Searches and look-ups, ingestions, and the readiness check queue separately: no search waits for an ingest. Keys take
+turns, and one key never gets all slots.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_READS = 16
-"""Most searches and look-ups at a time."""
+"""Maximum searches and look-ups at a time."""
 
 MAX_VIEWS = 4
-"""Most pictures, comparisons and traces at a time: each takes a core, and no search may wait behind one."""
+"""Maximum pictures, comparisons and traces at a time: each uses a core, and must not delay searches."""
 
 MAX_INGESTS = 4
-"""Most ingestions at a time."""
+"""Maximum ingestions at a time."""
 
 MAX_WAITING = 64
-"""Most ingestions of one key that wait for their turn; more are asked to come back."""
+"""Maximum waiting ingestions of one key; further ones are told to try again later."""
 
 READY_SECONDS = 5.0
-"""How long the dependencies may take to answer that they are up."""
+"""Timeout in seconds of the dependencies for the readiness check."""
 
 READY_CACHE_SECONDS = 2.0
-"""How long the answer holds, so that whoever asks often costs nothing."""
+"""How long the result is cached, so that frequent checks cost nothing."""
 
 
 class RequestExecutor:
     """Run work on the Library for requests.
 
     Args:
-        library: gives the Library.
-        metrics: count what comes of it.
-        tracing: make a span of each piece of work.
+        library: provides the Library.
+        metrics: counts the results.
+        tracing: creates a span for each piece of work.
     """
 
     def __init__(self, library: KnowledgeProvider[SharedLibrary], metrics: RestMetrics, tracing: Tracing) -> None:
@@ -74,7 +74,7 @@ class RequestExecutor:
         self._report: tuple[float, HealthReport] | None = None
 
     async def read(self, name: str, work: Callable[[SharedLibrary], T]) -> T:
-        """Do something short on the Library, on a worker thread; its errors pass."""
+        """Run short work on the Library, on a worker thread; its errors pass through."""
 
         def run() -> T:
             with self._tracing.work(name):
@@ -83,11 +83,11 @@ class RequestExecutor:
         return await self._reads.run(run)
 
     async def answer(self, name: str, work: Callable[[SharedLibrary], AnyAnswer]) -> Response:
-        """Do something as `read` does, and answer with what it came to; its JSON is written on the thread too."""
+        """Run work like `read`, and respond with its result; the JSON is also written on the thread."""
         return json_response(await self.read(name, lambda library: encode(work(library))))
 
     async def view(self, request: Request, name: str, work: Callable[[SharedLibrary], T]) -> T:
-        """Do something on the Library that takes a while, until the client leaves; its errors pass."""
+        """Run longer work on the Library until the client disconnects; its errors pass through."""
 
         def run(_: threading.Event) -> T:
             with self._tracing.work(name):
@@ -99,16 +99,16 @@ class RequestExecutor:
         return outcome
 
     async def ingest(self, request: Request, deposit: Callable[[], Deposit], *, size: int | None) -> Deposited:
-        """Take a document in; stop where the client leaves.
+        """Ingest a document; stop if the client disconnects.
 
         Args:
-            request: whose client is watched.
-            deposit: made on the worker thread, once it is its turn.
-            size: bytes that came with the request; None where they are fetched.
+            request: the request whose client is watched.
+            deposit: created on the worker thread, when it is its turn.
+            size: bytes sent with the request; None if they are fetched.
 
         Raises:
-            KnowledgeError: what the Library says.
-            RefusedRequest: too many wait already, or the client has left.
+            KnowledgeError: as raised by the Library.
+            RefusedRequest: too many are waiting, or the client has disconnected.
         """
         if self._ingests.waiting >= MAX_WAITING:
             text = f"{MAX_WAITING} ingestions are already waiting."
@@ -142,7 +142,7 @@ class RequestExecutor:
         try:
             done = library.deposit(deposit, cancelled=cancelled)
         except CancelledError:
-            raise  # is logged as what it is
+            raise  # logged under its own name
         except KnowledgeError as exc:
             level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
             fields = {**context, "error_code": str(exc.code), "error_message": exc.message}
@@ -189,7 +189,7 @@ class RequestExecutor:
             self._checking.release()
 
     def _log_change(self, report: HealthReport) -> None:
-        """Log what a dependency says when it goes down or comes back: the answer to the caller does not contain it."""
+        """Log a dependency's message when it goes down or comes back, because the response does not contain it."""
         before = self._report[1] if self._report is not None else None
         for name in ("vector_store", "embedding_service"):
             check: Check = getattr(report, name)
@@ -207,10 +207,10 @@ def _down(message: str) -> HealthReport:
 async def _run_until_gone(
     request: Request, threads: Threads, work: Callable[[threading.Event], T]
 ) -> tuple[T | Exception, bool]:
-    """Do something on a worker thread; its event is set when the client leaves.
+    """Run work on a worker thread; its event is set when the client disconnects.
 
     Returns:
-        What came of it, an error too, and whether the client had left by then.
+        Its result or error, and whether the client had disconnected by then.
     """
     stop = threading.Event()
     left = False
@@ -231,7 +231,7 @@ async def _run_until_gone(
         tasks.start_soon(watch)
         try:
             await threads.run(run, gave_up=stop)
-        except KnowledgeError as exc:  # no place, or no time, for it; out of the group it would come in a group
+        except KnowledgeError as exc:  # no slot or time; the task group would wrap it
             found.append(exc)
         finally:
             left = stop.is_set()

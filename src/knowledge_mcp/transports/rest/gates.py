@@ -1,4 +1,4 @@
-"""What every request to the REST service must pass: Host and Origin, CORS, the key. Pure ASGI: streams stream."""
+"""Checks of every REST request: Host and Origin, CORS, the key. Pure ASGI, so that streams are not buffered."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _SAFE = {
 
 
 class AccessLayer:
-    """Stand in front of everything; a HEAD request is served as the GET that it mirrors, without the body.
+    """The outermost layer; a HEAD request is served as the corresponding GET, without the body.
 
     Args:
         app: the wrapped app.
-        metrics: count the requests.
-        tracing: make a span of each.
-        template: names the route of a path, for requests that never came to it; empty where there is none.
+        metrics: counts the requests.
+        tracing: creates a span for each.
+        template: returns the route template of a path, for requests that did not reach a route; empty if there is none.
     """
 
     def __init__(self, app: ASGIApp, metrics: RestMetrics, tracing: Tracing, *, template: Callable[[str], str]) -> None:
@@ -84,7 +84,7 @@ class AccessLayer:
             except anyio.get_cancelled_exc_class():
                 if answer.status is not None:
                     raise
-                # the server stops, and would answer with a 500 of its own
+                # the server is stopping, and would send its own 500
                 with anyio.CancelScope(shield=True):
                     await send_failure(scope, answer, _STOPPING)
             except Exception as exc:  # noqa: BLE001 - logged by log_crash(); the client must get an answer
@@ -98,7 +98,7 @@ class AccessLayer:
                 self._log(scope, method, status, time.perf_counter() - started)
 
     def _route(self, scope: Scope) -> str:
-        """Name the template of the route that a request came to, or would have come to."""
+        """Return the template of the route that a request reached, or would have reached."""
         if ROUTE in scope:
             return str(scope[ROUTE])
         route = scope.get("route")
@@ -128,7 +128,7 @@ class AccessLayer:
 
 
 class _Answer:
-    """Pass the answer on with the headers that every one has, and remember its status."""
+    """Forward the response with the headers that every response has, and record its status."""
 
     def __init__(self, send: Send, ident: str, *, bodiless: bool) -> None:
         self._send = send
@@ -150,7 +150,7 @@ class _Answer:
 
 
 def client_of(scope: Scope) -> str:
-    """Name the address of whoever is connected."""
+    """Return the address of the client."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
 
@@ -178,12 +178,12 @@ async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
 
 
 async def refuse_key(metrics: RestMetrics, scope: Scope, send: Send, refusal: Rejection) -> None:
-    """Answer 401 without a key, 403 with a wrong one; 401 for a token that does not hold, so that clients get another.
+    """Respond 401 without a key, 403 for a wrong one; 401 for an invalid token, so that clients get a new one.
 
     Args:
-        metrics: counts the refused.
+        metrics: counts refusals.
         scope, send: of the request.
-        refusal: why.
+        refusal: the reason.
     """
     metrics.refused(missing=refusal.reason == "missing")
     log_event(
@@ -212,7 +212,7 @@ def _failure_of(refusal: Rejection) -> Failure:
 
 
 def key_of(request: Request) -> Key:
-    """Return the key that a request showed."""
+    """Return the key of a request."""
     key: Key = request.scope[KEY]
     return key
 
@@ -222,17 +222,17 @@ KeyOf = Annotated[Key, Depends(key_of)]
 
 
 def readable(library: SharedLibrary, key: Key) -> SharedLibrary:
-    """Return the library with the collections only that a key may read."""
+    """Return the library restricted to the collections that a key may read."""
     return library.seen_by(key.rights)
 
 
 def reachable(library: SharedLibrary, key: Key) -> SharedLibrary:
-    """Return the library with what a key may read or write; only what it may read is listed and suggested."""
+    """Return the library restricted to what a key may read or write; only readable ones are listed and suggested."""
     return library.seen_by(key.reach)
 
 
 def need_write(key: Key, collection: str) -> None:
-    """Refuse a key that may not write a collection with 403, whether there is such a collection or not."""
+    """Refuse a key without write permission for a collection with 403, whether the collection exists or not."""
     if not key.may_write(collection):
         raise RefusedRequest(
             403,

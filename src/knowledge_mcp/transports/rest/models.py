@@ -37,7 +37,7 @@ _PAIRS: dict[str, Any] = {"maxProperties": MAX_PAIRS, "propertyNames": {"minLeng
 
 
 def _parse_switch(value: object) -> object:
-    """Read a switch in a query or a form; anything but `true` and `false` is left to be refused."""
+    """Parse a boolean in a query or a form; leave anything except `true` and `false` to be refused."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 

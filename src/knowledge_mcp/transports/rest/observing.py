@@ -1,4 +1,4 @@
-"""Figures of the REST service for Prometheus, in a registry of their own."""
+"""Prometheus metrics of the REST service, in a registry of their own."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class _JobsNow(Collector):
-    """Ask for the jobs when the figures are read; none is reported where they cannot be counted then."""
+    """Count jobs when the metrics are read; nothing is reported if that fails."""
 
     def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
         self._counts = counts
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Name the figure without asking."""
+        """Return the metric's name without counting."""
         return [_family()]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
@@ -66,11 +66,11 @@ def _family() -> GaugeMetricFamily:
 
 
 class RestMetrics:
-    """Count what happens; thread-safe.
+    """Count events; thread-safe.
 
     Args:
-        version: of the product.
-        jobs: counts the jobs by state; a failure of it is logged, and the other figures are given.
+        version: the product's version.
+        jobs: counts the jobs by state; a failure is logged, and the other metrics are still reported.
     """
 
     def __init__(self, version: str, jobs: Callable[[], Mapping[str, int]]) -> None:
@@ -116,7 +116,7 @@ class RestMetrics:
             self._in_flight.dec()
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered; a method of the client's own invention counts as `other`."""
+        """Count an answered request; a non-standard method counts as `other`."""
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
@@ -134,11 +134,11 @@ class RestMetrics:
             self._degraded.inc()
 
     def refused(self, *, missing: bool) -> None:
-        """Count a request that showed no key, or a wrong one."""
+        """Count a request without a key, or with a wrong one."""
         self._refused.labels("missing" if missing else "wrong").inc()
 
     def text(self) -> bytes:
-        """Write all figures in Prometheus' text form; blocks while jobs are counted."""
+        """Write all metrics in Prometheus' text format; blocks while jobs are counted."""
         return generate_latest(self._registry)
 
 
@@ -146,28 +146,28 @@ SERVICE = "rag-api"
 
 
 class RequestSpan:
-    """One request's span; this one is none."""
+    """A request's span; this one does nothing."""
 
     def end(self, route: str, status: int) -> None:
-        """Tell how the request went."""
+        """Record the result of the request."""
 
 
 class Tracing:
-    """Make spans; this one makes none."""
+    """Create spans; this one creates none."""
 
     @contextmanager
     def request(self, scope: Scope, method: str) -> Generator[RequestSpan]:
-        """Open the span of a request, below the one that its `traceparent` header names."""
+        """Open the span of a request, as a child of the one in its `traceparent` header."""
         del scope, method
         yield RequestSpan()
 
     def work(self, name: str) -> AbstractContextManager[object]:
-        """Open a span for a piece of work, below the one that is open."""
+        """Open a span for a piece of work, as a child of the current one."""
         del name
         return nullcontext()
 
     def close(self) -> None:
-        """Send what is left; blocking."""
+        """Send remaining spans; blocking."""
 
 
 class _RequestSpan(RequestSpan):
@@ -186,7 +186,7 @@ class _RequestSpan(RequestSpan):
 
 
 class _OpenTelemetry(Tracing):
-    """Make spans by the SDK and send them by OTLP over HTTP, in the background."""
+    """Create spans with the SDK and send them by OTLP over HTTP, in the background."""
 
     def __init__(self, address: str, version: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -223,7 +223,7 @@ class _OpenTelemetry(Tracing):
 
 
 def start_tracing(options: Settings, version: str) -> Tracing:
-    """Start sending spans where the options say so; an ERROR is logged where the extra for it is missing."""
+    """Start sending spans if configured; an ERROR is logged if the optional dependency is missing."""
     address = options.otel_traces_endpoint
     if not address and options.otel_endpoint:
         address = f"{options.otel_endpoint.rstrip('/')}/v1/traces"

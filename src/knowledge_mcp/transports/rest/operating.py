@@ -1,4 +1,4 @@
-"""Routes of the REST service about itself: health, readiness, figures, its own description, and the console's files."""
+"""Routes of the REST service about itself: health, readiness, metrics, its description, and the console's files."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def operating_routes(
     """Build the routes.
 
     Args:
-        executor: checks the dependencies and has the figures.
+        executor: checks the dependencies and has the metrics.
         version: of the product.
         stopping: returns whether the server is stopping, and so not ready for new requests.
         description: builds the OpenAPI document.

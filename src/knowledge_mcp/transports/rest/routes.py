@@ -180,7 +180,7 @@ def ingesting_routes(executor: RequestExecutor) -> APIRouter:
 
 
 def _check_deposit(body: IngestRequest | IngestUrlRequest) -> Any:
-    """Return what makes the deposit; it is made here once, so that what is wrong with it is reported first."""
+    """Return a function that creates the deposit; it is called once here, so that problems are reported first."""
     deposit = _validate(body.deposit)
     return lambda: deposit
 
@@ -193,7 +193,7 @@ def _validate(make: Any) -> Any:
 
 
 def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
-    """Take a form apart: its one file, its fields, and the metadata among them."""
+    """Split a form into its one file, its fields, and the metadata among them."""
     names = [name for name, _ in form.multi_items()]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise RequestValidationError([{"loc": ("body", twice[0]), "msg": "the field occurs twice", "type": "twice"}])
@@ -227,13 +227,13 @@ def _model(model: type[Any], value: object, place: str) -> Any:
 
 
 def _basename(name: str | None) -> str:
-    """Keep a file name's last part, without what no name holds."""
+    """Keep a file name's last part, without characters that are not allowed in names."""
     last = (name or "").replace("\\", "/").rpartition("/")[2]
     return "".join(letter for letter in last if letter.isprintable()).strip()[:255]
 
 
 def _declared_type(file: UploadFile) -> str | None:
-    """Return the media type that the client declared where the name does not say it; None for what the name says.
+    """Return the client's declared media type if the name does not show it; None to use the name.
 
     What browsers declare depends on the programs installed on the same machine.
     """
@@ -244,7 +244,7 @@ def _declared_type(file: UploadFile) -> str | None:
 
 
 def _job_id(text: str) -> str:
-    """Keep ids to what ids can be; another is no job."""
+    """Accept only valid ids; another is an unknown job."""
     if not text.isascii() or not text.isalnum():
         raise RefusedRequest(404, "There is no such job.", "Use the job_id from the answer to the ingestion.")
     return text
@@ -375,10 +375,10 @@ def reading_routes(executor: RequestExecutor) -> APIRouter:
 
 
 def _count_and_encode(body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
-    """Count the results, and write them down; those below the score asked for are counted, too."""
+    """Count and encode the results; those below the requested score are counted, too."""
     hits = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
     note = answer.note
-    if not note and not answer.searched_documents and not answer.degraded:  # what failed may hold some
+    if not note and not answer.searched_documents and not answer.degraded:  # a failed part may contain some
         note = f"{'What you may read' if body.everywhere else body.collection} contains no documents."
     content = SearchAnswerBody.of(
         answer,
@@ -400,7 +400,7 @@ def _names(record: DocumentRecord) -> str:
 
 
 def check_document_id(text: str) -> str:
-    """Keep ids to what ids can be; another is no document."""
+    """Accept only valid ids; another is an unknown document."""
     if not _DOCUMENT_ID.fullmatch(text):
         raise RefusedRequest(404, "There is no such document.", "List the documents, then use one of their ids.")
     return text

@@ -1,4 +1,4 @@
-"""Routes of the REST service for whoever looks: a page's picture, an outline, changes, traces, conflicts, jobs."""
+"""Routes of the REST service for viewers: a page's picture, an outline, changes, traces, conflicts, jobs."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class JobsAnswer(RestAnswer):
 
 
 _FIRST_LOOK, _LAST_LOOKS = 0.05, 1.0
-"""Seconds between two looks whether a job has ended: a short one is answered soon, a long one asked after seldom."""
+"""Seconds between two checks whether a job has ended: frequent at first, rare for long jobs."""
 _JOBS = (TraceAnswer, CheckAnswer, ConflictsAnswer)
 _LOST = (404, 422, 500, 502, 503, 504)
 
@@ -257,7 +257,7 @@ class _Viewing:
 
         name, due, pause = f"library.{what}", anyio.current_time() + wait, _FIRST_LOOK
         job = await self._executor.view(request, name, begin)
-        # whoever waits holds no place: everybody's pictures and comparisons have four between them
+        # waiting occupies no slot: pictures and comparisons of all users share four
         while job.state in {"queued", "running"} and anyio.current_time() < due and not await request.is_disconnected():
             await anyio.sleep(min(pause, due - anyio.current_time()))
             job, pause = await self._executor.read(name, follow), min(2 * pause, _LAST_LOOKS)
@@ -299,7 +299,7 @@ class _Viewing:
 
 
 def viewing_routes(executor: RequestExecutor) -> APIRouter:
-    """Build the routes over where the work is done."""
+    """Build the routes."""
     own = _Viewing(executor)
     router = APIRouter(route_class=JsonRoute, dependencies=[BEARER])
     table: tuple[tuple[str, Any, str, type[BaseModel], str], ...] = (

@@ -1,1 +1,1 @@
-"""What both servers use."""
+"""Code shared by both servers."""

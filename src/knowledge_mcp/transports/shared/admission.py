@@ -1,4 +1,4 @@
-"""Who is let in: by a key of ours, or by an access token of the OAuth issuer, each with the rights that go with it."""
+"""Authentication: by a key, or by an access token of the OAuth issuer, each with its permissions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from knowledge_mcp.transports.shared.tokens import IssuerDownError, TokenRefused
 logger = logging.getLogger(__name__)
 
 ROUTE = "knowledge_route"
-"""Where a scope keeps the route's template, where no framework does."""
+"""Key of the route's template in a scope, for apps without a framework that sets it."""
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
-"""Where a protected resource describes itself (RFC 9728)."""
+"""Path at which a protected resource describes itself (RFC 9728)."""
 
 MAX_CHECKS = 8
-"""Most tokens that are checked at a time: a check may wait for the issuer, ten seconds at the most."""
+"""Maximum tokens checked at a time: a check may wait for the issuer, ten seconds at most."""
 
 RECHECK_SECONDS = 15.0
-"""How often the token of an open session or stream is checked again; with what the issuer's answer is believed for
-(30), what it may take (10) and the second between two looks, one taken back ends within 60."""
+"""How often the token of an open session or stream is checked again. Together with the caching of the issuer's
+answer (30), its timeout (10) and the second between two checks, a revoked token ends within 60 seconds.
+"""
 
 UNCHECKED_SECONDS = 60.0
 """How long an open session or stream continues while its token cannot be checked."""
@@ -46,7 +47,7 @@ class ProtectedResource:
 
     Attributes:
         url: as clients reach it.
-        tokens: checks what they bring.
+        tokens: verifies their tokens.
     """
 
     url: str
@@ -54,7 +55,7 @@ class ProtectedResource:
 
     @property
     def metadata_url(self) -> str:
-        """Return where the metadata stands: the well-known path goes between the host and the resource's own path."""
+        """Return the address of the metadata: the well-known path is between the host and the resource's own path."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}{METADATA_PATH}{parts.path.rstrip('/')}"
 
@@ -71,11 +72,11 @@ class ProtectedResource:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Let somebody in.
+    """An authenticated caller.
 
     Attributes:
-        key: the name and the rights.
-        valid: tells whether that still holds; quick, because it is asked every second.
+        key: name and permissions.
+        valid: returns whether it is still valid; fast, because it is called every second.
     """
 
     key: Key
@@ -84,12 +85,12 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Turn somebody away.
+    """A refused caller.
 
     Attributes:
-        reason: `missing`, `wrong`, `scope` or `unknown`, where the issuer cannot be asked.
-        message: for who was turned away.
-        challenge: of the header `WWW-Authenticate`, without scheme and realm; empty where no tokens are taken.
+        reason: `missing`, `wrong`, `scope`, or `unknown` if the issuer cannot be reached.
+        message: for the caller.
+        challenge: for the header `WWW-Authenticate`, without scheme and realm; empty if tokens are not accepted.
     """
 
     reason: str
@@ -98,11 +99,11 @@ class Rejection:
 
 
 class Admission:
-    """Recognise who asks; used on the event loop.
+    """Authenticate callers; used on the event loop.
 
     Args:
-        keys: of ours, and the roles of groups.
-        resource: this server as an OAuth resource; None where no tokens are taken.
+        keys: our own keys, and the roles of groups.
+        resource: this server as an OAuth resource; None if tokens are not accepted.
         clock: seconds, monotonic.
     """
 
@@ -116,14 +117,14 @@ class Admission:
 
     @property
     def required(self) -> bool:
-        """Return whether a key or a token must be shown."""
+        """Return whether a key or a token is required."""
         return self.keys.required or self.resource is not None
 
     async def admit(self, headers: Sequence[str]) -> Admitted | Rejection:
-        """Judge the `Authorization` headers of a request."""
+        """Check the `Authorization` headers of a request."""
         scheme, _, rest = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
         token = rest.strip(" ")
-        key = self.keys.recognise(token.encode("latin-1"))  # the bytes as they came
+        key = self.keys.recognise(token.encode("latin-1"))  # the bytes as received
         if scheme.lower() != "bearer" or not token:
             reason = "wrong" if any(_shows_one(each) for each in headers) else "missing"
             return Rejection(reason, "A valid bearer token is required.", self._challenge())
@@ -164,23 +165,23 @@ class Admission:
         return path in {METADATA_PATH, urlsplit(self.resource.metadata_url).path}
 
     async def describe(self, send: Send) -> None:
-        """Answer with the metadata; pages of any origin may read it."""
+        """Respond with the metadata; pages of any origin may read it."""
         assert self.resource is not None
         open_to_all = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=300")]
         await send_body(send, 200, self.resource.metadata(), open_to_all)
 
 
 class KeyGate:
-    """Ask for `Authorization: Bearer <key>`, and keep in the scope whose it is.
+    """Require `Authorization: Bearer <key>`, and store the key in the scope.
 
-    A key that is taken away is refused from then on, and its open streams end. Where none is required, whoever nobody
-    in front of this has asked for one is `anonymous` and may do everything.
+    A revoked key is refused from then on, and its open streams end. If no key is required, callers that no earlier
+    layer has authenticated are `anonymous` and may do everything.
 
     Args:
         app: the wrapped app.
-        admission: recognises keys and tokens.
-        is_open: tells by method and path what needs no key; metadata for signing on never does.
-        refuse: answers.
+        admission: authenticates keys and tokens.
+        is_open: returns by method and path what needs no key; the metadata for signing on never does.
+        refuse: sends the refusal.
     """
 
     def __init__(
@@ -215,13 +216,13 @@ class KeyGate:
 
 
 def _shows_one(header: str) -> bool:
-    """Return whether a header shows a bearer token at all, right or wrong."""
+    """Return whether a header contains a bearer token at all, valid or not."""
     scheme, _, value = header.partition(" ")
     return scheme.lower() == "bearer" and bool(value.strip())
 
 
 class _Watch:
-    """Return whether a token still holds, of the same holder with the same rights; asks the issuer on a thread."""
+    """Check that a token is still valid, with the same holder and permissions; asks the issuer on a thread."""
 
     def __init__(self, tokens: TokenVerifier, token: str, keys: KeyRing, key: Key, clock: Callable[[], float]) -> None:
         self._tokens = tokens

@@ -1,4 +1,4 @@
-"""Who read what: one JSON object a line, appended to a file before the answer leaves; no text, and no question."""
+"""The audit log: one JSON object per line, appended to a file before the response leaves; no text, and no query."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from knowledge_mcp.support.events import in_one_line
 from knowledge_mcp.transports.shared.keys import KEY
 
 READ_DOCUMENTS = "knowledge_read_documents"
-"""Where a scope keeps the ids of documents that an answer is of without naming them, known before it begins."""
+"""Key in a scope of the ids of documents that a response uses without naming them, known before it begins."""
 
 MOST_DOCUMENTS = 10_000
-"""Documents that one line names; of more it says how many."""
+"""Maximum documents named on one line; of more, only the number is given."""
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Most bytes of one REST answer that are looked through; a whole document has some megabytes."""
+"""Maximum bytes searched of one REST response; a whole document has some megabytes."""
 
 _IDS = ("document_id", "doc_id")
 
 
 def documents_in(answer: object) -> list[str]:
-    """List the documents that an answer names, each once: by their ids, files of repositories by name and path."""
+    """List the documents that an answer names, each once: by id, files of repositories by name and path."""
     return list(dict.fromkeys(_find_ids(answer)))
 
 
 def _find_ids(value: object) -> Iterator[str]:
-    waiting = [value]  # no recursion: what is walked is as deep as somebody made it
+    waiting = [value]  # no recursion: nesting may be arbitrarily deep
     while waiting:
         one = waiting.pop()
         if isinstance(one, Mapping):
@@ -56,10 +56,10 @@ def _find_ids(value: object) -> Iterator[str]:
 
 
 class AuditLog:
-    """Append to a file; thread-safe, and several processes may share it.
+    """Append to a file; thread-safe, and shared by several processes.
 
     Args:
-        path: the file; made with its folder where there is none, readable by its owner alone.
+        path: the file; created with its folder if missing, readable only by its owner.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class AuditLog:
         self._lock = threading.Lock()
 
     def write(self, subject: str, tool: str, outcome: str, documents: Iterable[str] = (), **more: str) -> None:
-        """Write down one call.
+        """Log one call.
 
         Args:
             subject: the key's name, or `oauth:` and the token's subject.
@@ -77,7 +77,7 @@ class AuditLog:
             more: further fields.
 
         Raises:
-            InternalError: it cannot be written; what is not written down must not be read.
+            InternalError: it cannot be written; what is not logged must not be read.
         """
         ids = list(documents)
         fields: dict[str, Any] = {
@@ -109,14 +109,14 @@ class AuditLog:
 
 
 class AuditGate:
-    """Write down what REST requests were answered with, before the answer leaves.
+    """Log responses to REST requests before they leave.
 
     Args:
         app: the wrapped app.
-        log: where it is written.
-        is_other: tells by path what writes down by itself.
+        log: the audit log.
+        is_other: returns by path which requests are logged elsewhere.
 
-    A request without a key is not written down.
+    A request without a key is not logged.
     """
 
     def __init__(self, app: ASGIApp, log: AuditLog, *, is_other: Any) -> None:
@@ -162,12 +162,12 @@ class _AuditedSend:
         await self._send(message)
 
     def finish(self) -> None:
-        """Write down an answer that never came to its end, where nothing of it was written down before."""
+        """Log a response that was not completed, if nothing of it was logged before."""
         if self._status and not self._is_written:
             self._write(b"", is_last=True)
 
     def _write(self, part: bytes, *, is_last: bool) -> None:
-        """Write down what a part names, a line of a stream or all of an answer, before it leaves."""
+        """Log the documents named in a part (a line of a stream, or a whole response) before it leaves."""
         found: list[str] = []
         if self._status < 400:
             content = _lines_of(part) if not self._is_text and len(part) <= MOST_BYTES else None
@@ -181,7 +181,7 @@ class _AuditedSend:
 
 
 def _lines_of(body: bytes) -> object:
-    """Read an answer that is one JSON value, or a stream of lines that each are one; nothing of what is none."""
+    """Parse a response that is one JSON value, or a stream of lines of JSON; other content is ignored."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

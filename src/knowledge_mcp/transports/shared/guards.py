@@ -1,9 +1,9 @@
-"""What every HTTP request must pass before any route sees it: Host, Origin, size, and a key that still holds.
+"""Checks of every HTTP request before it reaches a route: Host, Origin, size, and a key that is still valid.
 
-All of it is pure ASGI, so that streams stream. A web page can make a browser send requests to a server on the user's
-own machine, under any Host name that it controls (DNS rebinding). So a request is served only for names that are ours,
-and from origins that are allowed. Requests whose key is taken away while they are under way end as if their client had
-left.
+All of it is pure ASGI, so that streams are not buffered. A web page can make a browser send requests to a server on
+the user's own machine, under any Host name that it controls (DNS rebinding). Therefore only requests for our own names
+and from allowed origins are served. Requests whose key is revoked while they run end as if their client had
+disconnected.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ T = TypeVar("T")
 
 LOOPBACK_ORIGINS = tuple(f"{scheme}://{host}:*" for scheme in ("http", "https") for host in LOOPBACK_HOSTS)
 BODY_SECONDS = 60.0
-"""How long a request body may take to come in."""
+"""Maximum duration of receiving a request body."""
 
 QUIET_SECONDS = 1.0
-"""How long a body whose answer is known may pause before it is answered: who declares much and sends nothing, as a
-client does that waits for a "100 Continue" which it did not ask for, would wait for nothing."""
+"""Maximum pause of a body whose response is already known: a client that declares a body but sends nothing, for
+example because it waits for an unrequested "100 Continue", would otherwise wait for nothing.
+"""
 
 _DEFAULT_PORTS = ("80", "443")
 
@@ -40,14 +41,14 @@ _DEFAULT_PORTS = ("80", "443")
 async def send_error(
     send: Send, status: int, code: str, message: str, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Answer with `{"error": {"code", "message"}}` as JSON."""
+    """Respond with `{"error": {"code", "message"}}` as JSON."""
     await send_body(send, status, {"error": {"code": code, "message": message}}, headers)
 
 
 async def send_body(
     send: Send, status: int, content: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Answer with a JSON object."""
+    """Respond with a JSON object."""
     body = json.dumps(content).encode()
     lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": lines})
@@ -55,12 +56,12 @@ async def send_body(
 
 
 class AllowedNames:
-    """Judge Hosts and Origins.
+    """Check Hosts and Origins.
 
     Args:
-        hosts: beside the loopback names: `name` (any port, or none), `name:port` (where the port is 80 or 443, a Host
-            without port too), or `*` for all.
-        origins: beside loopback origins: `scheme://host`, `scheme://host:port`, `scheme://host:*`, or `*`.
+        hosts: in addition to loopback names: `name` (any port, or none), `name:port` (if the port is 80 or 443, also a
+            Host without port), or `*` for all.
+        origins: in addition to loopback origins: `scheme://host`, `scheme://host:port`, `scheme://host:*`, or `*`.
     """
 
     def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
@@ -68,7 +69,7 @@ class AllowedNames:
         self._origins = [origin.lower().rstrip("/") for origin in (*LOOPBACK_ORIGINS, *origins)]
 
     def admits_host(self, host: str) -> bool:
-        """Return whether a Host header is one of ours."""
+        """Return whether a Host header is allowed."""
         name, port = _split(host.lower())
         for allowed in self._hosts:
             if allowed == "*":
@@ -95,11 +96,11 @@ class AllowedNames:
 
 
 Refuse = Callable[[Scope, Send, T], Awaitable[None]]
-"""Answer a request that is refused, and log it; given why."""
+"""Respond to a refused request and log it, given the reason."""
 
 
 Refused = Literal["Host", "Origin", "Length"]
-"""What is wrong with a request; Length where it gives two, a Content-Length and one by chunks."""
+"""What is wrong with a request; Length if it has both a Content-Length and chunked encoding."""
 TWO_LENGTHS = "The request has both Content-Length and Transfer-Encoding."
 
 
@@ -118,16 +119,16 @@ async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
 
 
 class HostGuard:
-    """Refuse a foreign Host, a foreign Origin, and a request of two lengths, on every route.
+    """Refuse a foreign Host, a foreign Origin, and a request with two lengths, on every route.
 
-    A proxy may believe the other length, and take what follows for the next request, of somebody else (RFC 9112, 6.3).
+    A proxy may use the other length, and take the rest for the next request of another client (RFC 9112, 6.3).
 
     Args:
         app: the wrapped app.
-        names: judges both.
-        refuse: answers.
-        own_pages: admit the server's own pages too. A proxy may have ended TLS, so that only the name is compared with
-            the Host, which was admitted before: a name which somebody made to point here does not pass.
+        names: checks both.
+        refuse: sends the refusal.
+        own_pages: also allow the server's own pages. A proxy may have ended TLS, so only the name is compared with the
+            Host, which was allowed before: a name that an attacker made to point here does not pass.
     """
 
     def __init__(
@@ -165,9 +166,9 @@ class HostGuard:
 
 
 def with_cors(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
-    """Tell browsers what pages of these origins, written as for `AllowedNames`, may do.
+    """Send CORS headers for pages of these origins, in the form of `AllowedNames`.
 
-    It stands before the authentication: preflight requests carry no token.
+    This runs before authentication, because preflight requests carry no token.
     """
     named = [origin.lower().rstrip("/") for origin in origins]
     any_port = [re.escape(origin.removesuffix(":*")) for origin in named if origin.endswith(":*")]
@@ -184,10 +185,10 @@ def with_cors(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
 class BodyLimit:
     """Refuse a request body of more than `limit` bytes with 413, before anything reads it.
 
-    A declared length is believed when it is too large; without one the body is counted as it comes in. Up to four times
-    the limit is read and thrown away first: most clients send all before they listen, and would see a broken connection
-    in place of the answer. A body that is not there after `patience` seconds is given up with 408; a client that leaves
-    in the middle of it is forgotten.
+    A declared length that is too large is refused; without one, bytes are counted as they arrive. Up to four times the
+    limit is read and discarded first: most clients send everything before they read, and would otherwise see a broken
+    connection instead of the response. A body that is incomplete after `patience` seconds is refused with 408; if the
+    client disconnects during it, nothing is sent.
     """
 
     def __init__(self, app: ASGIApp, limit: int, *, patience: float = BODY_SECONDS) -> None:
@@ -217,7 +218,7 @@ class BodyLimit:
         await self._app(scope, replay, send)
 
     async def _whole_body(self, declared: str, receive: Receive, send: Send) -> deque[Message] | None:
-        """Take in the body; None where it is too large, which is answered here, or where the client has gone."""
+        """Read the body; None if it is too large, which is answered here, or if the client has disconnected."""
         if declared.isdecimal() and int(declared) > self._limit:
             await self._too_large(receive, send, more=True)
             return None
@@ -243,7 +244,7 @@ class BodyLimit:
 
 
 async def throw_away(receive: Receive, most: int, seconds: float) -> None:
-    """Read what is left of a body whose answer is known: up to its end, `most` bytes, `seconds`, or a pause."""
+    """Discard the rest of a body whose response is known: up to its end, `most` bytes, `seconds`, or a pause."""
     received = 0
     with anyio.move_on_after(seconds):
         while received <= most:
@@ -256,7 +257,7 @@ async def throw_away(receive: Receive, most: int, seconds: float) -> None:
 
 
 def _split(host: str) -> tuple[str, str | None]:
-    """Part a Host into name and port; an IPv6 address keeps its brackets."""
+    """Split a Host into name and port; an IPv6 address keeps its brackets."""
     name, colon, port = host.rpartition(":")
     if not colon or host.endswith("]"):
         return host, None
@@ -264,18 +265,18 @@ def _split(host: str) -> tuple[str, str | None]:
 
 
 LOOK_SECONDS = 1.0
-"""How often the key of a request that is under way is looked at; its file is read as often, at most."""
+"""How often the key of a running request is checked; the key file is read at most as often."""
 
 VALID = "knowledge_valid"
-"""Where a scope keeps the check whether its key still holds."""
+"""Key in a scope of the check whether the request's key is still valid."""
 
 
 async def serve_while_valid(
     app: ASGIApp, scope: Scope, receive: Receive, send: Send, valid: Callable[[], bool]
 ) -> None:
-    """Serve a request; once its key no longer holds, report to the app that the client has left, and end the answer.
+    """Serve a request; once its key is no longer valid, report a disconnect to the app, and end the response.
 
-    An app that ends without an answer then is answered for, with 401.
+    If the app then ends without a response, 401 is sent.
     """
     watched = _Watched(receive, send, valid)
     scope[VALID] = valid
@@ -325,7 +326,7 @@ class _Watched:
     async def send(self, message: Message) -> None:
         start = message["type"] == "http.response.start"
         if self.revoked.is_set() and (self._ended or (start and self._begun)):
-            return  # an app whose client has left may say anything, as to a closed connection
+            return  # an app whose client has disconnected may send anything, as to a closed connection
         self._begun = True
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self._ended = True

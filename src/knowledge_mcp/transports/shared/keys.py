@@ -1,7 +1,7 @@
-"""Named keys with rights, from one setting and from a file that may change while the server runs.
+"""Named keys with permissions, from one setting and from a file that may change while the server runs.
 
-Keys are kept as SHA-256 digests only, and compared in constant time over all of them, so that neither the memory of the
-process nor the time of an answer tells one.
+Keys are stored only as SHA-256 digests, and compared in constant time over all of them, so that neither the process's
+memory nor the response time reveals one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from knowledge_mcp.model.rights import EVERYBODY, Rights, names_one
 logger = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 1.0
-"""How often, at most, the file is looked at."""
+"""Minimum seconds between two checks of the file."""
 
 TOKEN_PREFIX = "oauth:"
-"""Begins the name of whoever signed on with a token; no key's name begins so."""
+"""Prefix of the names of callers with a token; key names never begin with it."""
 
 _EVERYTHING = ("*",)
 _DEFAULT_NAME = "default"
@@ -37,18 +37,18 @@ _FIELDS = frozenset({"name", "key", "sha256"}) | _RIGHTS
 
 
 class _UnfitError(ValueError):
-    """Say what is wrong with a file of keys."""
+    """What is wrong with a key file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Name who asks, and the collections that may be read and written: patterns with `*`, `?` and `[…]`.
+    """A caller's name, and the collections that may be read and written: patterns with `*`, `?` and `[…]`.
 
-    What is no collection has a name with a colon, such as `engine:standards`: only `*`, or a pattern that begins with
-    what stands up to the colon, gives a right to it.
+    Names with a colon, such as `engine:standards`, are not collections: only `*`, or a pattern that begins with the
+    part up to the colon, gives permission for them.
 
     Attributes:
-        groups: whose documents may be read too, where a document is for some groups only; `*` for all.
+        groups: the caller's groups, for documents that only some groups may read; `*` for all.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Key:
 
     @property
     def rights(self) -> Rights:
-        """Return what may be read."""
+        """Return the read permissions."""
         return Rights(self.read, self.groups)
 
     @property
     def reach(self) -> Rights:
-        """Return what may be read, and what is found when it is named because it may be written."""
+        """Return the read permissions, plus collections that are found by name because they may be written."""
         return Rights(self.read, self.groups, reach=self.write)
 
     def sees_all_of(self, collection: str) -> bool:
@@ -80,31 +80,31 @@ class Key:
 
     @property
     def may_do_everything(self) -> bool:
-        """Return whether the key is limited to no collection and no document, neither in reading nor in writing."""
+        """Return whether the key has no limits, neither in reading nor in writing."""
         return self.rights.are_full and EVERYBODY in self.write
 
     @property
     def may_read_totals(self) -> bool:
-        """Return whether figures of all collections together may be read: by administrators, and by a key for that.
+        """Return whether metrics of all collections together may be read: by administrators, and by a key for metrics.
 
-        A key for that has no other right, as Prometheus' own; a token without a role has none at all.
+        A key for metrics, such as for Prometheus, has no other permission; a token without a role has none at all.
         """
         return self.may_do_everything or not (self.read or self.write or self.name.startswith(TOKEN_PREFIX))
 
 
 ANONYMOUS = Key("anonymous")
-"""Who asks where no key is configured."""
+"""The caller if no key is configured."""
 
 NOBODY = Key("nobody", (), (), ())
-"""Who asks where it should be known and is not."""
+"""The caller if authentication was expected and is missing."""
 
 KEY = "knowledge_key"
-"""Where the scope of a request keeps the key that was shown."""
+"""Key in a request's scope of its `Key`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRole:
-    """Give a group of people, as their tokens name it, the rights that a key of these fields would have."""
+    """The permissions of a group in tokens, with the fields of a key."""
 
     group: str
     read: tuple[str, ...]
@@ -114,22 +114,22 @@ class GroupRole:
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """Hold what a file of keys says: the digest of each key, and the roles of groups."""
+    """The content of a key file: the digest of each key, and the roles of groups."""
 
     keys: Mapping[Key, bytes]
     roles: tuple[GroupRole, ...] = ()
 
 
 class KeyRing:
-    """Hold the keys; thread-safe.
+    """The set of keys; thread-safe.
 
-    A file that changes is read again, at most once a second, when a key is shown. One that is broken or gone is logged
-    as an ERROR, once for each change, and the keys that were read before stay.
+    A changed file is read again, at most once a second, when a key is checked. If it is broken or missing, this is
+    logged as an ERROR, once for each change, and the previous keys stay valid.
 
     Args:
-        single: one key with all rights, named `default`; a file's key of that name takes its place.
-        path: a file of keys, in one of the forms of `parse_keys`.
-        setting: what the file is called in messages.
+        single: one key with all permissions, named `default`; a key of that name in the file replaces it.
+        path: a key file, in one of the forms of `parse_keys`.
+        setting: name of the file's setting, for messages.
         clock: seconds, monotonic.
     """
 
@@ -149,14 +149,14 @@ class KeyRing:
         self._state: object = None
         self._checked = clock()
         self.problem = ""
-        """What is wrong with the file as it is now, one sentence without any key; empty when nothing is."""
+        """The problem with the present file, one sentence without any key; empty if there is none."""
         self._keys: dict[Key, bytes] = dict(self._own)
         self._roles: tuple[GroupRole, ...] = ()
         self._look(first=True)
 
     @classmethod
     def of(cls, secrets: Mapping[str, str]) -> KeyRing:
-        """Make a ring of keys by name, each with all rights; none is required where there is none.
+        """Create keys by name, each with all permissions; without any, no key is required.
 
         Raises:
             ValueError: a key is empty.
@@ -170,7 +170,7 @@ class KeyRing:
 
     @property
     def required(self) -> bool:
-        """Return whether a key must be shown: one is configured, or a file that may come to hold some."""
+        """Return whether a key is required: one is configured, or a file that may contain some later."""
         return bool(self._own) or self._path is not None
 
     @property
@@ -179,7 +179,7 @@ class KeyRing:
         return tuple(sorted(key.name for key in self._keys))
 
     def recognise(self, secret: bytes) -> Key | None:
-        """Return the key that has this secret, None where there is none."""
+        """Return the key with this secret, None if there is none."""
         digest = hashlib.sha256(secret).digest()
         found = None
         for key, known in self._current().items():  # all of them, so that the time does not reveal which one it was
@@ -188,17 +188,15 @@ class KeyRing:
         return found
 
     def validity(self, secret: bytes, key: Key) -> Callable[[], bool]:
-        """Return a check whether the secret is still that key's, with the same rights."""
+        """Return a check whether the secret still belongs to that key, with the same permissions."""
         digest = hashlib.sha256(secret).digest()
         return lambda: self._current().get(key) == digest
 
     def holder(self, name: str, groups: Iterable[str]) -> Key:
-        """Return the rights of whoever signed on with a token: those of all roles of their groups together.
+        """Return the permissions of a token's holder: those of all roles of its groups together.
 
-        Where no roles are defined, everybody who may sign on reads every collection, and writes none. Documents that
-        are for some groups are read by these.
-        """
-        names = sorted(set(groups) - {"*"})  # an issuer's group of that name would be everybody's
+        If no roles are defined, everyone who may sign on reads every collection, and writes none. Documents restricted to"""
+        names = sorted(set(groups) - {"*"})  # an issuer's group of that name would mean everyone
         with self._lock:
             self._follow()
             roles = self._roles
@@ -224,7 +222,7 @@ class KeyRing:
             self._look()
 
     def _look(self, *, first: bool = False) -> None:
-        """Read the file where it is another one than last time."""
+        """Read the file if it has changed since last time."""
         if self._path is None:
             return
         try:
@@ -255,15 +253,15 @@ class KeyRing:
 
 
 def parse_keys(text: str) -> KeyFile:
-    """Read a file of keys, and of the roles of groups.
+    """Parse a file of keys, and of the roles of groups.
 
-    Three forms are understood: `{"keys": [{"name", "key" or "sha256", "read"?, "write"?, "groups"?}], "roles":
-    [{"group", "read"?, "write"?, "groups"?}]}`, where one of the two lists is enough; a JSON object of key by name;
-    lines `name: key`. A key has the rights that are not named for all collections, and reads the documents of all
-    groups where it reads all collections. A role has only what is named.
+    There are three forms: `{"keys": [{"name", "key" or "sha256", "read"?, "write"?, "groups"?}], "roles": [{"group",
+    "read"?, "write"?, "groups"?}]}`, in which one of the two lists is enough; a JSON object of key by name; lines
+    `name: key`. By default a key may read and write all collections, and it reads the documents of all groups if it
+    reads all collections. A role has only the stated permissions.
 
     Raises:
-        ValueError: the text is of no such form, or holds no key; tells the place and never a key.
+        ValueError: the text has no such form, or contains no key; names the position and never a key.
     """
     roles: tuple[GroupRole, ...] = ()
     if text.lstrip().startswith("{"):

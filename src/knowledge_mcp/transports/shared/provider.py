@@ -1,4 +1,4 @@
-"""One service for each surface: made when it is first needed, warmed up in the background, closed at the end."""
+"""One service for each surface: created on first use, warmed up in the background, closed at the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 class SurfaceService(Protocol):
-    """Provide the service behind one surface's tools: a Knowledge, a Library, or another."""
+    """The service behind one surface's tools: a Knowledge, a Library, or another."""
 
     def warm_up(self) -> None:
-        """Load what the first call would have to load."""
+        """Load what the first call needs."""
         ...
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all resources."""
         ...
 
 
@@ -31,10 +31,10 @@ D = TypeVar("D", bound=SurfaceService)
 
 
 class KnowledgeProvider(Generic[D]):
-    """Hold the one service; thread-safe.
+    """Hold one service; thread-safe.
 
     Args:
-        factory: makes it, called once; when it fails, the next call tries again.
+        factory: creates it, called once; if it fails, the next call tries again.
     """
 
     def __init__(self, factory: Callable[[], D]) -> None:
@@ -48,7 +48,7 @@ class KnowledgeProvider(Generic[D]):
         """Return it, created on first use; blocking.
 
         Raises:
-            KnowledgeError: it cannot be made, or was closed already.
+            KnowledgeError: it cannot be created, or was already closed.
         """
         with self._lock:
             if self._closed:
@@ -58,10 +58,10 @@ class KnowledgeProvider(Generic[D]):
             return self._knowledge
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:
-        """Make it and load what the first query would have to load, on its own thread; only the first call acts.
+        """Create it and load what the first query needs, on a separate thread; only the first call has an effect.
 
         Args:
-            delay: seconds to wait first, so that an answer which is about to be sent does not share the interpreter.
+            delay: seconds to wait first, so that it does not compete with a response about to be sent.
         """
         with self._lock:
             if self._warming is not None or self._closed:
@@ -72,7 +72,7 @@ class KnowledgeProvider(Generic[D]):
             self._warming.start()
 
     def close(self, *, patience: float = 10.0) -> None:
-        """Close what was made; waits at most `patience` seconds for a warm-up that is under way. Idempotent."""
+        """Close the service; waits at most `patience` seconds for a running warm-up. Idempotent."""
         warming = self._warming
         if isinstance(warming, threading.Timer):
             warming.cancel()
@@ -96,7 +96,7 @@ class KnowledgeProvider(Generic[D]):
         try:
             self.get().warm_up()
         except KnowledgeError as exc:
-            # Whoever asks first gets the same error in full; a warm-up has nobody to report to.
+            # The first caller gets the same error in full; a warm-up has nobody to report to.
             logger.warning("warm-up failed: %s", exc.message)
         except Exception:
             logger.exception("warm-up crashed")
@@ -106,7 +106,7 @@ class KnowledgeProviders:
     """Hold one provider for each surface: every surface has its own collection and way of reading.
 
     Args:
-        factory: makes the service of the surface that is named.
+        factory: creates the service of a surface by name.
         surfaces: their names.
     """
 
@@ -114,11 +114,11 @@ class KnowledgeProviders:
         self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
 
     def get(self, surface: str) -> Any:
-        """Return one surface's service, created on first use; blocking; errors as the provider's."""
+        """Return one surface's service, created on first use; blocking; errors as for the provider."""
         return self._providers[surface].get()
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:
-        """Warm all up; only the first call acts."""
+        """Warm up all; only the first call has an effect."""
         for provider in self._providers.values():
             provider.start_warm_up(delay=delay)
 
@@ -129,14 +129,14 @@ class KnowledgeProviders:
 
 
 def restrict_service(service: Any, rights: Rights) -> Any:
-    """Return what answers a surface's tools as somebody sees it who may not read all.
+    """Return the service behind a surface's tools, restricted to what a caller may read.
 
     Args:
         service: a Library, a Knowledge, or the repository service.
-        rights: what may be read.
+        rights: the read permissions.
 
     Raises:
-        AuthError: it knows no rights: it is another machine's, which would see this one's key, or keeps no collections.
+        AuthError: it cannot apply permissions: it is remote and would receive this server's key, or has no collections.
     """
     if rights.are_full:
         return service
@@ -150,7 +150,7 @@ def restrict_service(service: Any, rights: Rights) -> Any:
 
 
 def crash(what: str, exc: BaseException) -> InternalError:
-    """Log an unforeseen exception under an incident number; build an error that has the number and nothing else."""
+    """Log an unexpected exception under an incident number; return an error with only that number."""
     incident = secrets.token_hex(4)
     logger.error("%s crashed (incident %s)", what, incident, exc_info=exc)
     return InternalError(

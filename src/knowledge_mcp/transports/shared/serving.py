@@ -1,6 +1,6 @@
-"""A web server that runs until a signal stops it, and stops so that no caller sees more than it must.
+"""A web server that runs until a signal, and shuts down gracefully.
 
-Imports uvicorn: whoever serves over stdio never loads this.
+Imports uvicorn: do not import this for stdio.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from knowledge_mcp.support.events import log_event
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 16
-"""Connections accepted in a row, so that those before them are counted before more come."""
+"""Connections accepted in a row, so that earlier ones are counted before more are accepted."""
 
 _NOTHING_LEFT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class EventTally:
-    """Log how often something happened, by reason, at most once a second.
+    """Log the number of events by reason, at most once a second.
 
     Args:
-        target: where to log.
-        event: its name.
-        clock: seconds, monotonic.
+        target: the logger.
+        event: the event's name.
+        clock: monotonic seconds.
     """
 
     def __init__(self, target: logging.Logger, event: str, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +56,7 @@ class EventTally:
         self._logged_at: float | None = None
 
     def add(self, reason: str) -> None:
-        """Count one; what is not logged now is in the next line."""
+        """Count one event; what is not logged now is on the next line."""
         self._counts[reason] += 1
         now = self._clock()
         if self._logged_at is None or now - self._logged_at >= 1.0:
@@ -67,10 +67,10 @@ class EventTally:
 
 
 class Listener(socket.socket):
-    """A listening socket that copes with a process out of descriptors: it closes what it cannot hold.
+    """A listening socket for a process that may run out of file descriptors: it closes connections that it cannot hold.
 
-    asyncio would try some thousand times, and log a traceback each time. A descriptor is kept spare for this: with it
-    a connection is accepted and closed, so that its client knows and the queue does not stay full.
+    asyncio would try some thousand times, and log a traceback each time. One descriptor is reserved for this: with it a
+    connection is accepted and closed, so that its client is informed and the queue does not stay full.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -84,7 +84,7 @@ class Listener(socket.socket):
         """Accept a connection.
 
         Raises:
-            BlockingIOError: there is none, none can be held, or it is the event loop's turn.
+            BlockingIOError: there is none, none can be held, or the event loop must run first.
         """
         if self._in_a_row >= _AT_ONCE and self.gettimeout() == 0:
             self._in_a_row = 0
@@ -102,7 +102,7 @@ class Listener(socket.socket):
         return found
 
     def close(self) -> None:
-        """Close it; idempotent."""
+        """Close the socket; idempotent."""
         super().close()
         self._give_spare()
 
@@ -111,7 +111,7 @@ class Listener(socket.socket):
         try:
             connection, _ = super().accept()
         except OSError:
-            time.sleep(0.01)  # another thread took the spare one: the event loop would try at once
+            time.sleep(0.01)  # another thread took the spare descriptor: the event loop would retry at once
         else:
             connection.close()
         self._keep_spare()
@@ -129,10 +129,10 @@ class Listener(socket.socket):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket; port 0 takes any free one.
+    """Open the listening socket; port 0 selects any free one.
 
     Raises:
-        InvalidInputError: the address cannot be had: in use, not ours, not allowed.
+        InvalidInputError: the address is in use, not ours, or not permitted.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -161,7 +161,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Write a listening socket's address in URL form."""
+    """Return a listening socket's address in URL form."""
     host, port = listener.getsockname()[:2]
     return _format_address(host, port)
 
@@ -171,9 +171,9 @@ def _format_address(host: str, port: int) -> str:
 
 
 _MOST, _LEAST = 1024, 8
-"""Bounds of the connections that are kept, whatever the system allows: a few clients always get in."""
+"""Bounds of the number of connections, whatever the system allows: a few clients always get in."""
 _RESERVE = 96
-"""Descriptors, at least, that stay free for stores, models and calls to other services."""
+"""Minimum descriptors that stay free for stores, models and calls to other services."""
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n"
@@ -183,12 +183,13 @@ _FULL = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Bound the connections of a server.
+    """Limits for the connections of a server.
 
     Attributes:
-        connections: most at a time.
-        by_address: most at a time from one address that is no named proxy.
-        header_seconds: from a connection's start, or the first byte of its next request, until all headers are there.
+        connections: maximum at a time.
+        by_address: maximum from one address that is not a configured proxy.
+        header_seconds: from a connection's start, or the first byte of its next request, until all headers have
+            arrived.
     """
 
     connections: int
@@ -197,7 +198,7 @@ class ConnectionLimits:
 
 
 def usual_limits() -> ConnectionLimits:
-    """Choose limits that stay below the process's descriptors; one address gets half of all connections."""
+    """Choose limits below the process's descriptors; one address gets half of all connections."""
     most = max(_LEAST, min(_MOST, _descriptors() * 3 // 4, _descriptors() - _RESERVE))
     return ConnectionLimits(most, most // 2)
 
@@ -212,11 +213,11 @@ def _descriptors() -> int:
 
 
 class Connections:
-    """Count the connections of one server, and find those that give way; for the thread of its event loop only.
+    """Count the connections of one server, and find those to close; only for the thread of its event loop.
 
     Args:
-        limits: of this server.
-        proxies: addresses and networks through which many clients come; they have no limit of their own.
+        limits: limits of this server.
+        proxies: addresses and networks used by many clients; they have no limit of their own.
     """
 
     def __init__(self, limits: ConnectionLimits, proxies: Iterable[str] = ()) -> None:
@@ -228,11 +229,11 @@ class Connections:
         self._waiting: dict[HttpConnection, None] = {}
 
     def __len__(self) -> int:
-        """Count those that are open."""
+        """Return the number of open connections."""
         return len(self._open)
 
     def admit(self, connection: HttpConnection, host: str) -> bool:
-        """Take a connection in, where need be in the place of one without a request; False where there is no place."""
+        """Admit a connection, if necessary by closing an idle one; False if there is no room."""
         address, proxied = self._sender(host)
         crowded = not proxied and self._by_address[address] >= self.limits.by_address
         if crowded and not self._give_way(address):
@@ -246,14 +247,14 @@ class Connections:
         return True
 
     def has_request(self, connection: HttpConnection, has: bool) -> None:
-        """Note whether a request of this connection is being answered."""
+        """Record whether a request of this connection is being answered."""
         if has or connection not in self._open:
             self._waiting.pop(connection, None)
         else:
             self._waiting.setdefault(connection)
 
     def leave(self, connection: HttpConnection) -> None:
-        """Forget a connection; idempotent."""
+        """Remove a connection; idempotent."""
         self._waiting.pop(connection, None)
         address = self._open.pop(connection, None)
         if address is not None:
@@ -262,7 +263,7 @@ class Connections:
                 del self._by_address[address]
 
     def _give_way(self, address: str | None) -> bool:
-        """Close the connection that has been without a request for longest, of this address where one is given."""
+        """Close the connection that has been idle for longest, of this address if one is given."""
         for each in self._waiting:
             if address is None or self._open[each] == address:
                 self.leave(each)
@@ -272,7 +273,7 @@ class Connections:
         return False
 
     def _sender(self, host: str) -> tuple[str, bool]:
-        """Name who sends: an IPv4 address, or the network of an IPv6 one; return whether it is a configured proxy."""
+        """Return the sender: an IPv4 address, or the network of an IPv6 one; and whether it is a configured proxy."""
         try:
             found = ipaddress.ip_address(host.partition("%")[0])
         except ValueError:
@@ -300,7 +301,7 @@ class HttpConnection(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin, or refuse where there is no place."""
+        """Start, or refuse the connection if there is no room."""
         super().connection_made(transport)
         if self._counted.admit(self, self.client[0] if self.client else ""):
             self._look()
@@ -309,7 +310,7 @@ class HttpConnection(H11Protocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes of a request."""
+        """Receive bytes of a request."""
         super().data_received(data)
         self._look()
 
@@ -319,7 +320,7 @@ class HttpConnection(H11Protocol):
         self._counted.has_request(self, not self._idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Clean up."""
         super().connection_lost(exc)
         self._counted.leave(self)
         self._unset_deadline()
@@ -329,7 +330,7 @@ class HttpConnection(H11Protocol):
         return bool(getattr(self.cycle, "response_complete", True))  # None before the first request
 
     def _look(self) -> None:
-        """Start the deadline where headers are not whole yet, end it where they are."""
+        """Start the deadline if headers are incomplete, cancel it if they are complete."""
         idle = self._idle
         self._counted.has_request(self, not idle)
         if not idle:
@@ -348,11 +349,12 @@ class HttpConnection(H11Protocol):
 
 
 _LOOKS_EVERY = 0.05
-"""Seconds between two checks whether all requests are answered: short enough to go unnoticed."""
+"""Seconds between two checks whether all requests are answered: too short to notice."""
 
 _KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open: longer than clients and proxies keep theirs, so that none sends into a
-closing one."""
+closing one.
+"""
 
 
 def serve_until_stopped(
@@ -366,21 +368,21 @@ def serve_until_stopped(
     may_stop: Callable[[], bool] = lambda: False,
     patience: float = 0.0,
 ) -> None:
-    """Serve until SIGTERM or SIGINT stops it; the socket is closed then.
+    """Serve until SIGTERM or SIGINT, then close the socket.
 
-    SIGTERM goes on serving for a moment: until `may_stop` says so, or `patience` is over. SIGINT goes without the
-    moment, and a second one without the time that open answers get. A second SIGTERM changes nothing: those who signal
-    a whole group of processes send it twice.
+    After SIGTERM it continues until `may_stop` returns true, or `patience` is over. SIGINT skips that wait, and a
+    second one also skips the time for open responses. A second SIGTERM has no effect: signalling a process group sends
+    it twice.
 
     Args:
         app: an ASGI app.
         listener: a listening socket.
-        grace: seconds that open answers get to end once it stops; then they are cut.
-        log_level: of the HTTP server's own log.
-        proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; nobody else's.
+        grace: seconds for open responses to end after the stop; then they are cut off.
+        log_level: level of the HTTP server's own log.
+        proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
         on_stop: called once, at the first signal.
-        may_stop: whether nothing is under way that somebody waits for.
-        patience: seconds.
+        may_stop: returns whether nothing is running that a client waits for.
+        patience: maximum seconds to wait for `may_stop`.
 
     Raises:
         InternalError: the app could not start.
@@ -393,7 +395,7 @@ def serve_until_stopped(
         server_header=False,
         lifespan="on",
         ws="none",
-        # h11: httptools, which uvicorn takes where it finds it, leaves blanks around header values
+        # h11: httptools, which uvicorn uses if installed, keeps whitespace around header values
         http=cast("type[HttpConnection]", functools.partial(HttpConnection, Connections(usual_limits(), proxies))),
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
@@ -403,7 +405,7 @@ def serve_until_stopped(
     )
     server = _StoppingServer(config, on_stop, may_stop, patience)
     try:
-        # uvicorn leaves the process where the app does not start; that is reported below as every failure is
+        # uvicorn exits the process if the app does not start; that is reported below like every failure
         with _signals_stop(server), contextlib.suppress(SystemExit):
             logger.info("listening on http://%s", address_of(listener))
             server.run(sockets=[listener])
@@ -414,7 +416,7 @@ def serve_until_stopped(
 
 
 class _StoppingServer(uvicorn.Server):
-    """uvicorn's server, which we stop: it would forward the signal at its end, and end with an error."""
+    """A subclass of uvicorn's server that does not re-raise the signal or end with an error."""
 
     def __init__(
         self, config: uvicorn.Config, on_stop: Callable[[], None], may_stop: Callable[[], bool], patience: float
@@ -426,7 +428,7 @@ class _StoppingServer(uvicorn.Server):
         self.is_signalled = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal."""
+        """Handle a signal."""
         del frame
         first, self.is_signalled = not self.is_signalled, True
         if first:
@@ -449,7 +451,7 @@ class _StoppingServer(uvicorn.Server):
 
 @contextlib.contextmanager
 def _signals_stop(server: _StoppingServer) -> Generator[None]:
-    """Let SIGTERM and SIGINT stop the server, also before it has taken them over."""
+    """Let SIGTERM and SIGINT stop the server, also before it has installed its own handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

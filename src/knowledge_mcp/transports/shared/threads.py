@@ -1,6 +1,6 @@
-"""Worker threads for blocking calls, so many at a time: a place is free when its thread has ended, not before.
+"""Worker threads for blocking calls, with a limit: a slot is free when its thread has ended, not before.
 
-Who asks is told apart by the key that the request showed, so that nobody has to wait for all calls of another.
+Callers are distinguished by the key in the request, so that nobody has to wait for all calls of another.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ASKER: ContextVar[str] = ContextVar("knowledge_asker", default="")
-"""Name of the key or the token that a request showed; empty where nobody is told apart."""
+"""Name of the request's key or token; empty if callers are not distinguished."""
 
 MAX_WAITING = 64
 WAITING_SECONDS = 30.0
 CALL_SECONDS = 300.0
-"""How long a call may ask for more; the next time that it does so afterwards it ends with a time-out."""
+"""Maximum duration of a call; at its next checkpoint afterwards it ends with a timeout."""
 
 
 def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
-    """Run a function until the caller has left, and for so many seconds at the most.
+    """Run a function until the caller has disconnected, and for a maximum number of seconds.
 
     Raises:
-        CancelledError: the caller has left; from a checkpoint below.
-        TimedOutError: the time is over; from a checkpoint below.
+        CancelledError: the caller has disconnected; raised at a checkpoint.
+        TimedOutError: the time is up; raised at a checkpoint.
     """
     deadline = time.monotonic() + seconds
 
@@ -60,13 +60,13 @@ def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[]
 
 
 class Threads:
-    """Run blocking functions of one kind; askers take turns, as `Turns` says.
+    """Run blocking functions of one kind; callers take turns as in `Turns`.
 
     Args:
-        at_once: most threads.
-        waiting: most calls of one asker that wait for a place; more are refused.
-        patience: seconds that they wait; then they are refused.
-        limit: seconds that a call may take, as far as it looks; infinite for work that takes as long as it takes.
+        at_once: maximum threads.
+        waiting: maximum waiting calls of one caller; further ones are refused.
+        patience: maximum seconds of waiting; then calls are refused.
+        limit: maximum seconds of a call, tested at checkpoints; infinite for work of any length.
     """
 
     def __init__(
@@ -85,16 +85,16 @@ class Threads:
         self._running: set[asyncio.Task[object]] = set()
 
     async def run(self, function: Callable[[], T], *, gave_up: threading.Event | None = None, stay: bool = False) -> T:
-        """Run a function; cancelling frees the caller at once, and the place once the function has ended.
+        """Run a function; cancelling frees the caller at once, and the slot once the function has ended.
 
         Args:
-            function: it stops at its next checkpoint after the caller left (`support.checkpoints`).
-            gave_up: set when the caller leaves.
-            stay: a caller that is cancelled waits for the end of what runs, because that uses what goes with the
-                caller; one that waits for a place leaves at once all the same.
+            function: it stops at its next checkpoint after the caller has gone (`support.checkpoints`).
+            gave_up: set when the caller has gone.
+            stay: a cancelled caller waits for running work to end, because that uses the caller's resources; a caller
+                that waits for a slot still leaves at once.
 
         Raises:
-            RateLimitedError: too many wait, or it has waited too long.
+            RateLimitedError: too many are waiting, or it has waited too long.
         """
         gone, asker = gave_up or threading.Event(), ASKER.get()
         await self._wait(asker)
@@ -111,12 +111,12 @@ class Threads:
 
     @property
     def under_way(self) -> int:
-        """Count the calls whose threads have not ended."""
+        """Return the number of calls whose threads have not ended."""
         return self._turns.taken
 
     @property
     def waiting(self) -> int:
-        """Count the calls of whoever asks that wait for a place."""
+        """Return the number of the caller's calls that wait for a slot."""
         return self._turns.waiting(ASKER.get())
 
     async def _wait(self, asker: str) -> None:
@@ -130,7 +130,7 @@ class Threads:
                 with anyio.fail_after(self._patience):
                     await has_place.wait()
         except BaseException as exc:
-            if not self._turns.remove(asker, has_place):  # it came at the last moment
+            if not self._turns.remove(asker, has_place):  # it got a slot at the last moment
                 self._give_back(asker)
             if isinstance(exc, TimeoutError):
                 raise self._full() from None
@@ -160,17 +160,17 @@ class Threads:
     def _ended(self, task: asyncio.Task[object]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody else looks where the caller has left
+            task.exception()  # retrieve the exception: nobody else does if the caller has gone
 
 
 MOST_WAITING = 256
-"""Messages that wait for a client; of more, the oldest go. One parcel of files (200) fits, so who reads misses none."""
+"""Maximum messages waiting for a client; of more, the oldest are dropped. One batch of files (200) fits."""
 
 
 class Outbox(Generic[T]):
-    """Hold what is still to be sent: the latest messages, whatever was put last among them.
+    """Messages still to be sent: the latest ones, always including the last one.
 
-    Made, read and closed on the event loop; `put` is for worker threads that the loop has started.
+    Created, read and closed on the event loop; `put` is for worker threads started by the loop.
     """
 
     def __init__(self) -> None:
@@ -179,13 +179,13 @@ class Outbox(Generic[T]):
         self._closed = False
 
     def put(self, message: T) -> None:
-        """Add a message and return at once; if the loop has ended, nobody reads it."""
+        """Add a message and return at once; if the loop has ended, it is discarded."""
         self._waiting.append(message)
         with contextlib.suppress(RuntimeError):
             anyio.from_thread.run_sync(self._wake)
 
     def close(self) -> None:
-        """Say that nothing follows."""
+        """Mark the end of the messages."""
         self._closed = True
         self._wake()
 
@@ -203,11 +203,11 @@ class Outbox(Generic[T]):
 
 
 _LAST = 1.0
-"""Seconds that progress which is still to be sent gets at the end, before the answer goes without it."""
+"""Seconds at the end for sending remaining progress before the answer is sent without it."""
 
 
 async def run_with_progress(context: Context[Any, Any] | None, work: Callable[[Progress], Awaitable[T]]) -> T:
-    """Do a call's work with a function that reports its progress to the client; a report that fails is left out.
+    """Run a call with a function that reports progress to the client; failing reports are ignored.
 
     The function is for worker threads, and returns at once.
     """

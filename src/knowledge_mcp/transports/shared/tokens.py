@@ -1,11 +1,11 @@
-"""Access tokens of an OAuth issuer: what must hold of one, and whom it names (RFC 6750, 7662, 8725, 9068).
+"""Verify access tokens of an OAuth issuer, and identify their holders (RFC 6750, 7662, 8725, 9068).
 
-A JWT is checked by the issuer's keys. With an introspection client every token is shown to the issuer too, so that one
-taken back ends within a minute; tokens that are no JWT need it.
+A JWT is verified with the issuer's keys. With an introspection client, every token is also sent to the issuer, so that
+a revoked one ends within a minute; opaque tokens require it.
 
-The issuer is asked over https, or on this machine; never through a redirect, never for more than a megabyte or ten
-seconds. What cannot be asked is an error of its own (`IssuerDownError`): that a token could not be checked does not
-mean that it is wrong.
+The issuer is called over https, or on this machine; redirects are not followed, and a response is limited to one
+megabyte and ten seconds. If it cannot be reached, this is a separate error (`IssuerDownError`): that a token could not
+be checked does not mean that it is invalid.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ from knowledge_mcp.support.hosts import is_loopback
 logger = logging.getLogger(__name__)
 
 FETCH_SECONDS = 10.0
-"""How long one answer of the issuer may take, whole."""
+"""Maximum duration of one whole response of the issuer."""
 
 MOST_BYTES = 1024 * 1024
-"""Most bytes of one answer; a set of keys has some thousands."""
+"""Maximum bytes of one response; a key set has some thousands."""
 
 FRESH_SECONDS = 300.0
-"""How long metadata and keys are used before they are asked for again, as most issuers' own cache headers say."""
+"""How long metadata and keys are cached, as in the cache headers of most issuers."""
 
 STALE_SECONDS = 3600.0
-"""How long keys are used of an issuer that does not answer: an outage ends no service, a key taken back ends."""
+"""How long keys are used if the issuer does not respond: an outage does not stop the service, a revoked key expires."""
 
 PAUSE_SECONDS = 10.0
-"""Least time between two requests for keys: unknown key ids cost the issuer nothing more."""
+"""Minimum time between two requests for keys: unknown key ids cause no more requests."""
 
 RECHECK_SECONDS = 30.0
-"""How long an introspected token is believed; with the second between two looks, one taken back ends within 60."""
+"""How long an introspection result is cached; with the second between two checks, a revoked token ends within 60."""
 
 MOST_TOKENS = 10_000
-"""Tokens whose introspection is cached, at about a kilobyte each."""
+"""Maximum cached introspection results, at about a kilobyte each."""
 
 _BLOCK = 65_536
 _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
 class IssuerDownError(Exception):
-    """Say that the issuer could not be asked, and why."""
+    """The issuer could not be reached, with the reason."""
 
 
 class JsonClient(Protocol):
-    """Ask an address for a JSON object, with a form by POST where one is given."""
+    """Request a JSON object from an address, by POST if there is a form."""
 
     def __call__(
         self, url: str, form: Mapping[str, str] | None = None, client: tuple[str, str] | None = None
@@ -68,13 +68,13 @@ class JsonClient(Protocol):
         """Return the object; `client` is a client's id and secret, for HTTP Basic.
 
         Raises:
-            IssuerDownError: there is no such answer.
+            IssuerDownError: there is no such response.
         """
         ...
 
 
 def is_safe(url: str, *, loopback: bool = True) -> bool:
-    """Return whether an address is https, or, where `loopback`, on this machine."""
+    """Return whether an address is https, or, with `loopback`, on this machine."""
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.hostname or ""
@@ -93,7 +93,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def fetch_json(
     url: str, form: Mapping[str, str] | None = None, client: tuple[str, str] | None = None
 ) -> Mapping[str, Any]:
-    """Ask an address, as `JsonClient` says."""
+    """Request an address like `JsonClient`."""
     if not is_safe(url):
         raise IssuerDownError(f"{_without_query(url)} is neither an https address nor on this machine")
     headers = {"Accept": "application/json", "User-Agent": "knowledge-mcp"}
@@ -137,12 +137,12 @@ def _without_query(url: str) -> str:
 
 
 class Issuer:
-    """Ask one issuer, and keep what it said for a while; thread-safe, blocking.
+    """Query one issuer, with caching; thread-safe, blocking.
 
     Args:
-        url: as its tokens and its metadata name it.
-        client: id and secret with which tokens are introspected; None where they are not.
-        fetch: asks an address.
+        url: as in its tokens and metadata.
+        client: id and secret for the introspection of tokens; None for no introspection.
+        fetch: requests an address.
         clock: seconds, monotonic.
     """
 
@@ -170,22 +170,22 @@ class Issuer:
         return self._client is not None
 
     def signing_key(self, kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
-        """Return the public key (a JWK) that a token names, None where the issuer has none such.
+        """Return the public key (a JWK) that a token names, None if the issuer has no such key.
 
-        A key that is not known is asked for once more, because the issuer may have changed its keys; at most every ten
-        seconds, whatever is shown.
+        An unknown key is requested once more, because the issuer may have changed its keys; at most every ten seconds,
+        however many tokens are sent.
 
         Raises:
-            IssuerDownError: the issuer's keys are not known, and cannot be had.
+            IssuerDownError: the issuer's keys are not cached, and cannot be fetched.
         """
         found = _choose_key(self._known_keys(FRESH_SECONDS), kid, algorithm)
         return found if found is not None else _choose_key(self._known_keys(PAUSE_SECONDS), kid, algorithm)
 
     def introspect(self, token: str) -> Mapping[str, Any]:
-        """Return what the issuer says of a token (RFC 7662), asked at most every half a minute.
+        """Return the issuer's introspection of a token (RFC 7662), requested at most every half a minute.
 
         Raises:
-            IssuerDownError: the issuer cannot be asked.
+            IssuerDownError: the issuer cannot be reached.
         """
         digest = hashlib.sha256(token.encode()).hexdigest()
         now = self._clock()
@@ -203,13 +203,13 @@ class Issuer:
         return answer
 
     def _known_keys(self, age: float) -> list[Mapping[str, Any]]:
-        """Return the keys as they were at most so many seconds ago, or where the issuer is down, longer ago."""
+        """Return the keys if cached within a number of seconds, or longer if the issuer is down."""
         with self._lock:
             now = self._clock()
             known = self._keys
             if known is not None and (now - known[0] < age or now - self._tried < PAUSE_SECONDS):
                 return known[1]
-            if known is None and now - self._tried < 1.0:  # it has just failed: whoever waited gets the same
+            if known is None and now - self._tried < 1.0:  # it has just failed: waiting callers get the same error
                 raise IssuerDownError("its keys could not be fetched a moment ago")
             self._tried = now
             try:
@@ -226,7 +226,7 @@ class Issuer:
             return found
 
     def _address(self, name: str) -> str:
-        """Return an address of the issuer's metadata (RFC 8414, or OpenID Connect discovery)."""
+        """Return an address from the issuer's metadata (RFC 8414, or OpenID Connect discovery)."""
         now = self._clock()
         known = self._metadata
         if known is None or now - known[0] >= FRESH_SECONDS:
@@ -255,14 +255,14 @@ class Issuer:
             except IssuerDownError as exc:
                 problem = str(exc)
                 continue
-            if found.get("issuer") == self.url:  # another's metadata would bring another's keys
+            if found.get("issuer") == self.url:  # metadata of another issuer would contain that issuer's keys
                 return found
             problem = f"{_without_query(address)} belongs to another issuer than {_without_query(self.url)}"
         raise IssuerDownError(problem)
 
 
 def _choose_key(keys: list[Mapping[str, Any]], kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
-    """Choose the key for a token: of the right kind, for signing, and the one named; without a name, the only one."""
+    """Choose the key for a token: of the right kind, for signing, with the named id; without an id, the only one."""
     kind = _FAMILIES.get(algorithm[:2], "")
     matches = [
         key
@@ -276,27 +276,27 @@ def _choose_key(keys: list[Mapping[str, Any]], kid: str | None, algorithm: str) 
 
 
 ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split())
-"""Signatures by public keys; none by shared secrets, and not none."""
+"""Signatures by public keys; no shared secrets, and not `none`."""
 
 MOST_CHARACTERS = 16_384
-"""A token with hundreds of groups has some thousands."""
+"""Maximum characters of a token; with hundreds of groups it has some thousands."""
 
 LEEWAY_SECONDS = 30
-"""How far the clocks of issuer and server may differ."""
+"""Maximum difference between the clocks of issuer and server."""
 
 FEWEST_RSA_BITS = 2048
 """RFC 7518, 3.3."""
 
 LONGEST_NAME = 255
-"""OpenID Connect Core, 2: most characters of a subject."""
+"""Maximum characters of a subject (OpenID Connect Core, 2)."""
 
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 _MOST_GROUPS = 1_000
-"""Groups of one token: identity providers send some hundreds at the most before they send a link instead."""
+"""Maximum groups of one token: identity providers send at most some hundreds before they send a link instead."""
 
 
 class TokenRefusedError(Exception):
-    """Say why a token is refused.
+    """A token is refused.
 
     Attributes:
         error: `invalid_token` or `insufficient_scope` (RFC 6750).
@@ -309,11 +309,11 @@ class TokenRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Name whom a token was issued to.
+    """The holder of a token.
 
     Attributes:
-        name: the subject, else the client.
-        groups: as the claim of groups tells them, sorted.
+        name: the subject, otherwise the client.
+        groups: from the groups claim, sorted.
     """
 
     name: str
@@ -321,13 +321,13 @@ class Holder:
 
 
 class TokenVerifier:
-    """Check tokens of one issuer for this server; thread-safe, blocking.
+    """Verify tokens of one issuer for this server; thread-safe, blocking.
 
     Args:
-        issuer: asked for keys and for what it says of a token.
-        audiences: a token must be meant for one of these.
+        issuer: provides keys and introspection.
+        audiences: a token must be for one of these.
         scopes: a token must have all of these.
-        groups_claim: where the groups stand; names of claims within claims are joined by dots.
+        groups_claim: name of the groups claim; nested claims are joined by dots.
         now: seconds since 1970.
     """
 
@@ -352,11 +352,11 @@ class TokenVerifier:
         return self._issuer.url
 
     def verify(self, token: str) -> Holder:
-        """Return whom a token names.
+        """Return the holder of a token.
 
         Raises:
-            TokenRefusedError: it does not hold here.
-            IssuerDownError: that could not be found out.
+            TokenRefusedError: it is not valid here.
+            IssuerDownError: that could not be determined.
         """
         if not token or len(token) > MOST_CHARACTERS or not token.isascii() or not token.isprintable():
             raise TokenRefusedError("it is not a token")
@@ -373,7 +373,7 @@ class TokenVerifier:
         return self._holder(claims)
 
     def _check_signature(self, token: str) -> Mapping[str, Any]:
-        """Check a JWT's signature, issuer, audience and times; return its claims."""
+        """Verify a JWT's signature, issuer, audience and times; return its claims."""
         import jwt
 
         try:
@@ -453,7 +453,7 @@ _REASONS = {
 
 
 def _public_key(key: Mapping[str, Any], algorithm: str) -> Any:
-    """Make the public key of a JWK; one with a private part, or a short one, is refused."""
+    """Build the public key of a JWK; one with a private part, or a short one, is refused."""
     from jwt.algorithms import get_default_algorithms
 
     public = get_default_algorithms()[algorithm].from_jwk({name: key[name] for name in key if name != "d"})
@@ -464,7 +464,7 @@ def _public_key(key: Mapping[str, Any], algorithm: str) -> Any:
 
 
 def _texts(value: object) -> list[str]:
-    """List the texts of a claim that is one, or a list of some."""
+    """Return the texts of a claim that is a text, or a list of texts."""
     if isinstance(value, str):
         return [value]
     return [each for each in cast("list[object]", value) if isinstance(each, str)] if isinstance(value, list) else []
