@@ -195,7 +195,9 @@ class KeyRing:
     def holder(self, name: str, groups: Iterable[str]) -> Key:
         """Return the permissions of a token's holder: those of all roles of its groups together.
 
-        If no roles are defined, everyone who may sign on reads every collection, and writes none. Documents restricted to"""
+        If no roles are defined, everyone who may sign on reads every collection, and writes none. Documents
+        restricted to groups are readable by those groups.
+        """
         names = sorted(set(groups) - {"*"})  # an issuer's group of that name would mean everyone
         with self._lock:
             self._follow()
