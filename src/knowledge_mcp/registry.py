@@ -1,8 +1,7 @@
-"""Every adapter and surface by name: one line each, loaded only when it is used.
+"""Every adapter and surface by name: one line each, imported only when used.
 
-A store or an embedder is one new file with a builder, one line here, and its name in `model/collection.py`; a reader's
-media type has its extensions in `model/source.py`. What has one implementation is imported where it is put together,
-in `wiring`.
+A new store or embedder needs one file with a builder, one line here, and its name in `model/collection.py`; the
+extensions of a reader's media type are in `model/source.py`. What has only one implementation is imported in `wiring`.
 """
 
 from __future__ import annotations
@@ -82,9 +81,9 @@ RERANKERS = {
     "api": "knowledge_mcp.ranking.rerankers:from_api_options",
 }
 LIBRARY_REVIEW = "knowledge_mcp.surfaces.viewing:run_review"
-"""What does the long runs of a library."""
+"""Runs the reviews of a library."""
 REVIEWS = "knowledge_mcp.surfaces.standards.tracing:run_review"
-"""What does the long runs of the standards' tools."""
+"""Runs the reviews of the standards' tools."""
 SURFACES = {
     "convert": "knowledge_mcp.surfaces.convert:SURFACE",
     "standards": "knowledge_mcp.surfaces.standards:SURFACE",
@@ -98,7 +97,7 @@ def load(target: str) -> Any:
     """Import `module:attribute` and return the attribute.
 
     Raises:
-        ImportError, AttributeError: the line in this file is wrong.
+        ImportError, AttributeError: the entry in this file is wrong.
     """
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)

@@ -1,4 +1,4 @@
-"""The composition root: it builds everything from the settings; nothing is decided anywhere else."""
+"""The composition root: builds everything from the settings; nothing is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -43,25 +43,24 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
 COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
-"""The first two are fixed by their specifications; the third is never made: each repository has its own."""
+"""The first two are fixed by their specifications; the third is never created: each repository has its own."""
 
 RERANKED = frozenset({"standards", "rag"})
-"""Surfaces whose questions may be put in other words and whose hits a reranker may reorder; the others'
-specifications say what their scores are."""
+"""Surfaces that search synonyms and may rerank hits; the specifications of the others define what their scores are."""
 
 
 _PAGE_DPI = 110
-"""As the console's pages: an assistant reads 10-point type in it, and the picture is some 200 KB."""
+"""As for the console's pages: an assistant can read 10-point type, and the picture has about 200 KB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Tell what trying to start came to.
+    """The result of trying to start.
 
     Attributes:
-        problems: everything that keeps the server from starting; empty when all is well.
-        backend: the store that answers and is to be used from now on.
-        degraded: why it is not the one that is configured, empty when it is.
+        problems: everything that keeps the server from starting; empty if there is nothing.
+        backend: the store that responds and is used from now on.
+        degraded: why it is not the configured one, empty if it is.
     """
 
     problems: tuple[KnowledgeError, ...] = ()
@@ -70,25 +69,24 @@ class Start:
 
 
 def build_store(settings: Settings, backend: str) -> Store:
-    """Make one kind of store as the settings describe it; nothing is connected before its use."""
+    """Create one type of store from the settings; nothing is connected before its first use."""
     memory = _index_memory(settings.index_memory_mb)
     store: Store = registry.load(registry.STORES[backend])(settings, _analyser(), memory)
     return store
 
 
 def build_base(settings: Settings, *, surface: str = "standards", start: Start | None = None) -> Base:
-    """Open the store and name the embedder that the settings select.
+    """Open the store and create the embedder that the settings select.
 
     Args:
-        settings: what was read.
+        settings: the settings.
         surface: the surface whose embedding provider to use.
-        start: what was decided when the process started; without it, this is the start, and a configured Qdrant that
-            does not answer is replaced by ChromaDB here (clarification 5); not for `rag`, whose documents would be
-            lost to the other replicas.
+        start: the result of `try_start`; without it, a configured Qdrant that does not respond is replaced by ChromaDB
+            here (clarification 5); not for `rag`, whose documents would be lost to the other replicas.
 
     Raises:
-        ConfigError: the settings name dimensions that the model has not.
-        ConnectionFailedError: Qdrant is configured, and neither it nor its fallback answers.
+        ConfigError: the settings name dimensions that the model does not have.
+        ConnectionFailedError: Qdrant is configured, and neither it nor its fallback responds.
     """
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -129,7 +127,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
 
 @functools.cache
 def _analyser() -> Analyser:
-    """Make the analyser of every store and search: a question that one has analysed is known to the other."""
+    """Create the analyser of all stores and searches; it is shared, so that an analysed question is cached for all."""
     from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
 
     return MultilingualAnalyser()
@@ -137,7 +135,7 @@ def _analyser() -> Analyser:
 
 @functools.cache
 def _index_memory(megabytes: int) -> IndexMemory:
-    """Make the budget that all stores of this process share."""
+    """Create the memory budget that all stores of this process share."""
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
     return IndexMemory(megabytes << 20)
@@ -151,7 +149,7 @@ def _reranker(settings: Settings) -> Reranker | None:
 
 
 def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
-    """Open the store that is configured; what a service accepts must not go into a folder of one replica instead."""
+    """Open the configured store; what a service accepts must not be stored in one replica's folder instead."""
     backend = choose_store(settings).backend
     if backend != "qdrant" or not falls_back:
         return build_store(settings, backend), ""
@@ -170,7 +168,7 @@ def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
 def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -> Start:
     """Try what a server needs before it starts: the adapters, the store's connection, each collection's space.
 
-    Every problem is reported, not only the first (A-REQ-REL-003).
+    All problems are reported, not only the first (A-REQ-REL-003).
     """
     start: Start | None = None
     problems: dict[str, KnowledgeError] = {}
@@ -193,14 +191,14 @@ def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -
 
 
 def build_ocr(settings: Settings) -> OcrEngine | None:
-    """Name the OCR engine; nothing is started before its use."""
+    """Create the OCR engine; nothing is started before its first use."""
     name = next(iter(registry.OCR_ENGINES)) if settings.ocr_engine == "auto" else settings.ocr_engine
     engine: OcrEngine | None = registry.load(registry.OCR_ENGINES[name])(settings)
     return engine
 
 
 def build_passwords(settings: Settings, ask: Callable[[str, str], str | None] | None = None) -> Passwords:
-    """Make what opens protected files: by the file that is configured, else by asking a person."""
+    """Create the source of passwords for protected files: the configured file, otherwise asking a person."""
     from knowledge_mcp.readers.shared.passwords import Passwords
 
     return Passwords(settings.document_passwords_file, ask)
@@ -214,11 +212,11 @@ def build_readers(
     ocr_language: str = "eng",
     main_text: bool = False,
 ) -> dict[str, Any]:
-    """Make one reader for each media type; those of one class that need nothing of their own are one object.
+    """Create one reader for each media type; readers of one class without parameters share one object.
 
-    Those that see pictures share the OCR engine, those of files that can be protected the passwords (as
-    `build_passwords` makes them); those that go by Markdown are handed the reader of Markdown. With `main_text`, web
-    pages of folders are read without their menus, heads and feet.
+    Readers of pictures share the OCR engine, readers of files that may be protected share the passwords (from
+    `build_passwords`); readers that build on Markdown get the reader of Markdown. With `main_text`, web pages of
+    folders are read without menus, headers and footers.
     """
     from knowledge_mcp.model.extraction import ScanOptions
 
@@ -243,13 +241,13 @@ def build_readers(
 def build_library(
     settings: Settings, *, start: Start | None = None, roots: Sequence[Path] | None = (), with_shelf: bool = False
 ) -> SharedLibrary:
-    """Put the library together in this process; errors as `build_base`.
+    """Build the library in this process; errors as for `build_base`.
 
     Args:
         settings: what was read.
-        start: as in `build_base`.
+        start: as for `build_base`.
         roots: folders below which the originals of documents may be opened; None for all.
-        with_shelf: whether the collection that `knowledge-ingest` fills is shown and searched beside its own.
+        with_shelf: whether the collection filled by `knowledge-ingest` is also shown and searched.
     """
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.library.service import LibraryService
@@ -286,7 +284,7 @@ def build_library(
 
 
 def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
-    """Put the conversion service together: it keeps nothing, and needs neither store nor embedder."""
+    """Build the conversion service: it stores nothing, and needs neither store nor embedder."""
     from knowledge_mcp.engine.convert.conversion import ConversionService
     from knowledge_mcp.remote.client import from_options as remote_library
 
@@ -298,11 +296,11 @@ def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
 def build_service(
     settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
 ) -> Any:
-    """Put together what answers a surface's tools where that is no knowledge base of this process.
+    """Build what answers a surface's tools if it is not a knowledge base in this process.
 
-    That is the library (of this process, or of the service at RAG_API_URL where that is set) for `rag`, the service of
-    conversions for `convert`, and the engine behind RAG_API_URL for every other surface. Arguments and errors are as
-    in `build_knowledge`; ConfigError too where RAG_API_URL is needed and not set.
+    This is the library (in this process, or at RAG_API_URL if set) for `rag`, the conversion service for `convert`, and
+    the engine at RAG_API_URL for every other surface. Arguments and errors as for `build_knowledge`; also ConfigError
+    if RAG_API_URL is needed and not set.
     """
     if surface == "convert":
         return build_conversion(settings, roots)
@@ -312,7 +310,7 @@ def build_service(
 
     if surface == "rag":
         return client.from_options(settings)
-    # services that are more than a knowledge base run their tools whole where they are
+    # services with more than a knowledge base run their tools remotely
     if surface != "standards":
         return knowledge.tools_from_options(settings, surface)
     found = knowledge.from_options(settings, surface)
@@ -321,7 +319,7 @@ def build_service(
 
 
 def _reviews(settings: Settings, knowledge: Knowledge) -> Reviews:
-    """Keep the runs of a knowledge base, and what people decide, in DATA_PATH; a folder for each knowledge base."""
+    """Store a knowledge base's reviews and people's decisions in DATA_PATH; a folder for each knowledge base."""
     from knowledge_mcp.engine.jobs.jobs import Jobs, explain
     from knowledge_mcp.engine.jobs.journal import FolderJournal
     from knowledge_mcp.engine.tracing.decisions import Decisions, Reviews
@@ -338,14 +336,14 @@ def _reviews(settings: Settings, knowledge: Knowledge) -> Reviews:
 
 
 def build_linker(settings: Settings) -> Linker:
-    """Make what proposes links between two sets of texts, with the embedding model of the standards."""
+    """Create the proposer of links between two sets of texts, with the embedding model of the standards."""
     from knowledge_mcp.ranking.linking import Linker
 
     return Linker(*_terms_and_vectors(settings))
 
 
 def build_seeker(settings: Settings) -> Seeker:
-    """Make what finds evidence for demands, with the embedding model of the standards."""
+    """Create the search for evidence for demands, with the embedding model of the standards."""
     from knowledge_mcp.ranking.linking import Seeker
 
     return Seeker(*_terms_and_vectors(settings))
@@ -363,9 +361,9 @@ def _terms_and_vectors(settings: Settings) -> tuple[Callable[[str], list[str]], 
 def build_local(
     settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
 ) -> Any:
-    """Put together what answers a surface's tools in this process: the repository service, else a knowledge base.
+    """Build what answers a surface's tools in this process: the repository service, or a knowledge base.
 
-    Arguments and errors are as in `build_knowledge`.
+    Arguments and errors as for `build_knowledge`.
     """
     if surface == "repositories":
         return build_repositories(settings, start=start)
@@ -380,14 +378,14 @@ def build_knowledge(
     roots: Sequence[Path] | None = None,
     ask_password: Callable[[str, str], str | None] | None = None,
 ) -> Knowledge:
-    """Put a knowledge base together for one surface; `start` and errors as in `build_base`.
+    """Build a knowledge base for one surface; `start` and errors as for `build_base`.
 
     Args:
         settings: what was read.
-        surface: whose collection and way of reading is meant.
-        start: as in `build_base`.
-        roots: folders that tools given a path may read; None for all, where the caller is this machine's own user.
-        ask_password: is given a protected file's name and why it is asked; returns a password, or None to leave it out.
+        surface: determines the collection and the readers.
+        start: as for `build_base`.
+        roots: folders that tools with a path may read; None for all, if the caller is the local user.
+        ask_password: called with a protected file's name and the reason; returns a password, or None to skip the file.
     """
     base = build_base(settings, surface=surface, start=start)
     if surface == "planning":
@@ -425,7 +423,7 @@ def build_knowledge(
 
 
 def _is_inner(settings: Settings, name: str) -> bool:
-    """Return whether a collection holds no documents to be found: journals, registers, code, old copies."""
+    """Return whether a collection has no searchable documents: journals, registers, code, old copies."""
     from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
     from knowledge_mcp.engine.repositories.manifest import PREFIX
 
@@ -436,7 +434,7 @@ def _is_inner(settings: Settings, name: str) -> bool:
 
 
 def _build_planning(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
-    """Put the planning surface's knowledge base together: pictures and scans, judged before they are read."""
+    """Build the planning surface's knowledge base: pictures and scans are judged before they are read."""
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.planning.service import PlanningService
     from knowledge_mcp.language.document_types import PlanningClassifier
@@ -468,7 +466,7 @@ def _build_planning(settings: Settings, base: Base, roots: Sequence[Path] | None
 
 
 def build_repositories(settings: Settings, *, start: Start | None = None) -> RepositoryService:
-    """Put the repository service together: one collection for each; `start` and errors as in `build_base`."""
+    """Build the repository service: one collection for each; `start` and errors as for `build_base`."""
     from knowledge_mcp import __version__
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.repositories.service import RepositoryService
@@ -515,14 +513,14 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
 
 
 def list_sources(settings: Settings) -> SourceList:
-    """Give the list of the sources that are registered for the collection; nothing is read yet."""
+    """Return the list of the collection's registered sources; nothing is read yet."""
     from knowledge_mcp.sources.synced.registered import SourceList
 
     return SourceList(settings.data_folder / "sources", settings.collection)
 
 
 def other_sources(settings: Settings, name: str) -> OtherSources:
-    """Give the registered sources but one, for a sync of that one; nothing of them is looked at yet."""
+    """Return the other registered sources, for a sync of one; none of them is accessed yet."""
     from knowledge_mcp.sources.synced.folders import OtherSources
 
     listed = list_sources(settings).all()
@@ -530,7 +528,7 @@ def other_sources(settings: Settings, name: str) -> OtherSources:
 
 
 def build_synced(settings: Settings, spec: SourceSpec) -> SyncedSource:
-    """Make a registered source, for one sync."""
+    """Create a registered source, for one sync."""
     make = registry.load(registry.SYNCED_SOURCES[spec.kind.value])
     source: SyncedSource = make(spec, settings, list_sources(settings), network_environment())
     return source
@@ -542,7 +540,7 @@ def build_source(
     """Find the files to ingest below a path (None: every document), or the one file that it names.
 
     Args:
-        own_data: as `FileSource` takes it.
+        own_data: as for `FileSource`.
     """
     from knowledge_mcp.sources.files import FileSource
 

@@ -1,1 +1,1 @@
-"""What every use case stands on."""
+"""The foundation of all use cases."""

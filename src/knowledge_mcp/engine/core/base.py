@@ -1,4 +1,4 @@
-"""What every use case works on: a collection of a store, its snapshot and records, its embedder, analyser, fusion."""
+"""Shared by all use cases: a collection of a store, its snapshot and records, its embedder, analyser, fusion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from knowledge_mcp.support.locks import hold_lock
 
 
 class _ThreadSnapshots(threading.local):
-    """Keep this thread's snapshots by store and name."""
+    """Snapshots of this thread, by store and name."""
 
     def __init__(self) -> None:
         self.collections: dict[tuple[int, str], Collection] = {}
@@ -50,25 +50,28 @@ class _ThreadSnapshots(threading.local):
 _SNAPSHOTS = _ThreadSnapshots()
 
 _SEARCHES_AT_ONCE = 2
-"""Searches of one collection that compute in this process at a time. More take turns at the interpreter's lock and at
-cold caches of the file, and hold more memory (`benchmarks.rag_load`, two cores)."""
+"""Maximum searches of one collection that compute in this process at a time. More would contend for the GIL and
+the cold file cache, and use more memory (`benchmarks.rag_load`, two cores).
+"""
 
 _LOOK_EVERY = 5.0
-"""Seconds after which a search that waits for its turn looks whether its caller has left; it then waits behind all."""
+"""Seconds after which a search that waits for its turn checks whether its caller has gone; it then queues at the
+end.
+"""
 
 
 def opened(store: Store, name: str) -> Collection:
-    """Give this thread's snapshot of a collection, or a handle on it where there is none."""
+    """Return this thread's snapshot of a collection, or a handle on it without one."""
     return _SNAPSHOTS.collections.get((id(store), name)) or store.open(name)
 
 
 def record_of(collection: Collection, document_id: str) -> DocumentRecord | None:
-    """Return a document's record, None where there is none."""
+    """Return a document's record, None if there is none."""
     return next(iter(collection.documents([document_id])), None)
 
 
 def counts_of(collection: Collection) -> StoreStatistics:
-    """Count what a collection holds.
+    """Count what a collection contains.
 
     Raises:
         NotFoundError: there is no such collection.
@@ -81,10 +84,10 @@ def counts_of(collection: Collection) -> StoreStatistics:
 
 @contextmanager
 def snapshot(store: Store, name: str) -> Generator[Collection]:
-    """Let what this thread reads of a collection by `opened` be of one state until the context ends.
+    """Make all reads of a collection by this thread (through `opened`) see one state until the context ends.
 
     Raises:
-        NotFoundError: there is no such collection; where a server is asked, the first read says so.
+        NotFoundError: there is no such collection; with a server, the first read raises it.
     """
     key = (id(store), name)
     current = _SNAPSHOTS.collections.get(key)
@@ -100,12 +103,12 @@ def snapshot(store: Store, name: str) -> Generator[Collection]:
 
 
 _MOST_RECORDS = 50_000
-"""Records that are kept, at about a kilobyte each; a collection of more is read each time."""
+"""Maximum cached records, at about a kilobyte each; larger collections are read each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Hold what was read of one state, and what was looked for in it since."""
+    """What was read of one state, and what was derived from it since."""
 
     state: str = ""
     records: tuple[DocumentRecord, ...] = ()
@@ -124,12 +127,12 @@ class _Reading:
 
 
 class KnownRecords:
-    """List the records of one collection, asking the store no more than its state while nothing changes. Thread-safe.
+    """Cache the records of one collection; while nothing changes, only its state is read from the store. Thread-safe.
 
-    A reading that met damage is not kept: each answer has to name it.
+    A read that found damage is not cached: each answer must report it.
 
     Attributes:
-        turns: taken by those who search the collection, where its store computes in this process.
+        turns: semaphore for searches of the collection, if its store computes in this process.
     """
 
     def __init__(self) -> None:
@@ -142,19 +145,19 @@ class KnownRecords:
         return self._read(collection).records
 
     def labelled(self, collection: Collection, name: str, value: str) -> Sequence[DocumentRecord]:
-        """List the records whose metadata has a value under a name, by id."""
+        """List the records whose metadata has a value under a key, by id."""
         return self._read(collection).by_label(name, value)
 
     def editions(self, collection: Collection) -> Editions:
-        """Give the families among the records; they are kept however many records there are."""
+        """Return the families among the records; cached for any number of records."""
         return self._view(Editions, collection)
 
     def directory(self, collection: Collection) -> Directory:
-        """Give what finds records by designation; it is kept however many records there are."""
+        """Return the index of records by designation; cached for any number of records."""
         return self._view(Directory, collection)
 
     def _view(self, make: Callable[[tuple[DocumentRecord, ...]], T], collection: Collection) -> T:
-        """Return what is made of the records, made once for each state."""
+        """Return a value derived from the records, computed once for each state."""
         state = _state_of(collection)
         known = self._views.get(make)
         if known is None or known[0] != state:
@@ -170,17 +173,17 @@ class KnownRecords:
             reading = _Reading(state, tuple(collection.documents()))
         for each in damage:
             leave_out(each)
-        # what changed meanwhile may be in the records, but not in the name
+        # a change meanwhile may be in the records, but not in the state's name
         if not damage and len(reading.records) <= _MOST_RECORDS and _state_of(collection) == state:
             self._current = reading
         return reading
 
 
 def _state_of(collection: Collection) -> str:
-    """Name the state of a collection's documents.
+    """Return the name of the state of a collection's documents.
 
     Raises:
-        NotFoundError: there is no such collection any more.
+        NotFoundError: the collection no longer exists.
     """
     info = collection.info()
     if info is None:
@@ -195,39 +198,39 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 USUAL_WEIGHT = 0.7
-"""Share of the dense leg in rank fusion where none is named (A-REQ-SEARCH-002)."""
+"""Default share of the dense leg in rank fusion (A-REQ-SEARCH-002)."""
 
 PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
-"""Failures of the embedding service after which words alone may still answer; the answer says so."""
+"""Failures of the embedding service after which the lexical leg may answer alone; the answer says so."""
 
 
 _MOST_BESIDE = 64
-"""Other collections whose records are kept."""
+"""Maximum other collections whose records are cached."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """Bundle what the use cases share.
+    """The parts that the use cases share.
 
     Attributes:
-        store: where everything is kept.
+        store: the store.
         collection: the one collection of this knowledge base.
-        embedder: whose space the collection must be in.
+        embedder: the collection must have its embedding space.
         analyser: of the lexical leg.
-        fuse: merges the legs.
-        depth: candidates asked of each leg, at least; more are asked when more results are requested.
-        blends: whether hybrid searches that name no weight blend the legs by their scores; else they fuse them by their
+        fuse: combines the legs.
+        depth: minimum candidates from each leg; more are requested if more results are.
+        blends: whether hybrid searches without a weight blend the legs by their scores; otherwise they are fused by
             ranks, with `USUAL_WEIGHT`, as A-REQ-SEARCH-002 says.
         hybrid: False switches the lexical leg of hybrid searches off (`QDRANT_HYBRID_SEARCH`).
-        slice: chunks handed to the embedder in one call; a remote one makes several requests of them.
-        reranker: puts the best hits in a better order, None for none.
-        rerank_top: hits that it looks at.
-        rerank_seconds: how long it may take.
-        synonyms: what documents may put differently than questions, None for nothing.
-        degraded: why this is not the store that is configured (clarification 5), empty when it is.
-        damaged: what answers met damaged, by its message.
-        views: these parts as they are shown to whom may not read all (`seen_base`). views_lock: of them.
-        beside: records known of collections, shared by the parts over each of them (`base_of`).
+        slice: chunks per embedding call; a remote embedder splits them into several requests.
+        reranker: improves the order of the best hits, None for none.
+        rerank_top: number of hits that it reorders.
+        rerank_seconds: its time limit.
+        synonyms: the synonyms, None for none.
+        degraded: why this is not the configured store (clarification 5), empty if it is.
+        damaged: damage found by answers, by message.
+        views: these parts restricted to limited readers (`seen_base`). views_lock: their lock.
+        beside: cached records of other collections, shared by the parts for each of them (`base_of`).
     """
 
     store: Store
@@ -253,7 +256,7 @@ class Base:
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     def exists(self) -> bool:
-        """Tell whether anything was ever ingested here."""
+        """Return whether anything was ever ingested here."""
         if not self._seen.is_set() and (info := self.opened.info()) is not None:
             self._seen.set()
             if info.space == self.embedder.space:
@@ -262,24 +265,24 @@ class Base:
 
     @property
     def opened(self) -> Collection:
-        """Give this thread's snapshot of the collection, or a handle on it where there is none."""
+        """Return this thread's snapshot of the collection, or a handle on it without one."""
         return opened(self.store, self.collection)
 
     def editions(self) -> Editions:
-        """Give the families of editions among the documents; worked out once for each state of the collection."""
+        """Return the families of editions among the documents; computed once for each state of the collection."""
         return self._known.editions(self.opened) if self.exists() else Editions(())
 
     def directory(self) -> Directory:
-        """Give what finds the documents that designations name; worked out once for each state of the collection."""
+        """Return the index of documents by designation; computed once for each state of the collection."""
         return self._known.directory(self.opened) if self.exists() else Directory(())
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """Let what this thread reads be of one state until the context ends, where the store can hold one."""
+        """Make all reads of this thread see one state until the context ends, if the store supports it."""
         return snapshot(self.store, self.collection) if self.exists() else nullcontext()
 
     @contextmanager
     def turn(self) -> Generator[None]:
-        """Search when it is this thread's turn; it must not ask for another one before the end."""
+        """Wait for this thread's turn to search; do not nest."""
         if not self.store.identity.computes_here:
             yield
             return
@@ -295,16 +298,16 @@ class Base:
         return self._known.all(self.opened) if self.exists() else ()
 
     def records_labelled(self, name: str, value: str) -> Sequence[DocumentRecord]:
-        """List the records whose metadata has a value under a name, by id; read as `records`."""
+        """List the records whose metadata has a value under a key, by id; cached like `records`."""
         return self._known.labelled(self.opened, name, value) if self.exists() else ()
 
     def check_space(self) -> None:
-        """Make sure that the collection, where it exists, is in the embedder's space.
+        """Check that the collection, if it exists, is in the embedder's space.
 
-        It is asked again every time: another process may have put a collection of another space in its place.
+        This is checked every time: another process may have replaced it by a collection of another space.
 
         Raises:
-            SpaceMismatchError: it is in another one; names both.
+            SpaceMismatchError: it is in another space; names both.
         """
         info = self.opened.info()
         if info is None:
@@ -317,13 +320,13 @@ class Base:
             )
 
     def why_degraded(self) -> str:
-        """Say what of the store or of the collection cannot be used and why, empty where all can."""
+        """Say what of the store or of the collection cannot be used and why, empty if all can."""
         info = self.opened.info()
         return " ".join(each for each in (self.degraded, info.degraded if info is not None else "") if each)
 
     def outgrown(self, *, anywhere: bool = False) -> list[Finding]:
-        """List how this collection, or any of the store, is too large for its kind of store, and how to move it."""
-        if not hasattr(self.opened, "outgrown"):  # only some have a bound
+        """List collections of the store that are too large for its type, and how to move them."""
+        if not hasattr(self.opened, "outgrown"):  # only some have a limit
             return []
         names = [self.collection] if self.exists() else []
         if anywhere:
@@ -332,13 +335,13 @@ class Base:
         return [finding for each in collections if (finding := each.outgrown()) is not None]
 
     def warn_of_size(self, *, anywhere: bool = False) -> None:
-        """Log a warning of each collection that `outgrown` lists; a failing store is met elsewhere."""
+        """Log a warning for each collection that `outgrown` lists; a failing store is reported elsewhere."""
         with contextlib.suppress(KnowledgeError):
             for finding in self.outgrown(anywhere=anywhere):
                 log_event(_logger, logging.WARNING, "store_outgrown", reason=finding.message, next=finding.suggestion)
 
     def warm_up(self) -> None:
-        """Load the models, as the first question would; nothing is paid for. A reranker that fails is only reported.
+        """Load the models, as the first query would; costs no money. A failing reranker is only logged.
 
         Raises:
             KnowledgeError: the embedder's model cannot be loaded.
@@ -358,24 +361,24 @@ class Base:
         self.store.close()
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        """Search as `Collection.search` does; vectors of two spaces are never compared, whoever swaps collections.
+        """Search like `Collection.search`; vectors of two spaces are never compared, even if a collection is replaced.
 
         Raises:
-            SpaceMismatchError: the collection that was searched may be in another space than the vector.
-            KnowledgeError: as the store's.
+            SpaceMismatchError: the searched collection may be in another space than the vector.
+            KnowledgeError: as for the store.
         """
         checkpoint()
         try:
             found = self.opened.search(vector=vector, text=text, filter=filter, limit=limit)
         except InvalidInputError:
-            self.check_space()  # a vector of another length: say why
+            self.check_space()  # a vector of another length: raise the right error
             raise
         if vector is not None:
-            self.check_space()  # after the search: a swap before it shows itself, one after it does no harm
+            self.check_space()  # after the search: a replacement before it is detected, one after it does no harm
         return found
 
     def query_vector(self, text: str) -> Vector:
-        """Embed a question in the collection's space; the first one makes sure that it is the embedder's."""
+        """Embed a question in the collection's space; the first call checks that it is the embedder's."""
         checkpoint()
         if not self._checked.is_set():
             self.check_space()
@@ -384,9 +387,9 @@ class Base:
 
 
 def base_of(base: Base, collection: str) -> Base:
-    """Return the same parts over another collection, with a memory of its own of what was checked.
+    """Return the same parts for another collection, with their own record of what was checked.
 
-    Records that were read stay known: they belong to a state of the collection.
+    Cached records are kept: they belong to a state of the collection.
     """
     known = base.beside.pop(collection, None) or KnownRecords()
     for oldest in list(base.beside)[: len(base.beside) + 1 - _MOST_BESIDE]:
@@ -405,14 +408,14 @@ def base_of(base: Base, collection: str) -> Base:
 
 
 class Passages:
-    """Look up passages once per answer."""
+    """Read passages, cached for one answer."""
 
     def __init__(self, base: Base) -> None:
         self._base = base
         self._known: dict[str, Chunk | None] = {}
 
     def get(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        """Return passages in the order asked; one that has just gone is left out."""
+        """Return passages in the given order, without those that were just deleted."""
         checkpoint()
         missing = [each for each in chunk_ids if each not in self._known]
         if missing:
@@ -422,14 +425,14 @@ class Passages:
 
 
 class Records:
-    """Look up document records once per answer.
+    """Read document records, cached for one answer.
 
     Args:
-        base: where.
-        expected: documents that will be asked for; they are looked up together.
+        base: the parts.
+        expected: documents that will be needed; they are read together.
 
     Attributes:
-        damaged: documents whose record is damaged; nothing of them can be cited.
+        damaged: documents with damaged records; nothing of them can be cited.
     """
 
     def __init__(self, base: Base, expected: Iterable[str] = ()) -> None:
@@ -439,7 +442,7 @@ class Records:
         self.expect(expected)
 
     def expect(self, document_ids: Iterable[str]) -> None:
-        """Look up together what will be asked for."""
+        """Read together what will be needed."""
         missing = [each for each in dict.fromkeys(document_ids) if each not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))
@@ -451,7 +454,7 @@ class Records:
                 self.damaged.add(each.document_id)
 
     def get(self, document_id: str) -> DocumentRecord | None:
-        """Return a record, None where the document has just gone."""
+        """Return a record, None if the document was just deleted."""
         if document_id not in self._known:
             self._known[document_id] = record_of(self._base.opened, document_id)
         return self._known[document_id]
@@ -459,17 +462,17 @@ class Records:
 
 @contextlib.contextmanager
 def locked(folder: Path, names: Iterable[str], what: str, doing: str, give_up: Callable[[], bool]) -> Generator[None]:
-    """Hold the locks of some names of this machine while the block runs.
+    """Hold local locks for some names during the block.
 
     Args:
         folder: of the locks.
         names: any texts.
-        what, doing: what is locked, and what for, as messages call it.
-        give_up: asked now and then whether to stop waiting.
+        what, doing: what is locked and why, for messages.
+        give_up: called from time to time; returns whether to stop waiting.
 
     Raises:
-        CancelledError: it was given up.
-        InternalError: the folder cannot be written.
+        CancelledError: the wait was given up.
+        InternalError: the folder is not writable.
     """
     with contextlib.ExitStack() as stack:
         for name in sorted(names):

@@ -1,4 +1,4 @@
-"""What a run's embeddings cost, and the limit that it may not pass."""
+"""The cost of a run's embeddings, and its limit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from knowledge_mcp.support.wording import how_many
 
 
 class Budget:
-    """Count what one run has been billed, and stop it before it is billed more than it may be.
+    """Count what one run was billed, and stop it before it exceeds its limit.
 
     Args:
-        embedder: whose usage and price count.
+        embedder: its usage and price are used.
         limit: USD, None for no limit.
 
     Raises:
-        ConfigError: there is a limit, and the price is not known.
+        ConfigError: there is a limit, and the price is unknown.
     """
 
     def __init__(self, embedder: Embedder, limit: float | None) -> None:
@@ -32,14 +32,14 @@ class Budget:
 
     @property
     def billed_tokens(self) -> int:
-        """Count the tokens that the service has billed since the beginning."""
+        """Return the tokens billed by the service since the beginning."""
         return self._embedder.usage.tokens - self._before
 
     def check(self, texts: Sequence[str]) -> None:
-        """Make sure that these texts may still be paid for.
+        """Check that these texts are within the limit.
 
         Raises:
-            QuotaExceededError: they could pass the limit; says what was spent.
+            QuotaExceededError: they could exceed the limit; says what was spent.
         """
         price = self._embedder.price
         if self._limit is None or not price:

@@ -1,4 +1,4 @@
-"""Which documents may answer: by edition (current, all, named, of a date) and by what their metadata says."""
+"""Choose which documents may answer: by edition (current, all, named, by date) and by metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from knowledge_mcp.support.wording import how_many, list_first
 ALL, CURRENT = "all", "current"
 _AS_OF = re.compile(r"\s*as[ _-]of[ :]{0,3}(?P<date>(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)\s*", re.IGNORECASE)
 _MOST_NOTES = 3
-"""Families that one answer mentions: more would crowd out what was asked for."""
+"""Maximum families mentioned in one answer: more would obscure the answer."""
 _MOST_LISTED = 12
 _DATES = ("published", "issued", "publication_date", "effective", "date", "created", "modified")
 _TAGS = ("tags", "keywords", "labels", "categories")
@@ -29,13 +29,13 @@ _LISTED = re.compile(r"[,;]")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Hold which documents may answer.
+    """Which documents may answer.
 
     Attributes:
         filter: for the store; None for all.
-        hidden: ids that may not answer, where the choice is made by exclusion.
-        included: ids that may answer, None where all but the hidden ones may.
-        notes: what a caller must know of the choice, one sentence each.
+        hidden: ids that must not answer, if the choice is by exclusion.
+        included: ids that may answer, None if all except the hidden ones may.
+        notes: what a caller must know about the choice, one sentence each.
     """
 
     filter: Filter | None = None
@@ -44,21 +44,21 @@ class Choice:
     notes: tuple[str, ...] = ()
 
     def allows(self, document_id: str) -> bool:
-        """Tell whether a document may answer."""
+        """Return whether a document may answer."""
         return document_id not in self.hidden and (self.included is None or document_id in self.included)
 
 
 def choose_editions(base: Base, known: Editions, edition: str, question: str = "") -> Choice:
-    """Say which documents may answer.
+    """Choose which documents may answer.
 
     Args:
-        base: what is asked.
-        known: its editions, as `Base.editions` gives them.
-        edition: as `SearchQuery.edition`.
-        question: an older edition that it names by its designation ("IEEE 830-1993") may answer too.
+        base: the parts.
+        known: its editions, from `Base.editions`.
+        edition: as in `SearchQuery.edition`.
+        question: an older edition that it names by designation ("IEEE 830-1993") may answer too.
 
     Raises:
-        InvalidInputError: no document is of that edition, or the date is none; names those that there are.
+        InvalidInputError: no document has that edition, or the date is invalid; names the existing ones.
     """
     requested = edition.strip()
     if requested.casefold() == ALL:
@@ -78,12 +78,12 @@ def choose_editions(base: Base, known: Editions, edition: str, question: str = "
 
 
 def filter_of(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter | None, Choice]:
-    """Add which documents may answer to a query's filter: by their metadata, and by their editions.
+    """Restrict a query's filter to the documents that may answer, by metadata and edition.
 
-    Where the filter names documents, any edition of them may.
+    If the filter names documents, any edition of them may.
 
     Raises:
-        InvalidInputError: as `choose_editions`, or no document has what is asked for.
+        InvalidInputError: as for `choose_editions`, or no document has the requested metadata.
     """
     metadata_filter = _documents_with(base.records(), query.where) if query.where else None
     free = not query.edition.strip() and _names_documents(query.filter)
@@ -93,7 +93,7 @@ def filter_of(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter |
 
 
 def notes_on(known: Editions, document_ids: Iterable[str], edition: str) -> tuple[str, ...]:
-    """Tell of which of some documents there are other editions; nothing where all editions were asked."""
+    """Say which of some documents have other editions; empty if all editions were requested."""
     if edition.strip().casefold() == ALL:
         return ()
     families: dict[str, Family] = {}
@@ -117,7 +117,7 @@ def _names_documents(filter: Filter | None) -> bool:
 
 
 def _requested_editions(known: Editions, question: str) -> set[str]:
-    """Name the older editions that a question asks for by designation and edition."""
+    """Return the older editions that a question names by designation and edition."""
     if not known.superseded or not question:
         return set()
     requested = [each for each in mentioned(question) if each.edition]
@@ -146,7 +146,7 @@ def _only(records: Collection[DocumentRecord], requested: str) -> Choice:
 
 
 def _is(facts: EditionFacts, requested: str) -> bool:
-    """Tell whether an edition is the one named: by its label, by its date or the beginning of it, or by its number."""
+    """Return whether an edition is the named one: by label, by date or its beginning, or by number."""
     if not facts.label:
         return False
     label, name = facts.label.casefold(), requested.casefold()
@@ -161,7 +161,7 @@ def _is(facts: EditionFacts, requested: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    """Tell whether the calendar has a year, a month ("2020-05") or a day."""
+    """Return whether this is a valid year, month ("2020-05") or day."""
     try:
         dt.date.fromisoformat(text + "-01" * (2 - text.count("-")))
     except ValueError:
@@ -170,7 +170,7 @@ def _is_date(text: str) -> bool:
 
 
 def _as_of(known: Editions, records: Collection[DocumentRecord], date: str) -> Choice:
-    """Take of each family the last edition published by then; what was published later is left out."""
+    """Select from each family the last edition published by a date; later ones are left out."""
     hidden: set[str] = set()
     undated: list[str] = []
     for family in known.families:
@@ -200,21 +200,21 @@ def _as_of(known: Editions, records: Collection[DocumentRecord], date: str) -> C
 
 
 def _documents_with(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]) -> Filter | None:
-    """Build the filter of the documents whose records say all of it; None where nothing is asked.
+    """Build the filter for documents whose records have all requested values; None if none are requested.
 
-    A name is compared in any case, a value with the whole of what stands there or with one of what is listed there by
-    comma. `tags` looks into keywords, too; `date` takes a beginning ("2020-05") or a range ("2020..2023", "..2019")
-    and looks at whatever says when a document was published. The filter names ids, so that every store finds the same.
+    Names are compared case-insensitively, a value with the whole stored value or with one item of a comma-separated
+    list. `tags` also includes keywords; `date` accepts a beginning ("2020-05") or a range ("2020..2023", "..2019") and
+    compares every publication date. The filter names ids, so that every store finds the same.
 
     Raises:
-        InvalidInputError: no document has the name, or the value; tells which there are.
+        InvalidInputError: no document has the name, or the value; lists the existing ones.
     """
     if not where:
         return None
     matching = [record for record in records if all(_says(record, name, value) for name, value in where)]
     if not matching:
         _explain(records, where)
-    if 2 * len(matching) > len(records):  # the shorter list is quicker in every store
+    if 2 * len(matching) > len(records):  # the shorter list is faster in every store
         there = {record.id for record in matching}
         return NotIn("document_id", tuple(record.id for record in records if record.id not in there))
     return In("document_id", tuple(record.id for record in matching))
@@ -231,7 +231,7 @@ def _says(record: DocumentRecord, name: str, value: str) -> bool:
 
 
 def _values(record: DocumentRecord, name: str) -> list[str]:
-    """List what a record says under a name."""
+    """List a record's values under a name."""
     key = _key(name)
     names = {"tags": _TAGS, "tag": _TAGS, "date": _DATES}.get(key, (key,))
     values = [value for label, value in record.metadata if _key(label) in names]
@@ -246,7 +246,7 @@ def _key(name: str) -> str:
 
 
 def _is_within(date: str, expected: str) -> bool:
-    """Return whether a date begins with what is expected, or lies in a range, both ends included."""
+    """Return whether a date begins with the expected text, or lies in a range, inclusive."""
     first, dots, last = (part.strip() for part in expected.partition(".."))
     if not (dots and all(not part or _DATE.fullmatch(part) for part in (first, last))):
         return date.startswith(expected)

@@ -1,4 +1,4 @@
-"""Citations: how a passage is named so that an engineer can find it in the printed document."""
+"""Citations: name a passage so that an engineer can find it in the printed document."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from knowledge_mcp.model.source import MEDIA_TYPES, WORKBOOKS
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in {".csv", *WORKBOOKS})
 """Media types whose lines are rows of a sheet."""
 TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-"""Marks that turn the direction of what follows: one in a title or file name would show the rest backwards."""
+"""Bidirectional control characters: one in a title or file name would show the rest reversed."""
 
 
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
-    """Name a chunk by title, edition, clause and title, and page, lines or rows, with the file that says so.
+    """Cite a chunk by title, edition, clause and title, and page, lines or rows, with its file.
 
-    Where pages are printed with other numbers than the file counts, both are named. A title that only the file's front
-    matter or properties give, but not its text, is marked as claimed.
+    If printed page numbers differ from those of the file, both are given. A title that is stated only by the file's
+    front matter or properties, but not by its text, is marked as claimed.
 
     Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12 [weather.pdf]`.
     """
@@ -37,7 +37,7 @@ def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
 
 
 def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | None) -> str:
-    """Name the clause of one statement, as `cite` names its chunk's, and the need that it is part of."""
+    """Cite the clause of one statement, like `cite` for its chunk, and the need that it is part of."""
     is_elsewhere = statement.clause_number not in {None, chunk.clause_number}
     clause = (statement.clause_number or "") if is_elsewhere else section_of(chunk)
     is_need = record is not None and record.media_type == MEDIA_TYPES[".rst"]
@@ -45,7 +45,7 @@ def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | 
 
 
 def section_of(chunk: Chunk) -> str:
-    """Name a chunk's section as a reader would; one without a number behind the numbered one around it, if any."""
+    """Name a chunk's section; one without a number follows its numbered enclosing section, if any."""
     section = chunk.section_hierarchy[-1] if chunk.section_hierarchy else chunk.section_title
     number = chunk.clause_number
     if number and not _names(section, number):
@@ -60,7 +60,7 @@ def _join(chunk: Chunk, record: DocumentRecord | None, clause: str, item: str = 
 
 
 def _origin(source: str, record: DocumentRecord | None) -> str:
-    """Name the file, or the site and page, in brackets."""
+    """Return the file, or the site and page, in brackets."""
     name = record.file_name if record is not None else file_name_of(source)
     if source.startswith(("http://", "https://")):
         name = f"{urlsplit(source).netloc}/{name}".rstrip("/")
@@ -97,7 +97,7 @@ def _place(chunk: Chunk, unit: str) -> str:
 
 
 def named_lines(lines: tuple[int, int], unit: str = "line") -> str:
-    """Name the first and last line of a place: "line 3", "lines 3-5"."""
+    """Write first and last line: "line 3", "lines 3-5"."""
     first, last = lines
     return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
 
@@ -114,18 +114,18 @@ def passage(
     chunks: Sequence[Chunk],
     structure: DocumentStructure = NO_STRUCTURE,
 ) -> Excerpt:
-    """Cut a passage out of a document and say where it stands.
+    """Cut a passage out of a document with its location.
 
     Args:
-        records: give the document's record for the citation.
+        records: provide the document's record for the citation.
         document_id: the document.
         text: its whole canonical text.
-        span: what to cut out; may run over several chunks.
-        chunks: the document's chunks, in any order; those that hold the span give pages, labels, boxes, lines, section.
-        structure: where it knows pages or lines, they are exactly those of the span; else those of its chunks.
+        span: what to cut out; may cover several chunks.
+        chunks: the document's chunks, in any order; those with the span give pages, labels, boxes, lines, section.
+        structure: if it has pages or lines, they are exactly those of the span; otherwise those of its chunks.
 
     Raises:
-        DamagedError: a chunk that holds the span is not what the text says at its place.
+        DamagedError: a chunk with the span does not match the text at its position.
     """
     overlapping = _overlapping_chunks(span, chunks)
     for each in overlapping:
@@ -150,9 +150,9 @@ def passage(
 
 
 def _overlapping_chunks(span: Span, chunks: Sequence[Chunk]) -> list[Chunk]:
-    """List the chunks that the span stands in, in reading order: the smallest one that holds it whole, where there is.
+    """List the chunks with the span, in reading order: only the smallest one that contains it all, if there is one.
 
-    A span of blanks between two chunks, or an empty one, stands in the last chunk that begins before it.
+    A span of whitespace between two chunks, or an empty one, belongs to the last chunk that begins before it.
     """
     whole = [chunk for chunk in chunks if chunk.span.contains(span)]
     if whole:
@@ -180,7 +180,7 @@ def _labels(span: Span, overlapping: Sequence[Chunk], structure: DocumentStructu
 
 
 def _citation(locator: Locator, overlapping: Sequence[Chunk], record: DocumentRecord | None) -> str:
-    """Cite the clause that the span begins in, with all of the span's pages or lines."""
+    """Cite the clause in which the span begins, with all of the span's pages or lines."""
     if not overlapping:
         return f"{record.title}{_origin(record.source_path, record)}" if record is not None else locator.document_id
     located = dataclasses.replace(

@@ -1,7 +1,7 @@
-"""Paths that a caller gives are confined to allowed folders: links are resolved first, then the place is judged.
+"""Restrict paths from callers to allowed folders: links are resolved first, then the location is checked.
 
-The file is then opened beneath its allowed folder without following any link, however the names change meanwhile, and
-what is read is read from that descriptor.
+The file is then opened below its allowed folder without following any link, even if names change meanwhile, and its
+content is read from that descriptor.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _BLOCK = 1 << 20
 
 
 class PathNotAllowedError(InvalidInputError):
-    """Say that a path leads out of the folders that may be read; whether anything is there is not disclosed."""
+    """A path leads outside the readable folders; whether anything exists there is not disclosed."""
 
     default_suggestion = "Give a file below an allowed folder; the server's ALLOWED_ROOTS names them."
 
 
 def allowed_path(path: str, roots: Sequence[Path] | None) -> Path:
-    """Resolve an absolute path and make sure that it lies below an allowed folder.
+    """Resolve an absolute path and check that it is below an allowed folder.
 
     Args:
-        path: as the caller wrote it.
-        roots: folders that may be read, links in them resolved too; None allows every place.
+        path: as given by the caller.
+        roots: readable folders, with links resolved; None allows every location.
 
     Returns:
-        The path without any link or `..` in it; whether there is a file is not checked.
+        The path without links or `..`; whether the file exists is not checked.
 
     Raises:
-        PathNotAllowedError: it lies elsewhere, or no folder is allowed at all.
-        InvalidInputError: it is no absolute path.
+        PathNotAllowedError: it is elsewhere, or no folder is allowed.
+        InvalidInputError: it is not an absolute path.
     """
     if "\0" in path or not os.path.isabs(path):  # noqa: PTH117 - judged before anything is made of it
         raise InvalidInputError(
@@ -59,12 +59,12 @@ def allowed_path(path: str, roots: Sequence[Path] | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class AllowedFile:
-    """Describe a file by its bytes as they were read.
+    """A file with the facts of its bytes as read.
 
     Attributes:
         size, sha256: of its bytes.
-        identity: device, inode, size and time of the last change.
-        open: opens the same file again; raises OSError where another one, or other bytes, have taken its place.
+        identity: device, inode, size and time of last change.
+        open: opens the same file again; raises OSError if it was replaced or changed.
     """
 
     size: int
@@ -74,17 +74,17 @@ class AllowedFile:
 
 
 def look_at(path: Path, roots: Sequence[Path] | None, on_block: Callable[[], None] = lambda: None) -> AllowedFile:
-    """Open a file beneath an allowed folder, look at its size, then hash it.
+    """Open a file below an allowed folder, check its size, and hash it.
 
     Args:
-        path: as `allowed_path` returned it.
-        roots: as there.
-        on_block: called before each megabyte; what it raises ends the reading.
+        path: as returned by `allowed_path`.
+        roots: as for `allowed_path`.
+        on_block: called before each megabyte; an exception ends the reading.
 
     Raises:
-        PathNotAllowedError: it lies elsewhere.
+        PathNotAllowedError: it is elsewhere.
         UnreadableDocumentError: it is larger than `MOST_BYTES`.
-        OSError: it is gone, no regular file, may not be read, or a link has taken the place of a part of its path.
+        OSError: it no longer exists, is not a regular file, cannot be read, or part of its path is now a link.
     """
     root = None
     if roots is not None:
@@ -104,7 +104,7 @@ def look_at(path: Path, roots: Sequence[Path] | None, on_block: Callable[[], Non
                 source=str(path),
                 suggestion="Split it.",
             )
-        while block := stream.read(min(_BLOCK, left)):  # no further than it was at first, should it grow
+        while block := stream.read(min(_BLOCK, left)):  # not beyond its first size, in case it grows
             on_block()
             digest.update(block)
             left -= len(block)

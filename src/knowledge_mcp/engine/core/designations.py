@@ -1,4 +1,4 @@
-"""What a document is called by others: "IEEE 29148:2018", "RFC 9000", "MIL-STD-498", and which record that names."""
+"""Designations of documents ("IEEE 29148:2018", "RFC 9000", "MIL-STD-498"), and the records that they name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GENERIC = frozenset(
     "std standard tr ts guide part pub publication special sp no version v draft pas amd cor the pdf html doc"
     " regulation directive decision commission council delegated implementing".split()
 )
-"""Words before a number that say nothing of who issued it; "SP" alone is no issuer either."""
+"""Words before a number that do not name an issuer; "SP" alone is not an issuer either."""
 _EDITIONS = frozenset({"r", "rev", "revision", "ed", "edition", "v", "ver", "version"})
 _CONNECTING = frozenset("a an and as at by for from in of on or per the to under with".split())
 _CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+|(?:Annex|Table|Figure) [\w.-]{1,20}")
@@ -29,21 +29,21 @@ _WITH_DOTS = (
     r"|(?P<title>\d{1,2})[\s_-]{1,3}(?P<code>CFR|C\.F\.R\.|USC|U\.S\.C\.)[\s_-]{1,3}(?:(?:[Pp]arts?[\s_-]|§|Sec\.)[\s§]{0,3})?"
     r"(?P<section>\d{1,5}[a-z]?(?:\.\d{1,4}[a-z]?)?)(?![\w.]\w))"
 )
-"""Specifications of 3GPP and sections of the laws of the United States, whose numbers have dots in them."""
+"""Specifications of 3GPP and sections of the laws of the United States, whose numbers contain dots."""
 _DOTTED, _DOTTED_SLUG = re.compile(_WITH_DOTS), re.compile(_WITH_DOTS, re.IGNORECASE)
 _UNION = frozenset({"eu", "ec", "eec"})
 _UNION_IN_BRACKETS = re.compile(r"\((EU|EC|EEC)\)")
-"""Laws of the European Union are numbered "(EU) 2016/679", "(EU) No 305/2011" or "2014/33/EU"."""
+"""Numbers of European Union laws: "(EU) 2016/679", "(EU) No 305/2011" or "2014/33/EU"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Designation:
-    """Hold a designation in parts.
+    """A designation in parts.
 
     Attributes:
-        bodies: who issued it, lower case: {"iso", "iec", "ieee"}.
-        core: its number in pieces, with a letter before it: ("29148",), ("800", "53"), ("x", "509").
-        edition: year, revision or letter ("2018", "5", "e"), empty where it is not said.
+        bodies: the issuers, lower case: {"iso", "iec", "ieee"}.
+        core: its number in parts, with a preceding letter: ("29148",), ("800", "53"), ("x", "509").
+        edition: year, revision or letter ("2018", "5", "e"), empty if not stated.
     """
 
     bodies: frozenset[str]
@@ -52,20 +52,20 @@ class Designation:
 
     @property
     def words(self) -> str:
-        """Put it as words to search for."""
+        """Write it as search words."""
         return " ".join((*sorted(self.bodies), "-".join(self.core)))
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Tell how far a record's document is the one named.
+    """How well a record's document matches a designation.
 
     Attributes:
         record: the document.
-        edition: its own, empty where its names do not say.
+        edition: its own, empty if its names do not state one.
         is_other_edition: another edition than the one named.
         is_part: only one part of the series named: ISO 10303-11 for ISO 10303.
-        is_whole: one of its names is the designation and nothing else.
+        is_whole: one of its names is exactly the designation.
     """
 
     record: DocumentRecord
@@ -83,37 +83,37 @@ class _Token:
 
 
 def designations(name: str, *, slug: bool = False) -> Iterator[Designation]:
-    """List the designations that a name may be read as; a name where "-" stands for any sign is a slug.
+    """List the possible designations in a name; if "-" replaces all other characters, the name is a slug.
 
-    In a title one stands at the beginning or after a mark ("Requirements (IEEE 29148)"), its issuer in capitals; what
-    is only mentioned ("Guide to ISO 9001") is none. In a slug it stands at the beginning.
+    In a title a designation is at the beginning or after punctuation ("Requirements (IEEE 29148)"), with its issuer in
+    capitals; one that is only mentioned ("Guide to ISO 9001") does not count. In a slug it is at the beginning.
     """
     for designation, _, _ in designations_at(name, slug=slug):
         yield designation
 
 
 def designations_at(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
-    """Yield the designations that a name may be read as, each with where it begins and ends."""
+    """Yield the possible designations in a name, each with its start and end."""
     for found in _scan(name, slug=slug):
         if found[1] == 0 if slug else _opens(name, found[1]):
             yield found
 
 
 def mentioned(text: str) -> Iterator[Designation]:
-    """Yield every designation that is mentioned anywhere in a text, its issuer in capitals."""
+    """Yield every designation mentioned in a text, with its issuer in capitals."""
     for designation, _, _ in mentions_at(text):
         yield designation
 
 
 def mentions_at(text: str) -> Iterator[tuple[Designation, int, int]]:
-    """Yield every designation that is mentioned in a text, each with where it begins and ends."""
+    """Yield every designation mentioned in a text, each with its start and end."""
     yield from _scan(text, slug=False)
 
 
 def designation_of(target: str) -> tuple[Designation, str] | None:
-    """Read the normal form of a reference: the designation and the clause behind it, empty where there is none.
+    """Parse the normal form of a reference into the designation and the clause after it, empty if there is none.
 
-    "IEEE 29148:2018 6.2" is clause 6.2 of IEEE 29148:2018. None where it is no designation and nothing else.
+    "IEEE 29148:2018 6.2" is clause 6.2 of IEEE 29148:2018. None if it is not exactly a designation.
     """
     for designation, start, end in _scan(target, slug=False):
         rest = target[end:].strip(" ,.")
@@ -123,7 +123,7 @@ def designation_of(target: str) -> tuple[Designation, str] | None:
 
 
 def _scan(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
-    """Yield each designation with where it begins and ends."""
+    """Yield each designation with its start and end."""
     name = _UNION_IN_BRACKETS.sub(r" \1 ", name)
     folded = name.casefold()
     text = folded if len(folded) == len(name) else name.lower()
@@ -137,7 +137,7 @@ def _scan(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
 
 
 def _dotted(match: re.Match[str]) -> Designation:
-    """Make the designation of a specification of 3GPP, or of a section of a code of laws."""
+    """Build the designation of a 3GPP specification, or of a section of a code of laws."""
     if match["number"]:
         return Designation(frozenset({"3gpp"}), tuple(re.split(r"[.-]", match["number"])), match["version"] or "")
     code = "cfr" if "f" in match["code"].lower() else "usc"
@@ -145,7 +145,7 @@ def _dotted(match: re.Match[str]) -> Designation:
 
 
 def _numbered(name: str, text: str, tokens: list[_Token], *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
-    """Yield the designations that are an issuer and a number, each with where it begins and ends."""
+    """Yield the designations with an issuer and a number, each with its start and end."""
     for number, token in enumerate(tokens):
         if token.text.isalpha() or number == 0 or not tokens[number - 1].text.isalpha():
             continue
@@ -155,7 +155,7 @@ def _numbered(name: str, text: str, tokens: list[_Token], *, slug: bool) -> Iter
 
 
 def _issuer(name: str, tokens: list[_Token], number: int, *, slug: bool) -> int | None:
-    """Tell where the words before a number begin that may name its issuer: those in capitals, in a slug all."""
+    """Return where the words begin before a number that may name its issuer: those in capitals, in a slug all."""
     first = number
     while first > 0 and number - first < _MOST_WORDS:
         token = tokens[first - 1]
@@ -201,7 +201,7 @@ def _are_joined(text: str, first: _Token, second: _Token) -> bool:
 
 
 def _edition(text: str, tokens: list[_Token], index: int) -> tuple[str, int]:
-    """Read what follows a number: a year, "Rev. 5", "r5", or a letter written to it ("882E"); and its tokens."""
+    """Read the edition after a number (a year, "Rev. 5", "r5", or an attached letter as in "882E") and its tokens."""
     if index >= len(tokens):
         return "", 0
     token, gap = tokens[index], text[tokens[index - 1].end : tokens[index].start]
@@ -214,7 +214,7 @@ def _edition(text: str, tokens: list[_Token], index: int) -> tuple[str, int]:
 
 
 def names_of(record: DocumentRecord) -> list[tuple[str, bool]]:
-    """List what a record is called, each with whether it is a slug: title, metadata, id, file name."""
+    """List a record's names, each with whether it is a slug: title, metadata, id, file name."""
     path = unquote(urlsplit(record.source_path).path) or record.source_path
     metadata = dict(record.metadata)
     stated = [metadata[key] for key in DESIGNATION_KEYS if metadata.get(key)]
@@ -223,7 +223,7 @@ def names_of(record: DocumentRecord) -> list[tuple[str, bool]]:
 
 
 class Directory:
-    """Find the documents that designations name; each document's names are read once.
+    """Find documents by designation; each document's names are read once.
 
     Args:
         records: the documents.
@@ -238,7 +238,7 @@ class Directory:
                     self._known.setdefault(known.core[0], []).append((record, known, is_whole))
 
     def alike(self, designation: Designation) -> list[Likeness]:
-        """List the documents that have to do with a designation, each once, in the records' order."""
+        """List the documents related to a designation, each once, in the records' order."""
         best: dict[str, Likeness] = {}
         for record, known, is_whole in self._known.get(designation.core[0], ()):
             if not known.bodies & designation.bodies or known.core[: len(designation.core)] != designation.core:
@@ -257,7 +257,8 @@ class Directory:
     def named(self, designation: Designation, clause: str = "") -> tuple[list[Likeness], str]:
         """List the documents that a designation and a clause name, with the clause.
 
-        A section of the Code of Federal Regulations is a clause of its part: 29 CFR 1910.134 is § 1910.134 of that.
+        A section of the Code of Federal Regulations is a clause of its part: 29 CFR 1910.134 is § 1910.134 of 29 CFR
+        1910.
         """
         alike = self.alike(designation)
         if alike or clause or "cfr" not in designation.bodies or len(designation.core) < 3:

@@ -1,4 +1,4 @@
-"""Documents and chunks by their ids: read, described otherwise, removed."""
+"""Documents and chunks by id: read, relabel, remove."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.wording import how_many
 
 _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
-"""Ids of a collection, and collections, that one which is not there is compared with: milliseconds for who guesses."""
+"""Maximum ids of a collection, and collections, compared with an unknown id: takes milliseconds."""
 _LONGEST_ID = 200
 
 
 def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[DocumentRecord]:
-    """List records by id: all, or those of some ids that are there."""
+    """List records by id: all, or those of the given ids that exist."""
     if document_ids is None:
         return list(base.records())
     ids = list(document_ids)
@@ -46,9 +46,9 @@ def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[Doc
 
 
 def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list[str]:
-    """Name up to three documents whose ids or titles look like an id that is not there, whatever its case.
+    """Name up to three documents whose ids or titles are similar to an unknown id, in any case.
 
-    What is read for it is bounded: so many records of so many collections, whichever the store gives first.
+    The number of records and collections read is limited; the store chooses which.
     """
     known: dict[str, str] = {}
     for name in islice(collections, _MOST_COLLECTIONS):
@@ -62,7 +62,7 @@ def document(base: Base, document_id: str) -> DocumentRecord:
     """Return one record.
 
     Raises:
-        NotFoundError: there is none; names ids that look alike.
+        NotFoundError: there is none; suggests similar ids.
     """
     record = record_of(base.opened, document_id) if base.exists() else None
     if record is None:
@@ -88,7 +88,7 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
     """Return one chunk and its citation.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such chunk.
     """
     chunks = base.opened.chunks("id", [chunk_id]) if base.exists() else []
     if not chunks:
@@ -100,11 +100,11 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
 
 
 def document_of(base: Base, document_id: str | None, chunk_id: str | None) -> str:
-    """Name the document that is meant: the one given, or that of a passage; one of both must be given.
+    """Return the document that is meant: the given one, or that of a passage; give one of both.
 
     Raises:
         NotFoundError: there is no such passage.
-        InvalidInputError: the passage is of another document.
+        InvalidInputError: the passage belongs to another document.
     """
     if chunk_id is None:
         assert document_id is not None
@@ -119,8 +119,8 @@ def document_of(base: Base, document_id: str | None, chunk_id: str | None) -> st
 
 
 def remove(base: Base, document_id: str) -> int:
-    """Remove a document with all it holds; returns how many chunks went."""
-    with contextlib.suppress(DamagedError):  # what is damaged can be removed
+    """Remove a document and all it contains; return the number of chunks removed."""
+    with contextlib.suppress(DamagedError):  # damaged documents can be removed
         document(base, document_id)
     return base.opened.delete(document_id)
 
@@ -131,19 +131,19 @@ def _no_document(base: Base, document_id: str) -> NotFoundError:
 
 
 def instead_of_it(near: Sequence[str]) -> str:
-    """Say what to do where a document is not there: take one whose id looks like it, else list them."""
+    """Say what to do if a document does not exist: use a similar id, or list the documents."""
     return f"Did you mean {', '.join(near)}?" if near else "knowledge_stats lists the documents."
 
 
 _TRIES = 5
-"""Readings of a document that is being replaced: an ingest publishes it once, a second in a row is rare."""
+"""Attempts to read a document that is being replaced: an ingest publishes it once, two in a row are rare."""
 _DEEPEST = 6
-"""Levels that a chunk's hierarchy tells (clarification 4)."""
+"""Maximum levels of a chunk's hierarchy (clarification 4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """Hold all that is stored of one document; every span lies in `text`.
+    """Everything stored of one document; all spans refer to `text`.
 
     Attributes:
         record, text: as stored.
@@ -158,15 +158,15 @@ class StoredDocument:
 
 
 def stored_document(collection: Collection, document_id: str, *, recoverable: bool = True) -> StoredDocument | None:
-    """Read a document as it is stored, None where there is none; it is read again where it was replaced meanwhile.
+    """Read a document as stored, None if there is none; it is read again if it was replaced meanwhile.
 
     Args:
-        collection: where it is.
-        document_id: which one.
-        recoverable: whether the error of a document that is replaced all the time says that a later try may succeed.
+        collection: its collection.
+        document_id: its id.
+        recoverable: whether the error for a constantly replaced document is marked as recoverable.
 
     Raises:
-        InternalError: it was replaced again and again, or has lost its text.
+        InternalError: it was replaced again and again, or its text is missing.
     """
     before, record = None, record_of(collection, document_id)
     for _ in check_each(range(_TRIES)):
@@ -190,11 +190,11 @@ def stored_document(collection: Collection, document_id: str, *, recoverable: bo
 
 
 def read_document(base: Base, document_id: str) -> StoredDocument:
-    """Read a document as `stored_document` does; sections that are not stored are derived from its passages.
+    """Read a document like `stored_document`; if no sections are stored, they are derived from its passages.
 
     Raises:
-        NotFoundError: there is none; names ids that look alike.
-        InternalError: as there.
+        NotFoundError: there is none; suggests similar ids.
+        InternalError: as for `stored_document`.
     """
     stored = stored_document(base.opened, document_id) if base.exists() else None
     if stored is None:
@@ -203,7 +203,7 @@ def read_document(base: Base, document_id: str) -> StoredDocument:
 
 
 def vectors_of(collection: Collection, chunks: Sequence[Chunk]) -> list[Vector]:
-    """Read the vectors of chunks, in their order.
+    """Read the vectors of chunks, in order.
 
     Raises:
         InternalError: a chunk has none; names the document and how many are missing.
@@ -223,10 +223,10 @@ def vectors_of(collection: Collection, chunks: Sequence[Chunk]) -> list[Vector]:
 
 
 def publish_document(collection: Collection, stored: StoredDocument, vectors: Sequence[Vector]) -> None:
-    """Write a document in one step in place of whatever the collection has of it.
+    """Write a document in one step, replacing the collection's present version.
 
     Args:
-        collection: where.
+        collection: the target.
         stored: the document.
         vectors: of its chunks, in their order.
     """
@@ -239,15 +239,15 @@ def publish_document(collection: Collection, stored: StoredDocument, vectors: Se
 def publish_note(
     collection: Collection, space: EmbeddingSpace, name: str, title: str, label: tuple[str, str], text: str
 ) -> None:
-    """Keep a value beside documents: as the label of a record without passages, in place of the one before.
+    """Store a value next to documents: as a label of a record without passages, replacing the previous one.
 
     Args:
-        collection: where; in this embedding space.
+        collection: the target; in this embedding space.
         space: of the collection.
         name: id and source of the record.
         title: its title.
         label: name and value; an empty value is left out.
-        text: kept as its text.
+        text: stored as its text.
     """
     now = datetime.now(UTC).isoformat()
     record = DocumentRecord(
@@ -270,10 +270,10 @@ def publish_note(
 
 
 def document_structure(base: Base, document_id: str) -> DocumentStructure:
-    """Return a document's sections and pages; sections of one ingested before there were any come from its passages.
+    """Return a document's sections and pages; if none were stored, sections are derived from its passages.
 
     Raises:
-        NotFoundError: there is none; names ids that look alike.
+        NotFoundError: there is none; suggests similar ids.
     """
     parts = base.opened.parts(document_id) if base.exists() else None
     structure = parts.structure if parts is not None else None
@@ -289,7 +289,7 @@ def _complete(structure: DocumentStructure, chunks: Sequence[Chunk]) -> Document
 
 
 def outline_of(chunks: Iterable[Chunk]) -> tuple[OutlineEntry, ...]:
-    """Work the sections out of what passages say of themselves: path, clause and place; a small one may be missing."""
+    """Derive sections from the passages' path, clause and position; a small section may be missing."""
     ordered = sorted(chunks, key=lambda chunk: (chunk.span.start, chunk.index))
     numbers = _numbers(ordered)
     entries: dict[tuple[str, ...], OutlineEntry] = {}
@@ -314,7 +314,7 @@ def _path(chunk: Chunk) -> tuple[str, ...]:
 
 
 def _numbers(chunks: Iterable[Chunk]) -> set[str]:
-    """Gather the clause numbers that passages have, and those above them."""
+    """Collect the clause numbers of passages, and those above them."""
     numbers: set[str] = set()
     for number in {chunk.clause_number for chunk in chunks if chunk.clause_number}:
         parts = number.split(".")
@@ -337,17 +337,17 @@ _LONGEST = 200
 def relabel(
     base: Base, document_id: str, labels: Mapping[str, str], *, source_path: str | None = None
 ) -> DocumentRecord:
-    """Put labels into a document's metadata, in one step; an empty value takes one out.
+    """Add labels to a document's metadata, in one step; an empty value removes one.
 
     Args:
-        base: where it is.
-        document_id: which one.
+        base: its collection.
+        document_id: its id.
         labels: by name.
-        source_path: where its bytes come from now; None where that stays.
+        source_path: its new source; None to keep it.
 
     Raises:
         NotFoundError: there is no such document.
-        InternalError: a passage has lost its vector.
+        InternalError: the vector of a passage is missing.
     """
     stored = read_document(base, document_id)
     metadata = {**dict(stored.record.metadata), **labels}
@@ -364,11 +364,11 @@ def relabel(
 
 
 def set_by_hand(base: Base, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
-    """Set what a document is an edition of; later ingests keep it.
+    """Set a document's edition data by hand; later ingests keep it.
 
     Raises:
         NotFoundError: there is no such document.
-        InvalidInputError: another name, or a value that cannot be.
+        InvalidInputError: another name, or an invalid value.
     """
     unknown = sorted(set(labels) - set(SETTABLE))
     if unknown:
@@ -389,7 +389,7 @@ def set_by_hand(base: Base, document_id: str, labels: Mapping[str, str]) -> Docu
 
 
 def manual_labels(earlier: DocumentRecord | None) -> dict[str, str]:
-    """Give what a person has set of a document, or said when it was ingested, for its next version."""
+    """Return what a person has set for a document, or stated at ingest, for its next version."""
     if earlier is None:
         return {}
     labels: dict[str, str] = {}

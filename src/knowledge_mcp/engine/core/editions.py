@@ -23,11 +23,11 @@ from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
 from knowledge_mcp.support.wording import how_many
 
 BY_HAND = "set_by_hand"
-"""Name in a record's metadata: which of `family`, `edition` and `edition_status` a person has set, by comma."""
+"""Metadata key: which of `family`, `edition` and `edition_status` a person has set, separated by commas."""
 CONFIRMED = "edition_family"
-"""Name in a record's metadata: the family that it was taken for at its ingest, where only its title or path say so."""
+"""Metadata key: the family assigned at ingest, if only its title or path suggest it."""
 ALONE = "none"
-"""Value of `family`: it is no edition of anything."""
+"""Value of `family`: it is not an edition of anything."""
 
 _EDITION_KEYS = ("edition", "version", "revision", "issue")
 _DATE_KEYS = ("published", "issued", "publication_date", "effective", "date")
@@ -37,7 +37,7 @@ _ISSUERS = frozenset(
     "iso iec ieee en din bs ansi astm asme sae itu etsi aiaa eia cen cispr nasa ecss ul nist rfc mil ietf w3c oasis "
     "omg faa easa rtca eurocae iata vdi vde nfpa api".split()
 )
-"""Who issues standards; a file name says no other designation, for "chapter-1-2018" looks like one."""
+"""Issuers of standards; file names are only checked for these, because "chapter-1-2018" looks like a designation."""
 _ISSUED = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_ISSUERS))})(?![a-z])", re.IGNORECASE)
 _SHOUTED = re.compile(r"[A-Z]{2}.{0,60}\d")
 _HINT = re.compile(r"\d|edition|issue|revision|version|release|draft|family", re.IGNORECASE)
@@ -46,7 +46,7 @@ _ABOUT = re.compile(
     r"|template|redline|amendment|amd|corrigendum|cor|errata|annotated|presentation|faq|comparison|supplement|addendum"
     r"|translation|rationale|test|tests"
 )
-"""Words that tell another kind of document of the same designation."""
+"""Words that show a different kind of document with the same designation."""
 _VERSION_PART = re.compile(
     r"(?:v|ver|version|rev|revision|release|ed|edition)[ ._-]?\d{1,4}(?:\.\d{1,4}){0,3}", re.IGNORECASE
 )
@@ -54,17 +54,17 @@ _VERSION_PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EditionFacts:
-    """Hold what a record says of its edition.
+    """What a record says about its edition.
 
     Attributes:
-        family: key of what it is an edition of; empty where nothing says so.
-        by: what says so: `front matter`, `by hand`, `designation`; `title` and `path` are guesses, to be confirmed.
-        label: its edition as people name it, empty where it is not said.
-        date: `YYYY[-MM[-DD]]`, empty where it is not known.
-        version: its number in pieces, empty where it has none.
-        status: an `EditionStatus`, empty where nothing is said.
-        replaces: designations that it says it replaces.
-        is_certain: the label may be shown with it, whatever family it is in: it is not guessed from a year in a name.
+        family: key of its family; empty if unknown.
+        by: the evidence: `front matter`, `by hand`, `designation`; `title` and `path` are guesses, to be confirmed.
+        label: its edition as written, empty if not stated.
+        date: `YYYY[-MM[-DD]]`, empty if unknown.
+        version: its number in parts, empty if it has none.
+        status: an `EditionStatus`, empty if not stated.
+        replaces: designations of the documents that it says it replaces.
+        is_certain: the label may be shown in any case: it is not guessed from a year in a name.
     """
 
     family: str
@@ -78,7 +78,7 @@ class EditionFacts:
 
     @property
     def is_guess(self) -> bool:
-        """Tell whether only its title or path say what it belongs to."""
+        """Return whether only its title or path suggest its family."""
         return self.by in {"title", "path"}
 
 
@@ -88,7 +88,7 @@ _KEYS = frozenset({"family", *_EDITION_KEYS, *_DATE_KEYS, *_STATUS_KEYS, *_REPLA
 
 @lru_cache(maxsize=8192)
 def facts_of(record: DocumentRecord) -> EditionFacts:
-    """Read what a record's names and metadata say of its edition."""
+    """Read a record's edition data from its names and metadata."""
     if not _HINT.search(f"{record.title} {record.id} {record.source_path}") and not _KEYS & {
         k for k, _ in record.metadata
     }:
@@ -118,13 +118,13 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
 
 
 def edition_of_record(record: DocumentRecord) -> str:
-    """Name a record's edition for a citation; empty where it is not known or only guessed."""
+    """Return a record's edition for a citation; empty if unknown or only guessed."""
     facts = facts_of(record)
     return facts.label if facts.is_certain or record.label(CONFIRMED) else ""
 
 
 def _merge(marks: Iterable[EditionMark | None]) -> EditionMark | None:
-    """Take the first mark, with date and version from the first that has one."""
+    """Return the first mark, with date and version from the first that has one."""
     present = [mark for mark in marks if mark is not None]
     if not present:
         return None
@@ -145,7 +145,7 @@ def _family(
     *,
     is_said: bool,
 ) -> tuple[str, str]:
-    """Choose what tells the family: what is said of it, its designation, its title, its path."""
+    """Choose the evidence for the family: an explicit statement, the designation, the title, the path."""
     family = record.label("family")
     by_hand = "family" in record.label(BY_HAND)
     if family:
@@ -170,7 +170,7 @@ def _family(
 
 
 def _find_designation(record: DocumentRecord) -> tuple[str, EditionMark | None] | None:
-    """Find the designation that a record is called by, with the edition beside it."""
+    """Find a record's own designation, with the edition next to it."""
     stated = [(value, False) for key in DESIGNATION_KEYS if (value := record.label(key))]
     for name, slug in ((record.title, False), *stated, (record.id, True), (_stem(record), True)):
         if not (_ISSUED if slug else _SHOUTED).search(name):
@@ -205,7 +205,7 @@ def _path(record: DocumentRecord) -> str:
 
 
 def _version_in_path(record: DocumentRecord) -> EditionMark | None:
-    """Read a folder that is named by a version and nothing else: "v2/guide.md"; the nearest one counts."""
+    """Read a folder whose name is only a version: "v2/guide.md"; the nearest one counts."""
     for part in reversed(_path(record).replace("\\", "/").split("/")[:-1]):
         if _VERSION_PART.fullmatch(part):
             return mark_of(part)
@@ -227,13 +227,13 @@ def _date(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Hold the editions of one document, oldest first; those of one edition, such as two languages, are equal.
+    """The editions of one document, oldest first; those of one edition, such as two languages, are equal.
 
     Attributes:
-        key: what they have in common.
+        key: the family's key.
         records: at least two editions.
-        current: those that answer unless another edition is asked for.
-        title: what the document is called without its edition.
+        current: those that answer unless another edition is requested.
+        title: the document's title without its edition.
     """
 
     key: str
@@ -243,20 +243,20 @@ class Family:
 
     @property
     def older(self) -> tuple[DocumentRecord, ...]:
-        """List those that do not answer by default, drafts and withdrawn ones among them."""
+        """List those that do not answer by default, including drafts and withdrawn ones."""
         ids = {each.id for each in self.current}
         return tuple(each for each in self.records if each.id not in ids)
 
     @property
     def note(self) -> str:
-        """Say which edition answers and which others there are."""
+        """Say which edition answers and which others exist."""
         now = ", ".join(dict.fromkeys(facts_of(each).label or each.id for each in self.current))
         rest = ", ".join(f"{facts_of(each).label or 'undated'} ({each.id})" for each in self.older)
         return f"{self.title}: the current edition is {now}; there are also {rest}."
 
 
 class Editions:
-    """Know the families among records.
+    """Find the families among records.
 
     Args:
         records: of one collection, in one state.
@@ -273,18 +273,18 @@ class Editions:
         self._replaced: dict[str, str] = {}
         self._join_replaced(groups)
         self.families = [found for key, each in groups.items() if (found := self._family(key, each)) is not None]
-        """Those of at least two editions."""
+        """The families with at least two editions."""
         self._of = {record.id: family for family in self.families for record in family.records}
         self.superseded = tuple(sorted(each.id for family in self.families for each in family.older))
-        """Ids of those that do not answer by default."""
+        """Ids of documents that do not answer by default."""
         self._records = ()  # only families are kept, however many documents there are
 
     def family_of(self, document_id: str) -> Family | None:
-        """Return the family of a document, None where it is the only edition."""
+        """Return the family of a document, None if it is the only edition."""
         return self._of.get(document_id)
 
     def _join_replaced(self, groups: dict[str, list[DocumentRecord]]) -> None:
-        """Join what a document says that it replaces to its own family."""
+        """Add to a document's family what it says it replaces."""
         saying = [record for record in self._records if facts_of(record).replaces]
         if not saying:
             return
@@ -333,7 +333,7 @@ class Editions:
 
 
 def current_of(records: Sequence[DocumentRecord]) -> tuple[list[DocumentRecord], str]:
-    """List the records that answer unless another edition is asked for, and say how many are left out."""
+    """List the records that answer unless another edition is requested, and how many are left out."""
     older = frozenset(Editions(records).superseded)
     kept = [each for each in records if each.id not in older]
     left_out = how_many(len(older), "older edition is", "older editions are")
@@ -352,7 +352,7 @@ def _title(record: DocumentRecord) -> str:
 
 
 def _find_replaced(record: DocumentRecord, directory: Directory) -> list[DocumentRecord]:
-    """Find the documents that one says it replaces; its own designation in another edition is among its family."""
+    """Find the documents that one says it replaces; other editions of its designation are in its family already."""
     found: dict[str, DocumentRecord] = {}
     for statement in facts_of(record).replaces:
         designations = list(mentioned(statement))

@@ -1,4 +1,4 @@
-"""Where the heading of a section ends in a document's text: words may follow it on the same line."""
+"""Find where the heading of a section ends in a document's text: text may follow on the same line."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from knowledge_mcp.model.collection import OutlineEntry
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _FIRST_WORD = re.compile(r"[\W_]{0,9}[^\W\d_]{1,20}(?=[\W\d])")
-"""What may stand before a number: "Article 4"."""
+"""What may precede a number: "Article 4"."""
 
 _SHORTENED = " …"
-"""The end of a title that is too long for an outline: what it leaves out is text."""
+"""The end of a title that was shortened for an outline; the omitted words are text."""
 _MOST_BESIDE = 60
-"""Letters of a heading that its title leaves out: "Annex A (informative)"; more are words of the section."""
+"""Maximum letters of a heading that its title omits: "Annex A (informative)"; more is text of the section."""
 _ASIDE = re.compile(r"[ \t]*[(\[][^()\[\]\n]{1,60}[)\]](?=[ \t]*(?:\n|\Z))")
-"""What may stand behind a title: "(informative)"."""
+"""What may follow a title: "(informative)"."""
 
 
 def heading_end(text: str, entry: OutlineEntry) -> int:
-    """Find the end of a section's heading, where words may follow on the same line.
+    """Find the end of a section's heading, if text may follow on the same line.
 
     Args:
-        text: the document's.
-        entry: of its outline.
+        text: the document's text.
+        entry: the section in its outline.
 
     Returns:
-        The place behind number, title and what stands there in brackets; where it is printed in another way, the end of
-        the line that ends with the title, or of a first line that is part of it; else where the section begins, so that
-        no words are lost.
+        The offset after number, title and a remark in brackets; if it is printed differently, the end of the line that
+        ends with the title, or of a first line that is part of it; otherwise where the section begins, so that no words
+        are lost.
     """
     start, stop = entry.span.start, entry.span.end
     title = entry.title.removesuffix(_SHORTENED)
@@ -58,7 +58,7 @@ def _end_in_other_print(text: str, entry: OutlineEntry) -> int:
 
 
 def line_end(text: str, entry: OutlineEntry) -> int:
-    """Find the end of the line that a section begins with."""
+    """Find the end of the line in which a section begins."""
     end = text.find("\n", entry.span.start, entry.span.end)
     return entry.span.end if end < 0 else end
 

@@ -1,6 +1,6 @@
-"""How the knowledge base is: what answers meet damaged, what it holds, and whether what it depends on answers.
+"""The state of the knowledge base: damage found by answers, its contents, and whether its dependencies respond.
 
-What is damaged is left out of an answer and named in it, and is remembered for the health report (clarification 7).
+Damaged data is left out of an answer and named in it, and is remembered for the health report (clarification 7).
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.support.wording import how_many
 
 _MOST_LISTED = 5
-"""Damaged parts that one answer names."""
+"""Maximum damaged parts named in one answer."""
 _REMEMBERED = 100
-"""Damaged parts that are kept for the health report: more are a broken store, which `verify` describes whole."""
+"""Maximum damaged parts remembered for the health report: more means a broken store, which `verify` checks
+completely.
+"""
 _logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", SearchAnswer, LookupAnswer, RequirementAnswer, QuoteAnswer, ReferenceAnswer)
 
 
 def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answer], object]) -> Answer:
-    """Answer without what is damaged, naming it in the answer's `degraded`.
+    """Answer without damaged data, which is named in the answer's `degraded`.
 
     Args:
-        base: what is asked; remembers what was damaged.
-        ask: gives the answer.
-        is_found: tells whether the answer found anything.
+        base: the parts; remembers the damage.
+        ask: returns the answer.
+        is_found: returns whether the answer contains anything.
 
     Raises:
-        DamagedError: without what is damaged nothing was found.
+        DamagedError: without the damaged data nothing was found.
     """
     try:
         with noticing() as damage:
@@ -60,14 +62,14 @@ def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answ
 
 
 def notes_of(damage: Sequence[DamagedError]) -> tuple[str, ...]:
-    """Name what was left out, one sentence each."""
+    """Describe what was left out, one sentence each."""
     notes = [f"Left out: {each.message} {each.suggestion}" for each in damage[:_MOST_LISTED]]
     more = len(damage) - len(notes)
     return (*notes, f"{more} more damaged parts were left out.") if more else tuple(notes)
 
 
 def remember(base: Base, damage: Sequence[DamagedError]) -> None:
-    """Keep what was met damaged for the health report; the first hundred are enough."""
+    """Remember damage for the health report, up to a hundred parts."""
     for each in damage:
         if each.message not in base.damaged and len(base.damaged) < _REMEMBERED:
             base.damaged[each.message] = each
@@ -75,7 +77,7 @@ def remember(base: Base, damage: Sequence[DamagedError]) -> None:
 
 
 def still_damaged(base: Base) -> tuple[str, ...]:
-    """Name what was met damaged and still is; each is read again, and dropped where it is sound or gone."""
+    """List remembered damage that still exists; each part is read again, and dropped if it is intact or deleted."""
     for name, damage in list(base.damaged.items()):
         if _is_sound(base, damage):
             base.damaged.pop(name, None)
@@ -103,14 +105,14 @@ def _is_sound(base: Base, damage: DamagedError) -> bool:
 
 
 def verify(base: Base, *, repair: bool = False) -> list[Finding]:
-    """Check the store against itself, then each document as an answer reads it; each finding once."""
+    """Check the store's consistency, then each document as an answer reads it; each finding once."""
     if not base.exists():
         return []
     return list(dict.fromkeys((*base.opened.verify(repair=repair), *_documents(base))))
 
 
 def _documents(base: Base) -> Iterator[Finding]:
-    """Read every document as an answer would, and compare each passage with its place in the canonical text."""
+    """Read every document as an answer would, and compare each passage with its position in the canonical text."""
     with noticing() as damage:
         records = base.opened.documents()
     for record in records:
@@ -132,21 +134,20 @@ def _documents(base: Base) -> Iterator[Finding]:
 
 
 PAID_PROBE_SECONDS = 60.0
-"""Seconds between two probes of a paid service; in between its last answer is reported."""
+"""Seconds between two probes of a paid service; in between, its last result is reported."""
 
 _MOST_REPORTED = 5
-"""Damaged parts that a health report names."""
+"""Maximum damaged parts named in a health report."""
 _EMPTY = StoreStatistics(documents=0, chunks=0, tokens=0, storage_bytes=0)
 
 
 class EmbeddingProbe:
-    """Ask the embedding service whether it works; thread-safe.
+    """Check whether the embedding service works; thread-safe.
 
-    The embedding model is loaded before its time is taken: loading it is not its latency. A paid service is asked at
-    most once a minute.
+    The embedding model is loaded before timing: loading is not latency. A paid service is called at most once a minute.
 
     Args:
-        base: whose embedder is asked.
+        base: its embedder is checked.
         clock: seconds.
     """
 
@@ -158,9 +159,9 @@ class EmbeddingProbe:
         self._last: Check | None = None
 
     def check(self, threshold_ms: int) -> Check:
-        """Embed one short text and time it, or report the last answer of a paid service.
+        """Embed one short text and time it, or report the last result of a paid service.
 
-        A store that does not answer is not the service's failure; `health` tells it of the store.
+        If the store does not respond, the service has not failed; `health` reports the store.
         """
         try:
             with without_retries():
@@ -175,7 +176,7 @@ class EmbeddingProbe:
             age = self._clock() - self._probed_at
             if self._last is not None and age < PAID_PROBE_SECONDS:
                 return replace(self._last, message=f"{self._last.message} (asked {age:.0f} s ago)")
-            # a text that no cache has seen, or the answer would come from there
+            # a text in no cache, or the answer would come from there
             self._last = self._ask(threshold_ms, f"health {datetime.now(UTC).isoformat()}")
             self._probed_at = self._clock()
             return self._last
@@ -188,7 +189,7 @@ class EmbeddingProbe:
 def health(
     base: Base, probe: EmbeddingProbe, *, threshold_ms: int, clock: Callable[[], float] = time.perf_counter
 ) -> HealthReport:
-    """Ask the store and the embedding service for one cheap answer each, and time it."""
+    """Make one cheap request to the store and to the embedding service, and time them."""
     store = _check(lambda: _ask_store(base), threshold_ms, clock)
     damaged = still_damaged(base) if store.up else ()
     message = " ".join(each for each in (_why_degraded(base) if store.up else "", *damaged[:_MOST_REPORTED]) if each)
@@ -205,13 +206,13 @@ def health(
 
 
 def _ask_store(base: Base) -> None:
-    """Make one cheap round trip to the store."""
+    """Make one cheap request to the store."""
     with without_retries():
         base.opened.info()
 
 
 def stats(base: Base) -> Stats:
-    """Count what there is; a store that does not answer is `unavailable`, its numbers 0, the reason in the notes."""
+    """Count the contents; if the store does not respond it is `unavailable`, with zeros and the reason in the notes."""
     space = base.embedder.space
     try:
         exists = base.exists()

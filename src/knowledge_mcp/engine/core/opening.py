@@ -1,6 +1,6 @@
-"""Which store a run works on: the configured one, else its fallback, decided once at the start (clarification 5).
+"""Choose the store of a run: the configured one, otherwise its fallback, once at the start (clarification 5).
 
-There is no store in memory to fall back to, no read-only start, and nothing is queued for later.
+There is no in-memory fallback, no read-only start, and no queue for later.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from knowledge_mcp.support.retry import without_retries
 _logger = logging.getLogger(__name__)
 
 _UNAVAILABLE = (ConnectionFailedError, TimedOutError)
-"""Failures after which the fallback is taken; a refused key or a wrong setting is left to its owner."""
+"""Failures that select the fallback; a refused key or a wrong setting must be fixed by the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCandidate:
-    """Name one store that may be used.
+    """A store that may be used.
 
     Attributes:
         backend: its name, as in `VECTOR_STORE`.
-        open: makes it; nothing is connected before its first call.
-        variables: settings to check when it cannot be reached.
+        open: creates it; nothing is connected before its first call.
+        variables: settings to check if it cannot be reached.
     """
 
     backend: str
@@ -37,27 +37,27 @@ class StoreCandidate:
 
 
 def open_first(candidates: Sequence[StoreCandidate], collection: str) -> tuple[Store, str]:
-    """Open the first store that answers; returns it and why an earlier one was skipped, empty for the first.
+    """Open the first store that responds; return it and why an earlier one was skipped, empty for the first.
 
     Args:
         candidates: in order of preference.
-        collection: looked up to see whether the store answers.
+        collection: read to see whether the store responds.
 
     Raises:
-        ConnectionFailedError: none answers; names those tried, the reasons and the variables to check.
-        KnowledgeError: the first one refuses for another reason (credentials, layout, settings).
+        ConnectionFailedError: none responds; names those tried, the reasons and the variables to check.
+        KnowledgeError: the first one fails for another reason (credentials, layout, settings).
     """
     failures: list[tuple[StoreCandidate, KnowledgeError]] = []
     for candidate in candidates:
         store: Store | None = None
         try:
             store = candidate.open()
-            with without_retries() if candidate is not candidates[-1] else nullcontext():  # only the last is waited for
+            with without_retries() if candidate is not candidates[-1] else nullcontext():  # retry only the last one
                 store.open(collection).info()
         except KnowledgeError as exc:
             if store is not None:
                 store.close()
-            # a fallback that is not installed or wrongly set is one more store that is not available
+            # a fallback that is not installed or misconfigured is just not available
             if not isinstance(exc, _UNAVAILABLE) and not (failures and isinstance(exc, ConfigError)):
                 raise
             failures.append((candidate, exc))

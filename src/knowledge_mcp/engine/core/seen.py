@@ -1,8 +1,8 @@
-"""A store as somebody sees it who may not read all: what is hidden is not there.
+"""A store restricted to what a reader may see: hidden documents do not exist.
 
-Everything that an answer reads goes through a handle on a collection, so it is filtered here, once for all stores
-and use cases: records, texts, passages, terms and counts of hidden documents, and a collection that has no others.
-Both legs of a search leave them out by the store's own filter, which weighs words as if they were not there.
+Everything that an answer reads goes through a handle on a collection. Therefore the filter is here, once for all stores
+and use cases: records, texts, passages, terms and counts of hidden documents, and collections that contain only
+those. Both legs of a search exclude them by the store's own filter, which weights words as if they were not stored.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from knowledge_mcp.model.rights import ALLOWED, EVERYBODY, Rights, may_see
 from knowledge_mcp.ports import Analyser, Collection, Store
 
 _MOST_VIEWS = 64
-"""Sets of rights whose view is kept, each with the ids of documents and the families of editions."""
+"""Maximum cached views (sets of rights), each with the ids of documents and the families of editions."""
 
 T = TypeVar("T")
 
 
 def copy_with(original: T, **fields: object) -> T:
-    """Return a copy of a service, or of a part of one, with other values in these fields; all else is shared.
+    """Return a copy of a service, or of a part of one, with other values in these fields; the rest is shared.
 
     Raises:
-        TypeError: it has no such field.
+        TypeError: there is no such field.
     """
     other = copy.copy(original)
     if unknown := fields.keys() - vars(other).keys():
@@ -53,7 +53,7 @@ def copy_with(original: T, **fields: object) -> T:
 
 
 def seen_base(base: Base, rights: Rights) -> Base:
-    """Return the same parts over the store as these rights show it; what was worked out for them is kept."""
+    """Return the same parts with the store restricted to these rights; derived data is cached."""
     rights = Rights(rights.read, rights.groups)
     if rights.are_full:
         return base
@@ -69,19 +69,19 @@ def seen_base(base: Base, rights: Rights) -> Base:
 
 
 def hidden_ids(base: Base) -> frozenset[str]:
-    """Return the ids of documents of a base's collection that are there, and not for whom the base is."""
+    """Return the ids of a collection's existing documents that the reader of this base must not see."""
     opened = base.opened
     return opened.hidden if isinstance(opened, SeenCollection) else frozenset()
 
 
 def is_readable(base: Base) -> bool:
-    """Tell whether for whom the base is may read its collection, whether there is one or not."""
+    """Return whether the reader of this base may read its collection, whether it exists or not."""
     return not isinstance(base.opened, _Absent)
 
 
 @dataclass(frozen=True)
 class _Sight:
-    """Hold which documents of one state are seen, and which are not."""
+    """Which documents of one state are visible, and which are hidden."""
 
     state: str
     visible: frozenset[str]
@@ -91,17 +91,17 @@ class _Sight:
 
     @property
     def is_any(self) -> bool:
-        """Tell whether the collection is seen: what holds hidden documents alone is not there."""
+        """Return whether the collection is visible: one with only hidden documents does not exist."""
         return bool(self.visible) or not self.hidden
 
 
 class SeenStore:
-    """Show a store (`Store`) to somebody with these rights; what is written goes to the store itself.
+    """Restrict a store (`Store`) to these rights; writes go to the store itself.
 
     Args:
-        under: the store.
-        rights: what may be read.
-        analyser: of the keys of terms.
+        under: the underlying store.
+        rights: the read permissions.
+        analyser: for the keys of terms.
     """
 
     def __init__(self, under: Store, rights: Rights, analyser: Analyser) -> None:
@@ -117,7 +117,7 @@ class SeenStore:
         return self._under.identity
 
     def close(self) -> None:
-        """Do nothing: the store is others' too."""
+        """Do nothing: the store is shared."""
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
         return self._under.create_collection(name, space)
@@ -141,12 +141,12 @@ class SeenStore:
         return under if EVERYBODY in self._groups else SeenCollection(name, under, self._analyser, self.sight)
 
     def sight(self, name: str, state: str, collection: Collection) -> _Sight:
-        """Tell what is seen of a collection in a state; worked out once for each state."""
+        """Return what is visible of a collection in a state; computed once for each state."""
         with self._lock:
             known = self._sights.get(name)
         if known is not None and known.state == state:
             return known
-        with noticing():  # what is damaged is not seen, and nobody learns of what they may not see
+        with noticing():  # damaged data is not visible, and must not be reported to readers who may not see it
             records = collection.documents()
         seen = [each for each in records if may_see(each, self._groups)]
         visible = frozenset(each.id for each in seen)
@@ -166,7 +166,7 @@ class SeenStore:
 
 
 class SeenCollection:
-    """Show a collection (`Collection`) without the documents that are hidden."""
+    """Restrict a collection (`Collection`) to its visible documents."""
 
     def __init__(
         self, name: str, under: Collection, analyser: Analyser, sight: Callable[[str, str, Collection], _Sight]
@@ -189,7 +189,7 @@ class SeenCollection:
                 self._now, self._current = under, None
 
     def _look(self) -> _Sight:
-        """Tell what is seen; NotFoundError as a store raises it where nothing is."""
+        """Return what is visible; raise NotFoundError like a store if nothing is."""
         sight = self._whole()
         if not sight.is_any:
             raise _no_collection(self._name)
@@ -205,11 +205,11 @@ class SeenCollection:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Return the ids of the documents that are held back."""
+        """Return the ids of the hidden documents."""
         return frozenset() if self._now.info() is None else self._whole().hidden
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        """Describe it, and count what is seen; bytes are of the whole store, and not reported."""
+        """Describe the visible part and count it; bytes concern the whole store, and are not reported."""
         info = self._now.info()
         if info is None:
             return None
@@ -277,13 +277,13 @@ class SeenCollection:
         return terms
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check nothing: that is for who sees all."""
+        """Check nothing: only unrestricted readers may."""
         del repair
         return []
 
 
 def _without_groups(record: DocumentRecord) -> DocumentRecord:
-    """Return a record without the groups that it is for: who else may read it is nobody's to know."""
+    """Return a record without its groups: who else may read it is not disclosed."""
     if not record.label(ALLOWED):
         return record
     return dataclasses.replace(record, metadata=tuple(each for each in record.metadata if each[0] != ALLOWED))
@@ -294,13 +294,13 @@ def _no_collection(name: str) -> NotFoundError:
 
 
 class _Absent:
-    """A handle on a collection that is not there (`Collection`): whatever is asked of it raises, but `info`."""
+    """A handle on a collection that does not exist (`Collection`): everything except `info` raises."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        """Describe nothing."""
+        """Return None."""
         del counted
         return None
 

@@ -1,4 +1,4 @@
-"""What is kept of a document beside its text: its shape, what only its file claims, of what it is an edition."""
+"""What is stored about a document next to its text: its structure, claimed facts, its edition."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.checkpoints import check_each
 
 STRUCTURE_VERSION = "structure/14"
-"""Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
+"""Part of every pipeline's fingerprint: increase it when documents must be read again because this module changed."""
 
 _BLANK = re.compile(r"\s+")
 _FIGURE = re.compile(r"\W*fig(?:ure|s)?\b", re.IGNORECASE)
 
 
 def structure_of(document: Document) -> DocumentStructure:
-    """Describe a document's sections, pages, anchors and items.
+    """Build a document's sections, pages, anchors and items.
 
-    A section's page is the one its heading begins on. A table, or the caption of a figure, counts for the first page
-    that it stands on.
+    A section's page is the one on which its heading begins. A table, or the caption of a figure, counts for its first
+    page.
     """
     page_of = _finder(document)
     line_of = {block.span.start: block.lines[0] for block in document.blocks if block.lines is not None}
@@ -82,9 +82,9 @@ def structure_of(document: Document) -> DocumentStructure:
 
 
 def _finder(document: Document) -> Callable[[int], int | None]:
-    """Return what names the page of a place in the text: by the block there, else by the pages' own spans.
+    """Return a function that finds the page of an offset: by the block there, otherwise by the pages' own spans.
 
-    What stands before the first page that a text marks is on none.
+    Text before the first marked page is on none.
     """
     starts = [block.span.start for block in document.blocks]
     filled = [page for page in document.pages if len(page.span)]
@@ -98,7 +98,7 @@ def _finder(document: Document) -> Callable[[int], int | None]:
                 return block.pages[0]
         if not filled or place < filled[0].span.start:
             return None
-        # the first page that reaches beyond the place, the last one behind all of them
+        # the first page that reaches beyond the offset, the last one after all of them
         return filled[min(bisect_right(reach, place), len(filled) - 1)].number
 
     return page_of
@@ -119,7 +119,7 @@ def _count_tables_and_figures(document: Document) -> tuple[Counter[int], Counter
 
 
 def _is_figure(block: Block, text: str) -> bool:
-    """Tell whether a block is the caption of a figure: its label says so, or its first word where it has none."""
+    """Return whether a block is the caption of a figure: by its label, or by its first word without one."""
     return block.kind is BlockKind.CAPTION and _FIGURE.match(block.marker or block.span.of(text)) is not None
 
 
@@ -127,21 +127,21 @@ _MARKS = re.compile(r"[\W_]+")
 _BEGINNING = 20_000
 """Characters, about ten printed pages, in which a document prints its own title and designation."""
 _COVER = 2_000
-"""Characters of a cover or first page, where the words of a title may stand in another order."""
+"""Characters of a cover or first page, where the words of a title may be in another order."""
 
 
 def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ...]:
-    """Name what only the file's front matter or properties say, as a pair of the document's metadata.
+    """Return the facts that only the file's front matter or properties state, as a pair of the document's metadata.
 
-    A title or a designation that is printed at the beginning of the text is no claim: it can be checked there. Nor is
-    what whoever ingests has said of the document.
+    A title or a designation that is printed at the beginning of the text is not a claim: it can be checked there. Nor
+    is what the caller stated.
 
     Args:
-        document: as it was read, with its own id, title, type and metadata.
-        item: what whoever ingests says of it.
+        document: as read, with its final id, title, type and metadata.
+        item: with what the caller stated.
 
     Returns:
-        Nothing, or the pair `("claimed", "title, document_type, …")`.
+        Empty, or the pair `("claimed", "title, document_type, …")`.
     """
     metadata = dict(document.metadata)
     labels = dict(item.labels)
@@ -166,19 +166,20 @@ def _words(text: str) -> set[str]:
 
 
 def _plain(text: str) -> str:
-    """Keep letters and digits, for print may set blanks and marks otherwise."""
+    """Keep letters and digits, because print may have other spaces and punctuation."""
     return _MARKS.sub("", text.casefold())
 
 
 LEAST_IN_COMMON = 0.15
-"""Share of the shorter text's runs of four words that stand in the other too, from which on a title or a path that
-looks like another edition's is believed: editions of four real specifications share .76 to .95, other ones .015."""
+"""Minimum share of the shorter text's 4-word runs that are also in the other text for a title or path to count as
+evidence of an edition: editions of four real specifications share .76 to .95, other documents .015.
+"""
 _END = re.compile(r"\.\s+[A-Z]")
 _EDITION_KEYS = ("edition", "version", "revision", "issue")
 
 
 def stated_edition(document: Document, earlier: DocumentRecord | None) -> dict[str, str]:
-    """Add what the beginning of a document says of its edition, where its metadata do not, and what was set by hand."""
+    """Add the edition stated at the beginning of a document, if its metadata has none, and what was set by hand."""
     metadata = dict(document.metadata)
     statement = said_in(document.text)
     labels: dict[str, str] = {}
@@ -195,7 +196,7 @@ def stated_edition(document: Document, earlier: DocumentRecord | None) -> dict[s
 
 
 def _earlier_rights(earlier: DocumentRecord | None) -> dict[str, str]:
-    """Give the groups that the version before was for: a new one is for no others until somebody says so."""
+    """Return the groups of the previous version: a new version keeps them until they are changed explicitly."""
     allowed = earlier.label(ALLOWED) if earlier is not None else ""
     return {ALLOWED: allowed} if allowed else {}
 
@@ -203,21 +204,21 @@ def _earlier_rights(earlier: DocumentRecord | None) -> dict[str, str]:
 def settle_editions(
     base: Base, new: Sequence[DocumentRecord], pruned: Collection[str] = ()
 ) -> list[tuple[DocumentRecord, str]]:
-    """Say of what each new document was taken as an edition; what only looks like one is compared first.
+    """Record the edition that each new document was recognised as; mere similarities are checked first.
 
     Args:
-        base: holds the documents.
-        new: documents that were stored just now.
-        pruned: sources whose documents are removed next, and are no editions any more.
+        base: contains the documents.
+        new: documents that were just stored.
+        pruned: sources whose documents are removed next, and no longer count as editions.
 
     Returns:
-        The documents with a sentence each, in order; those that are no editions are left out.
+        The documents with a sentence each, in order; those that are not editions are left out.
     """
     notes: list[tuple[DocumentRecord, str]] = []
     if not any(facts_of(record).by or facts_of(record).replaces for record in new):
         return notes
     different: dict[str, str] = {}
-    with noticing():  # damage is reported by whoever asks for it
+    with noticing():  # damage is reported elsewhere
         records = [each for each in base.opened.documents() if each.source_path not in pruned]
         for record in check_each(new):
             if facts_of(record).is_guess:
@@ -238,7 +239,7 @@ def settle_editions(
 
 
 def _compare_with_editions(base: Base, record: DocumentRecord, records: Sequence[DocumentRecord]) -> dict[str, str]:
-    """Compare a document with those that its title or path takes for other editions, and keep what comes of it."""
+    """Compare a document with those that its title or path suggests as other editions, and store the result."""
     facts = facts_of(record)
     others = [
         each

@@ -1,8 +1,8 @@
-"""An ingest's way: plan → read → chunk → embed → publish.
+"""The steps of an ingest: plan → read → chunk → embed → publish.
 
-One lane embeds while this thread reads the next file and writes the last one. A document becomes visible in one step
-when all its chunks are embedded; whatever stops the run earlier leaves the old version whole, and what was embedded
-already is found again in the embedding cache by the next run.
+One thread embeds while this one reads the next file and writes the last one. A document becomes visible in one step
+when all its chunks are embedded; if the run stops earlier, the old version stays complete, and the next run finds the
+finished vectors in the embedding cache.
 """
 
 from __future__ import annotations
@@ -50,32 +50,32 @@ from knowledge_mcp.support.checkpoints import watch_for_stop
 from knowledge_mcp.support.wording import how_many, list_first
 
 CANCELLED = "cancelled"
-"""Reason of a skipped file that a cancelled ingest did not come to."""
+"""Reason of a skipped file that a cancelled ingest did not reach."""
 
 _MOST_LISTED = 20
 
 
 class Outcomes:
-    """Hold which planned documents have no outcome yet; a source that is planned twice has two."""
+    """Track which planned documents have no outcome yet; a source that is planned twice has two."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
     def plan(self, sources: Iterable[str]) -> None:
-        """Wait for an outcome of each of these."""
+        """Expect an outcome for each of these."""
         self._open.update(sources)
 
     def settle(self, source: str) -> None:
-        """Note the outcome of one."""
+        """Record the outcome of one."""
         self._open[source] -= 1
 
     @property
     def left(self) -> list[str]:
-        """List the sources without an outcome, in the order in which they were planned."""
+        """List the sources without an outcome, in the planned order."""
         return list((+self._open).elements())
 
     def check(self) -> None:
-        """Make sure that every planned document has exactly one outcome.
+        """Check that every planned document has exactly one outcome.
 
         Raises:
             InternalError: some have none, or more than one; names them.
@@ -91,27 +91,27 @@ class Outcomes:
 
 
 _MOST_COPIES = 3
-"""Documents that one warning of copies names."""
+"""Maximum documents named in one warning about copies."""
 _AHEAD = 3
-"""Slices embedded or waiting while the next file is read."""
+"""Maximum batches that are embedded or waiting while the next file is read."""
 
 _MOST_LOGGED = 3
-"""Files that are logged by name with one reason, as a full disk is that of all that were left; the report has all."""
+"""Maximum files logged by name for one reason, for example a full disk; the report has all."""
 
 _PUBLISH_TRIES = 4
-"""Two processes at one document may remove what the other one is writing; the loser writes again."""
+"""Attempts to publish: two processes at one document may remove what the other is writing; the loser writes again."""
 
 _logger = logging.getLogger(__name__)
 
 Embedded = list[Vector | str]
-"""One vector per chunk of a batch, or the service's words where it refused the text."""
+"""One vector per chunk of a batch, or the service's message if it refused the text."""
 
 Batch = list[tuple[PreparedDocument, Chunk, str]]
-"""Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
+"""Chunks of one embedding call: the document, the chunk, and the key of its vector."""
 
 
 class _StoppedError(CancelledError):
-    """End what is done with one file, because the run was cancelled."""
+    """Stop the work on one file, because the run was cancelled."""
 
 
 class Ingest:
@@ -139,11 +139,11 @@ class Ingest:
         self._budget = Budget(base.embedder, options.max_cost)
 
     def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool]) -> IngestReport:
-        """Ingest whatever the source yields; every planned document ends as exactly one of the report's.
+        """Ingest what the source yields; every planned document ends as exactly one outcome in the report.
 
         Raises:
-            KnowledgeError: of a kind that every further file would meet too (settings, credentials, store); documents
-                finished before it stay, all others are reported as failed by an event each.
+            KnowledgeError: of a kind that would affect every further file (settings, credentials, store); finished
+                documents are kept, all others are reported as failed by an event each.
             InternalError: a planned document has no outcome, or two; names it.
         """
         started = time.perf_counter()
@@ -177,7 +177,7 @@ class Ingest:
         )
 
     def _report_moved(self, record: DocumentRecord, names: Names) -> str:
-        """Tell that a document stays what it was, though its file moved and was edited; empty for others."""
+        """Say that a document keeps its id although its file was moved and edited; empty for others."""
         before = names.taken_over.get(record.source_path)
         if before is None:
             return ""
@@ -186,10 +186,10 @@ class Ingest:
         return sentence
 
     def _store_all(self, plan: Plan, names: Names) -> None:
-        """Store what is planned; what is not stored is skipped where the run was cancelled, failed where it broke off.
+        """Store the planned documents; the rest is skipped if the run was cancelled, failed if it was aborted.
 
         Raises:
-            KnowledgeError, InternalError: as `run`.
+            KnowledgeError, InternalError: as for `run`.
         """
         try:
             if self._base.exists():  # one that cannot be written is told before anything is paid for
@@ -270,7 +270,7 @@ class Ingest:
                 raise
 
     def _batches(self, plan: Plan, names: Names) -> Iterator[Batch]:
-        """Cut the stream of documents into slices, so that many small files share one call."""
+        """Split the stream of documents into batches, so that many small files share one call."""
         batch: Batch = []
         files = 0
         for each in self._prepare_all(plan, names):
@@ -289,12 +289,12 @@ class Ingest:
             yield batch
 
     def _look_up(self, batch: Batch) -> None:
-        """Find the vectors that are known already."""
+        """Find the vectors that are already known."""
         if self._options.force:
             return
         known = self._base.opened.vectors([key for _, _, key in batch]) if self._is_made else {}
         texts = {chunk.embedding_text: key for _, chunk, key in batch if key not in known}
-        if texts:  # a stopped run may have worked them out
+        if texts:  # a stopped run may have computed them
             found = self._base.embedder.documents_at_hand(list(texts))
             known.update((texts[text], vector) for text, vector in found.items())
         for each, _, key in batch:
@@ -321,7 +321,7 @@ class Ingest:
     # ---- storing
 
     def _keep(self, batch: Batch, future: Future[Embedded], names: Names) -> None:
-        """Take the vectors of a slice; store the documents that are whole with it, together."""
+        """Accept the vectors of a batch; store the documents that are now complete, together."""
         first = batch[0][0]
         try:
             vectors = future.result()
@@ -340,7 +340,7 @@ class Ingest:
         self._put(whole, names)
 
     def _take(self, each: PreparedDocument, chunk: Chunk, key: str, vector: Vector | str) -> None:
-        """Keep a chunk's vector; leave out what the embedding service refused, with an ERROR (clarification 2)."""
+        """Accept a chunk's vector; leave out what the embedding service refused, with an ERROR (clarification 2)."""
         if isinstance(vector, bytes):
             each.embedded.append(EmbeddedChunk(chunk, vector, key))
             each.fresh += key not in each.reused
@@ -349,9 +349,9 @@ class Ingest:
             _logger.error("%s: %s (chunk %s of %s)", each.item.uri, warning, chunk.id, each.document.id)
 
     def _put(self, whole: Sequence[PreparedDocument], names: Names) -> None:
-        """Write documents in as few steps as the store can; the first of all make their collection.
+        """Write documents in as few steps as the store can; the first ones create their collection.
 
-        What can be read and embedded is known by then: a first ingest that fails leaves no empty collection.
+        By then they have been read and embedded: a first ingest that fails leaves no empty collection.
         """
         waiting: dict[str, tuple[PreparedDocument, WholeDocument]] = {}
         for each in whole:
@@ -366,7 +366,7 @@ class Ingest:
         self._warn_of_copies([each for each, _ in waiting.values()])
         try:
             self._write(waiting)
-        except InvalidInputError:  # what cannot be stored must not keep the others out
+        except InvalidInputError:  # one that cannot be stored must not block the others
             if len(waiting) == 1:
                 raise
             for document_id in list(waiting):
@@ -377,11 +377,11 @@ class Ingest:
         self._is_made = True
 
     def _write(self, waiting: dict[str, tuple[PreparedDocument, WholeDocument]]) -> None:
-        """Write documents together; those that are visible are taken out of `waiting`.
+        """Write documents together; visible ones are removed from `waiting`.
 
         Raises:
-            InvalidInputError: one of several is such that the store refuses it; which one is not known.
-            KnowledgeError: as the store says; all that were not written are reported as failed.
+            InvalidInputError: the store refuses one of several; which one is not known.
+            KnowledgeError: as for the store; all that were not written are reported as failed.
         """
 
         def on_published(document_id: str) -> None:
@@ -390,7 +390,7 @@ class Ingest:
 
         try:
             for tries_left in reversed(range(_PUBLISH_TRIES)):
-                self._base.check_space()  # another process may have put a collection of another space in its place
+                self._base.check_space()  # another process may have replaced it by a collection of another space
                 try:
                     documents = [document for _, document in waiting.values()]
                     self._base.opened.publish(documents, on_published)
@@ -422,13 +422,13 @@ class Ingest:
         self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
 
     def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:
-        """Log a warning where passages stand in another document too (A-REQ-INGEST-006).
+        """Log a warning if passages also occur in another document (A-REQ-INGEST-006).
 
-        Of documents that are published together each one is compared with those before it.
+        Of documents published together, each one is compared with those before it.
         """
         hashes = {one.chunk.content_hash for each in documents for one in each.embedded}
         owners: dict[str, set[str]] = {}
-        with noticing():  # a damaged passage of another document keeps none out
+        with noticing():  # a damaged passage of another document blocks nothing
             for chunk in self._base.opened.chunks("content", list(hashes)):
                 owners.setdefault(chunk.content_hash, set()).add(chunk.document_id)
         for each in documents:
@@ -448,7 +448,7 @@ class Ingest:
         self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, total, message))
 
     def _log_others(self) -> None:
-        """Count in the log how many files failed for a reason that some were named with."""
+        """Log how many further files failed for a reason for which some were named."""
         for reason, count in self._reasons.items():
             if count > _MOST_LOGGED:
                 _logger.error("failed for the same reason: %d more files: %s", count - _MOST_LOGGED, reason)
@@ -465,10 +465,10 @@ class Ingest:
 
 
 _READ = 30.0
-"""Share of the progress, in hundredths, that reading a document is taken for; embedding is the rest.
+"""Share of the progress, in percent, that is assumed for reading a document; embedding is the rest.
 
-Reading took a seventh of the time for a PDF with text (the sample standard), and takes most of it where pages are
-recognised, which is not known before: between the two, nearer to the text that most files have.
+Reading took a seventh of the time for a PDF with text (the sample standard), and takes most of it if pages are
+recognised, which is not known in advance: a value in between, closer to files with text, which are the majority.
 """
 
 
@@ -492,20 +492,20 @@ def ingest_one(
     unit: str,
     check: Callable[[IngestEvent], None] = lambda _: None,
 ) -> IngestReport:
-    """Ingest one item whose id is settled; the report has it as a document, as skipped or as failed.
+    """Ingest one item with a final id; the report has it as a document, as skipped or as failed.
 
     Args:
-        base: its collection is where the document goes.
-        pipeline: what reads and cuts it.
+        base: its collection is the target.
+        pipeline: reads and splits it.
         item: with its `document_id`.
-        options: as `Ingest` takes them.
-        call: receives the progress, and says whether to stop.
-        unit: what the pieces that are embedded are called in messages of progress.
-        check: looks at every event, and may raise to end it.
+        options: as for `Ingest`.
+        call: receives the progress, and returns whether to stop.
+        unit: name of the embedded pieces in progress messages.
+        check: called for every event; may raise to stop.
 
     Raises:
         CancelledError: the call was cancelled.
-        KnowledgeError: store, embedder or settings, or what `check` raises.
+        KnowledgeError: store, embedder or settings fail, or `check` raises it.
     """
 
     def on_event(event: IngestEvent) -> None:
@@ -523,7 +523,7 @@ def ingest_one(
 
 
 def progress_of(event: IngestEvent, unit: str) -> tuple[float, float, str]:
-    """Put an event into hundredths done, the whole, and words."""
+    """Convert an event to percent done, total, and message."""
     share = event.done / event.total if event.total else 0.0
     if event.kind is IngestEventKind.READING:
         pages = f" page {event.done} of {event.total}" if event.total else ""

@@ -1,4 +1,4 @@
-"""The first half of an ingest: which files there are, which changed, which cannot be read; nothing is paid for yet."""
+"""The first half of an ingest: which files exist, which changed, which cannot be read; nothing costs money yet."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Bundle what turns bytes into chunks.
+    """What turns bytes into chunks.
 
     Attributes:
         readers: one per media type.
-        chunker, classify: as their ports say.
-        ocr: what the readers share for pages without text, closed after them; None for nothing.
+        chunker, classify: as in their ports.
+        ocr: shared by the readers for pages without text, closed after them; None for none.
         release: version of the program.
     """
 
@@ -66,21 +66,21 @@ class Pipeline:
     def fingerprint(self, media_type: str) -> str:
         """Hash reader and chunker with their settings: a change of either means that a file is read again.
 
-        So does a change of what is kept of its structure: documents ingested before have none, or an older one, and
-        only a reading gives it. Their passages keep the vectors they have.
+        So does a change of the stored structure: documents ingested before have none, or an older one, and only reading
+        creates it. Their passages keep their vectors.
         """
         reader = self.readers.get(media_type)
         parts = [reader.version if reader else "", self.chunker.version, STRUCTURE_VERSION]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def mark(self, media_type: str) -> str:
-        """Write down what read a file: the release, a colon, the fingerprint."""
+        """Return the pipeline mark of a file: the release, a colon, the fingerprint."""
         return f"{self.release}:{self.fingerprint(media_type)}"
 
     def has_read(self, record: DocumentRecord, media_type: str) -> bool:
-        """Tell whether a record needs no other reading: it is by this pipeline, or by that of a newer release.
+        """Return whether a record needs no new reading: it is from this pipeline, or from that of a newer release.
 
-        Two releases that ingest the same files would otherwise read and replace each other's documents for ever.
+        Otherwise two releases that ingest the same files would replace each other's documents for ever.
         """
         release, _, digest = record.pipeline.rpartition(":")
         return digest == self.fingerprint(media_type) or _numbers(release) > _numbers(self.release)
@@ -95,9 +95,9 @@ class Pipeline:
 
 @dataclass(slots=True)
 class Plan:
-    """List what is to be done: items to read, records already up to date, files that cannot be read.
+    """What to do: items to read, records already up to date, files that cannot be read.
 
-    `known` are the records of what is there that the run has to do with.
+    `known` has the existing records that matter to the run.
     """
 
     known: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
@@ -108,7 +108,7 @@ class Plan:
 
 
 def skipped_file(source: str, error: KnowledgeError) -> SkippedFile:
-    """Turn an error into the line that reports it."""
+    """Turn an error into a report entry."""
     if isinstance(error, UnreadableDocumentError):
         facts = tuple(error.facts.items())
         return SkippedFile(source, error.reason.value, error.message, error.suggestion, facts)
@@ -123,7 +123,7 @@ def make_plan(
     on_event: Callable[[IngestEvent], None],
     cancelled: Callable[[], bool],
 ) -> Plan:
-    """Open every file that is new or changed and make sure that it can be read (clarification 1)."""
+    """Open every new or changed file and check that it can be read (clarification 1)."""
     plan = Plan(list(options.earlier))
     exists = base.exists()
     if exists and not options.ids_are_settled:
@@ -151,7 +151,7 @@ def make_plan(
             continue
         try:
             plan.pages[item.uri] = _reader(pipeline, item).check(item).pages or 0
-        except CancelledError:  # nothing is wrong with the file
+        except CancelledError:  # the file is not at fault
             raise
         except KnowledgeError as exc:
             _skip(plan, skipped_file(item.uri, exc), on_event)
@@ -162,7 +162,7 @@ def make_plan(
 
 
 def _with_columns(item: SourceItem, earlier: DocumentRecord | None) -> SourceItem:
-    """Read a table by the columns that were named at an earlier ingest, unless others, or none, are named now."""
+    """Read a table by the columns named at an earlier ingest, unless columns are named (or reset) now."""
     item_labels = dict(item.labels)
     if earlier is None or "columns" in item_labels or "columns" not in earlier.label(GIVEN).split(", "):
         return item
@@ -202,16 +202,16 @@ def _skip(plan: Plan, skipped: SkippedFile, on_event: Callable[[IngestEvent], No
 
 @dataclass(slots=True)
 class PreparedDocument:
-    """Hold one document between reading and publishing.
+    """One document between reading and publishing.
 
     Attributes:
-        item, document, chunks: what was read.
-        record: complete but for `created_at`, which the writer keeps from an earlier ingest.
+        item, document, chunks: the results of reading.
+        record: complete except for `created_at`, which the writer keeps from an earlier ingest.
         replaces: id of an earlier record of the same source under another id, to be removed after publishing.
         reused: vectors already known, by embedding key.
-        embedded: the chunks with their vectors, as far as they are there.
-        fresh: how many of these were embedded now.
-        refused: passages that the embedding service refused; they stay in `chunks`, which others walk meanwhile.
+        embedded: the chunks with their vectors, as far as available.
+        fresh: number of these embedded now.
+        refused: passages refused by the embedding service; they stay in `chunks`, which other code iterates meanwhile.
     """
 
     item: SourceItem
@@ -226,16 +226,16 @@ class PreparedDocument:
 
     @property
     def done(self) -> int:
-        """Count the chunks embedded so far."""
+        """Return the number of chunks embedded so far."""
         return len(self.embedded)
 
     @property
     def total(self) -> int:
-        """Count the chunks that are to be stored: all but those refused so far."""
+        """Return the number of chunks to store: all except those refused so far."""
         return len(self.chunks) - self.refused
 
     def leave_out(self, chunk: Chunk, reason: str) -> str:
-        """Count a passage that cannot be embedded; the record says so. Returns the sentence that tells it."""
+        """Record a passage that cannot be embedded, also in the record. Returns the sentence for it."""
         self.refused += 1
         place = f"clause {chunk.clause_number}" if chunk.clause_number else chunk.section_title or "no section"
         page = f", page {chunk.page_numbers[0]}" if chunk.page_numbers else ""
@@ -254,25 +254,25 @@ class PreparedDocument:
 
 _OF_AN_EDITION = ("edition", "version")
 _NEARLY_ALL = 0.9
-"""Share of words that a file has in common at least with one that is gone and that it is: an edit here and there."""
+"""Minimum share of common words for a new file to count as an edited version of a missing one."""
 
 
 class Names:
-    """Give every source one document id, the same in every run.
+    """Assign every source one document id, the same in every run.
 
-    A file keeps the id that it has. A new file takes the id that its reader proposes, unless another file holds it:
-    then a short hash of its place is added. A file with the bytes of a record that is not part of this run has moved,
-    and takes the record over. So does the only new file of a kind, where only one of that kind is gone and it is that
-    one, edited.
+    A file keeps its id. A new file gets the id that its reader proposes, unless another file has it: then a short hash
+    of its location is added. A file with the bytes of a record that is not part of this run has been moved, and takes
+    over the record. So does the only new file of a kind, if only one of that kind is missing and the new one is an
+    edited version of it.
 
     Args:
-        records: of the documents that are there.
-        vanished: sources that are gone: a new file with the bytes of one takes its record over, whatever it is called.
-        present: sources that are there, as part of this run or not: their ids are theirs.
-        read: what this run reads.
+        records: those of existing documents.
+        vanished: missing sources: a new file with the bytes of one takes over its record, whatever its name.
+        present: existing sources, part of this run or not: they keep their ids.
+        read: the sources that this run reads.
 
     Attributes:
-        taken_over: where files that moved and were edited lay before, by where they lie.
+        taken_over: previous locations of files that were moved and edited, by their present location.
     """
 
     def __init__(
@@ -283,7 +283,7 @@ class Names:
         read: Sequence[SourceItem] = (),
     ) -> None:
         gone, in_source = frozenset(vanished), frozenset(present)
-        self._moved: dict[str, list[DocumentRecord]] = {}  # copies have the same bytes: each is one to be found again
+        self._moved: dict[str, list[DocumentRecord]] = {}  # copies have the same bytes: each one must be found again
         for record in records:
             if record.source_path in gone:
                 self._moved.setdefault(record.sha256, []).append(record)
@@ -294,7 +294,7 @@ class Names:
         self.taken_over: dict[str, str] = {}
 
     def _lone_pairs(self, read: Sequence[SourceItem]) -> Iterator[tuple[str, DocumentRecord]]:
-        """Yield a new place with the one that is gone, where there is one of each of a kind, and their bytes differ."""
+        """Yield a new and a missing location if there is exactly one of each of a kind, and their bytes differ."""
         left = {digest: len(records) for digest, records in self._moved.items()}
         fresh: list[SourceItem] = []
         for item in read:
@@ -312,9 +312,10 @@ class Names:
                 yield items[0].uri, records[0]
 
     def take_over(self, base: Base, item: SourceItem, read: Document) -> None:
-        """Give a new file the record of the only one that is gone, if it is that: one title, nearly all words.
+        """Give a new file the record of the only missing one if they match: the same title, nearly all words.
 
-        Another number in its path or another edition in its metadata makes it another edition, which is a document.
+        Another number in its path or another edition in its metadata makes it another edition, which is a separate
+        document.
         """
         record = self._successors.pop(item.uri, None)
         if record is None or record.id in self._claimed or record.title != (item.title or read.title):
@@ -333,20 +334,20 @@ class Names:
             self._by_source[item.uri] = self._by_id[record.id] = dataclasses.replace(record, source_path=item.uri)
 
     def earlier(self, uri: str) -> DocumentRecord | None:
-        """Return the record of an earlier ingest of this source, None where it is new."""
+        """Return the record of an earlier ingest of this source, None if it is new."""
         return self._by_source.get(uri)
 
     def record_by_id(self, document_id: str) -> DocumentRecord | None:
-        """Return the record that an id had at the start of this run."""
+        """Return the record that had an id at the start of this run."""
         return self._by_id.get(document_id)
 
     def claim(self, item: SourceItem, proposed: str, *, is_explicit: bool = False) -> str:
-        """Settle the id of one source for this run.
+        """Assign the id of one source for this run.
 
         Args:
             item: the source.
-            proposed: by its reader.
-            is_explicit: whether the document, or whoever ingests it, says that this is its id.
+            proposed: by the reader.
+            is_explicit: whether the document or the caller states this id.
         """
         if not is_explicit:
             earlier = self._by_source.get(item.uri)
@@ -363,7 +364,7 @@ class Names:
         return not taken_before and self._claimed.get(document_id, item.uri) == item.uri
 
     def _moved_id(self, item: SourceItem) -> str:
-        """Take the id of a file that is gone and had these bytes, one of the same name first; empty for none."""
+        """Return the id of a missing file that had these bytes, preferably of the same name; empty for none."""
         alike = [each for each in self._moved.get(item.sha256, ()) if each.id not in self._claimed]
         moved = min(alike, key=lambda each: each.file_name != item.name, default=None)
         if moved is None:
@@ -372,12 +373,12 @@ class Names:
         return moved.id
 
     def keep(self, record: DocumentRecord) -> None:
-        """Hold the id of a source that this run leaves as it is."""
+        """Reserve the id of a source that this run does not change."""
         self._claimed[record.id] = record.source_path
 
 
 NOT_ITS_OWN = frozenset({ALLOWED, CLAIMED, BY_HAND, CONFIRMED, GIVEN, *FILE_NAME_KEYS})
-"""Names in metadata that are the ingest's."""
+"""Metadata keys that only the ingest sets."""
 
 
 def prepare(
@@ -388,10 +389,10 @@ def prepare(
     on_event: Callable[[IngestEvent], None],
     now: str,
 ) -> PreparedDocument:
-    """Read one file and cut it into chunks.
+    """Read one file and split it into chunks.
 
     Raises:
-        UnreadableDocumentError: it cannot be read, or nothing in it can be searched.
+        UnreadableDocumentError: it cannot be read, or contains nothing searchable.
     """
     on_event(IngestEvent(IngestEventKind.READING, item.uri))
     reader = pipeline.readers[item.media_type]
@@ -420,7 +421,7 @@ def prepare(
 
 
 def _warn_of_rest(document: Document, chunks: list[Chunk]) -> Document:
-    """Add a warning where a chunker had to stop before the end of the text."""
+    """Add a warning if a chunker had to stop before the end of the text."""
     end = max(chunk.span.end for chunk in chunks)
     left = document.text[end:]
     if not left.strip():
@@ -440,9 +441,9 @@ def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classific
 def _merge_metadata(
     document: Document, kind: Classification, item: SourceItem, edition: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Join what the document says, how it was classified, its edition and what the source knows; the last one wins.
+    """Merge metadata of the document, its classification, its edition and the source; later ones override.
 
-    What the file is called, and what is a claim, a document cannot say.
+    A document cannot set its file name, or what is a claim.
     """
     classification: dict[str, str] = {}
     if kind.confidence is not None:

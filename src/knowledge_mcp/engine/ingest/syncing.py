@@ -1,4 +1,4 @@
-"""One sync of one source: what is there is ingested, what is gone is removed, in this order and never by guessing."""
+"""One sync of one source: first ingest what exists, then remove what is certainly gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from knowledge_mcp.ports import Knowledge, SyncedSource
 
 
 class _Noted:
-    """Yield what a source yields, with labels, and remember the bytes of each place (`Source`)."""
+    """Yield another source's items with labels, and remember the bytes of each location (`Source`)."""
 
     def __init__(self, source: SyncedSource, labels: tuple[tuple[str, str], ...]) -> None:
         self._source = source
@@ -40,26 +40,26 @@ def sync(
     on_event: Callable[[IngestEvent], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> SyncReport:
-    """Make the knowledge base hold what a source holds: new and changed documents first, then what is gone.
+    """Make the knowledge base match a source: new and changed documents first, then deletions.
 
-    Whatever stops it leaves every document as it was or as it shall be, and removes nothing.
+    If it is interrupted, every document is in its old or its new version, and nothing is removed.
 
     Args:
-        knowledge: where the documents go.
-        source: fresh, for this sync alone.
-        labels: what is said of every document of the source.
-        allow_empty: whether a source that holds nothing any more is believed.
-        is_others: tells the documents that another source holds too; they are left to it, unless their place is gone.
-        gone_elsewhere: chooses those of other sources whose file is certainly gone, and may have moved to this one.
+        knowledge: the target.
+        source: a new object, for this sync alone.
+        labels: added to every document of the source.
+        allow_empty: whether to accept that a source is now empty.
+        is_others: returns whether another source also has a document; it is left to that one, unless its file is gone.
+        gone_elsewhere: lists documents of other sources whose files are certainly gone, and may have moved to this one.
         on_event: receives the progress.
-        cancelled: asked now and then whether to stop.
+        cancelled: called from time to time; returns whether to stop.
 
     Raises:
         InvalidInputError: the source had documents and is empty now.
         CancelledError: it was cancelled.
-        KnowledgeError: the source cannot be looked at, or as `Knowledge.ingest`.
+        KnowledgeError: the source cannot be listed, or as for `Knowledge.ingest`.
     """
-    with noticing():  # what is damaged is made good by the ingest
+    with noticing():  # the ingest repairs damaged documents
         records = knowledge.documents()
     is_there = source.look(records)
     own = [each for each in records if source.owns(each)]
@@ -98,7 +98,7 @@ def _paths(records: Iterable[DocumentRecord]) -> set[str]:
 def _retained(
     gone: Sequence[DocumentRecord], report: IngestReport, bytes_of: dict[str, str], unread: Sequence[str]
 ) -> tuple[list[DocumentRecord], str]:
-    """Choose what is not removed yet: it may only have moved to a place that could not be read this time."""
+    """Choose what is not removed yet: it may have moved to an address that could not be read this time."""
     if unread:
         return list(gone), "some places could not be read, and it may have moved to one of them"
     missed = {bytes_of.get(each.source) for each in (*report.skipped, *report.failed)}

@@ -1,15 +1,15 @@
-"""Both legs of a search in one ranking by their scores: how near the meaning is, and how much of the words is there.
+"""Blend both legs of a search into one ranking by scores: similarity of meaning, and share of the words.
 
 ```text
 s = cosine + lambda * words / ((n + 1) * ln(2 + N))
 ```
 
-`words` is a passage's BM25 sum, n the number of the question's terms, N the number of chunks: the divisor is about the
-sum that a passage would have that says every term. So a long question of which every passage holds a small part is
-answered by meaning, and one whose words stand together in one passage by these, without anything being told about the
-collection. Where a model's cosines lie closer together than those that lambda was chosen with, the words weigh less in
-proportion (`nearness`). `benchmarks/ablation.py` compares the sum with fusion by ranks and by the distribution of the
-scores.
+`words` is a passage's BM25 sum, n the number of the question's terms, N the number of chunks. The divisor is
+approximately the sum of a passage that contains every term. So a long question, of which every passage contains a small
+part, is answered by meaning; one whose words occur together in one passage is answered by words; no parameter of the
+collection is needed. If a model's cosines lie closer together than those for which lambda was chosen, the words weigh
+proportionally less (`nearness`). `benchmarks/ablation.py` compares the sum with fusion by ranks and by the
+distribution of the scores.
 """
 
 from __future__ import annotations
@@ -36,43 +36,44 @@ from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import log_event
 
 WORDS = 4.2
-"""Lambda for documents, by the eleven sets that `evals.choices` names for the blend, as those below: from 2.8 to 4.2
-their mean moves by less than .001, at 2 and 6 by .005."""
+"""Lambda for documents, chosen on the eleven sets that `evals.choices` names for the blend, like the constants
+below: from 2.8 to 4.2 their mean changes by less than .001, at 2 and 6 by .005.
+"""
 
 _UNSEEN = 0.8
-"""Share of the farthest cosine found that a passage gets which only the words found."""
+"""A passage found only by words gets this share of the lowest cosine found."""
 
 _HALF = 0.6
-"""Sum at which a score is one half."""
+"""Sum at which the score is one half."""
 
 EXAMPLES = 2
-"""Best passages whose meaning is added to the question's."""
+"""Number of best passages whose vectors are added to the question's."""
 
 _ADDED = 0.6
-"""Weight of their mean beside the question's own vector."""
+"""Weight of their mean, relative to the question's own vector."""
 
 Ranked = tuple[str, float, LegScore | None, LegScore | None]
 
 Rank = Callable[[Sequence[LegHit] | None, Sequence[LegHit] | None, int, int], list[Ranked]]
-"""Merges the beginnings of two legs: what each found, how many hits are wanted, and where the beginnings were cut."""
+"""Merges the beginnings of two legs: the hits of each, the number of hits wanted, and where the legs were cut."""
 
 
 def words_in_full(terms: int, chunks: int) -> float:
-    """Estimate the BM25 sum of a passage that says every term of a question; always above 0."""
+    """Estimate the BM25 sum of a passage that contains every term of a question; always above 0."""
     return (terms + 1) * math.log(2.0 + chunks)
 
 
 def blend(
     dense: Sequence[LegHit], lexical: Sequence[LegHit], in_full: float, limit: int, *, cut: bool = True
 ) -> list[Ranked]:
-    """Rank what either leg found by cosine and share of the words; at most `limit`, scores in 0..1.
+    """Rank what either leg found by cosine and share of the words; at most `limit` hits, scores in 0..1.
 
     Args:
         dense: by cosine, best first.
         lexical: by BM25, best first.
-        in_full: what `words_in_full` says.
-        limit: most hits.
-        cut: the lexical leg ended at its limit, so that what it does not name may hold as many words as its last hit.
+        in_full: the result of `words_in_full`.
+        limit: maximum number of hits.
+        cut: the lexical leg was cut at its limit, so that missing chunks may have as many words as its last hit.
     """
     near = {hit.chunk_id: hit.score for hit in dense}
     said = {hit.chunk_id: hit.score for hit in lexical}
@@ -83,7 +84,7 @@ def blend(
         for chunk_id in near | said
     ]
     totals.sort()
-    best = sorted((total / (_HALF - total), chunk_id) for total, chunk_id in totals[:limit])  # now equal scores by id
+    best = sorted((total / (_HALF - total), chunk_id) for total, chunk_id in totals[:limit])  # equal scores by id
     named = {chunk_id for _, chunk_id in best}
     in_dense, in_lexical = places(dense, named), places(lexical, named)
     return [(chunk_id, abs(score), in_dense.get(chunk_id), in_lexical.get(chunk_id)) for score, chunk_id in best]
@@ -92,9 +93,9 @@ def blend(
 def in_turns(
     dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None, size: int, limit: int, rank: Rank
 ) -> list[Ranked]:
-    """Rank the best `size` of each leg, behind these what the next `size` add, and so on; at most `limit` in all.
+    """Rank the best `size` of each leg, then what the next `size` add, and so on; at most `limit` in all.
 
-    So the first hits are the same however deep the legs are. None scores more than one before it.
+    Therefore the first hits are the same for any depth of the legs. No hit scores more than the one before it.
     """
     found: dict[str, Ranked] = {}
     deepest, end, lowest = max(len(dense or ()), len(lexical or ())), size, 1.0
@@ -110,13 +111,13 @@ def in_turns(
 
 
 def score_of(cosine: float, words: float, in_full: float) -> float:
-    """Return the score of a passage that both legs rate, 0..1."""
+    """Return the score of a passage found by both legs, 0..1."""
     total = max(0.0, cosine + WORDS * words / in_full)
     return total / (total + _HALF)
 
 
 def places(leg: Sequence[LegHit], chunk_ids: Container[str]) -> dict[str, LegScore]:
-    """Say where some chunks stand in a leg."""
+    """Return the ranks of chunks in a leg."""
     return {
         hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(leg, start=1) if hit.chunk_id in chunk_ids
     }
@@ -128,10 +129,10 @@ def feedback(
     """Search by meaning once more, with the question's vector moved towards the best passages found so far.
 
     Returns:
-        The moved vector and the new dense leg; None where there is nothing to move by.
+        The moved vector and the new dense leg; None if no vector of the passages is known, or the search failed.
 
     Raises:
-        SpaceMismatchError: as the store's search.
+        SpaceMismatchError: as for the store's search.
     """
     moved = _moved_towards(base, vector, passages.get(best[:EXAMPLES]))
     if moved is None:
@@ -139,12 +140,12 @@ def feedback(
     try:
         dense = base.search(vector=moved, text=None, filter=filter, limit=limit).dense
     except PASSING:
-        return None  # the first ranking stands
+        return None  # keep the first ranking
     return None if dense is None else (moved, dense)
 
 
 def _moved_towards(base: Base, vector: Vector, examples: Sequence[Chunk]) -> Vector | None:
-    """Move a question's vector towards some passages, as stored; None where no vector of theirs is known."""
+    """Move a question's vector towards the stored vectors of passages; None if none of them is known."""
     try:
         known = base.opened.vectors([embedding_key(each) for each in examples])
     except KnowledgeError:
@@ -153,7 +154,7 @@ def _moved_towards(base: Base, vector: Vector, examples: Sequence[Chunk]) -> Vec
 
 
 def _moved(vector: Vector, examples: Mapping[str, Vector]) -> Vector | None:
-    """Add the mean of some vectors to the question's, and give it length 1 again."""
+    """Add the mean of some vectors to the question's, and normalise the result."""
     others = [numbers_of(each) for each in examples.values() if len(each) == len(vector)]
     if not others:
         return None
@@ -165,21 +166,21 @@ def _moved(vector: Vector, examples: Mapping[str, Vector]) -> Vector | None:
 
 
 _BEST = 10
-"""Places of each leg that are looked at; the estimate is about as many hits."""
+"""Number of best hits in each leg that are used; the estimate concerns as many hits."""
 
 SIGNALS = ("cosine", "cosine_lead", "words", "words_lead", "agreement")
-"""Names of what `signals` returns, in order."""
+"""Names of the results of `signals`, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Hold a fitted logistic model: a weight for each of `SIGNALS`, and what is added to their sum."""
+    """A fitted logistic model: a weight for each of `SIGNALS`, and a bias."""
 
     weights: tuple[float, ...]
     constant: float
 
     def probability(self, values: Sequence[float]) -> float:
-        """Return the estimate for some signals, 0..1."""
+        """Return the probability for some signals, 0..1."""
         total = self.constant + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
 
@@ -192,17 +193,19 @@ CALIBRATIONS: Mapping[EmbeddingSpace, Calibration] = {
         (17.355, 26.182, 15.937, -0.282, -1.455), -15.688
     ),
 }
-"""Fitted models by embedding space, whatever the checksum of its weights. The multilingual one is of xquad in six pairs
-of languages, NIST, cm1, gannt and WARC: with each held out, area under ROC .79, error of calibration .03 of all."""
+"""Fitted models by embedding space, whatever the checksum of its weights. The multilingual one was fitted on
+xquad in six pairs of languages, NIST, cm1, gannt and WARC: with each held out, area under ROC .79, calibration error
+.03 for all.
+"""
 
 
 def calibration_of(space: EmbeddingSpace) -> Calibration | None:
-    """Return the model of an embedding space, None where it was not calibrated."""
+    """Return the model of an embedding space, None if it was not calibrated."""
     return CALIBRATIONS.get(dataclasses.replace(space, weights=""))
 
 
 def signals(dense: Sequence[LegHit], lexical: Sequence[LegHit], terms: int, chunks: int) -> tuple[float, ...]:
-    """Tell what both legs show of the answer's worth.
+    """Compute the signals of both legs for the quality of the answer.
 
     Args:
         dense: by cosine, best first, at least one.
@@ -211,9 +214,9 @@ def signals(dense: Sequence[LegHit], lexical: Sequence[LegHit], terms: int, chun
         chunks: number of chunks in the collection.
 
     Returns:
-        Best cosine; its lead over the tenth; share of the question's words that the best passage by words says (of the
-        sum that `words_in_full` estimates); its lead over the tenth, as a share of it; share of the ten best by meaning
-        that are among the ten best by words.
+        Best cosine; its lead over the tenth; share of the question's words in the best passage by words (of the sum
+        estimated by `words_in_full`); its lead over the tenth, as a share of it; share of the ten best by meaning that
+        are among the ten best by words.
     """
     near, said = dense[:_BEST], lexical[:_BEST]
     best = said[0].score if said else 0.0
@@ -232,10 +235,9 @@ def estimate(base: Base, query: SearchQuery, mode: SearchMode, legs: LegResults,
     """Estimate the probability that one of the ten best hits answers the question.
 
     Returns:
-        None where the estimate would be made up: no calibration of this space, a search by one leg (asked for, or left
-        by a failure), an unusual weight, a later page, a question for a passage by nothing but its name (those are
-        found by name, whatever the legs say), a single word that a passage says (it asks nothing that could stay
-        unanswered), no words or no hits.
+        None if no estimate is possible: this space is not calibrated; the search used one leg (by request, or after
+        a failure); an unusual weight; a later page; the question is only a passage's name (found by name, whatever the
+        legs give); a single word that a passage contains (there is nothing to leave unanswered); no words or no hits.
     """
     calibration = calibration_of(base.embedder.space)
     if query.weight not in {None, USUAL_WEIGHT} or calibration is None or mode is not SearchMode.HYBRID or query.offset:
@@ -251,17 +253,19 @@ def estimate(base: Base, query: SearchQuery, mode: SearchMode, legs: LegResults,
 _logger = logging.getLogger(__name__)
 
 CHOSEN_IN = "all-MiniLM-L6-v2"
-"""The model whose cosines the constants of the blend were chosen with; either of its variants."""
+"""The model for whose cosines the constants of the blend were chosen; either of its variants."""
 
 _GAP = 0.49
-"""What the pairs give there."""
+"""The gap of the pairs with that model."""
 
 _FITTED = {"multilingual-e5-small": 0.1}
-"""Units that were chosen by questions. Of nine sets (xquad in four pairs of languages, cm1, gannt, WARC) .06 to .2 give
-the same mean within .003; at .1 English questions over German passages give .922, at the .2 of the pairs .891."""
+"""Units that were chosen with questions. On nine sets (xquad in four pairs of languages, cm1, gannt, WARC), .06 to
+.2 give the same mean within .003; at .1 English questions over German passages give .922, at the .2 of the pairs
+.891.
+"""
 
 _LEAST, _MOST = 0.2, 2.0
-"""Beyond these the pairs say nothing of use, as with vectors that have no meaning."""
+"""Beyond these limits the pairs are not meaningful, as with vectors without meaning."""
 
 PAIRS = (
     ("How often must the brakes be inspected?",
@@ -281,28 +285,29 @@ PAIRS = (
     ("How are errors in the network handled?",
      "When the connection is lost, the client tries again after one, two and four seconds."),
 )  # fmt: skip
-"""Questions with their answers; of words no pair shares more than it must."""
+"""Questions with their answers; no pair shares more words than it must."""
 
 _TEXTS = tuple(text for pair in PAIRS for text in pair)
 
 _PATIENCE = 5.0
-"""Seconds that an ingest waits for the unit; a question never waits for a service that tells it."""
+"""Seconds that an ingest waits for the unit; a question never waits for a service to provide it."""
 
 _AGAIN = 300.0
-"""Seconds from a try that failed to the next one: the embedder has retries of its own."""
+"""Seconds between a failed attempt and the next one: the embedder has its own retries."""
 
 _KNOWN: dict[str, float] = {}
 _TRIED: dict[str, tuple[float, threading.Thread]] = {}
-"""When each space was last tried, and the thread that did or does it."""
+"""When each space was last tried, and the thread of that attempt."""
 _LOCK = threading.Lock()
 
 
 def nearness(embedder: Embedder) -> float:
-    """Return the unit of an embedder's cosines: 1 where the constants were chosen, less where cosines lie closer.
+    """Return the unit of cosines of an embedder: 1 for the model of the constants, less if cosines lie closer.
 
-    It is the same for the same space, so it is measured once a process, by one call that embeds sixteen short texts.
-    No question waits for a service: where vectors of the texts are not at hand, they are asked for on another thread,
-    and the unit is 1 until they have come. A cache of embeddings keeps them for every process.
+    It is the same for the same space, so it is measured once per process, by one call that embeds sixteen short texts.
+    No
+    question waits for a service: if the vectors are not cached, they are requested on another thread, and the unit is 1
+    until they arrive. An embedding cache keeps them for all processes.
     """
     space = embedder.space
     if space.model == CHOSEN_IN:
@@ -317,7 +322,7 @@ def nearness(embedder: Embedder) -> float:
 
 
 def measure_once(embedder: Embedder) -> None:
-    """Have the unit measured before the first question needs it; a service that is slow is waited for only briefly."""
+    """Measure the unit before the first question needs it; a slow service is waited for only briefly."""
     nearness(embedder)
     _, measuring = _TRIED.get(embedder.space.fingerprint, (0.0, None))
     if measuring is not None:
@@ -325,7 +330,7 @@ def measure_once(embedder: Embedder) -> None:
 
 
 def _is_known(embedder: Embedder, space: EmbeddingSpace) -> bool:
-    """Tell whether the unit is known, or can be worked out without asking a service that is paid."""
+    """Return whether the unit is known, or can be computed without calling a paid service."""
     if space.fingerprint in _KNOWN:
         return True
     try:
@@ -338,13 +343,13 @@ def _is_known(embedder: Embedder, space: EmbeddingSpace) -> bool:
             return False
     except KnowledgeError as exc:
         log_event(_logger, logging.INFO, "nearness_unknown", model=space.model, reason=exc.message)
-        return True  # that it is 1, for now: the question will fail of itself
+        return True  # use 1 for now: the question itself will fail
     _keep(space, vectors)
     return True
 
 
 def _start(embedder: Embedder, space: EmbeddingSpace) -> None:
-    """Measure a space on a thread of its own, unless one does, or has just failed."""
+    """Measure a space on its own thread, unless this is already happening or has just failed."""
     tried, running = _TRIED.get(space.fingerprint, (-math.inf, None))
     if (running is None or not running.is_alive()) and time.monotonic() - tried >= _AGAIN:
         running = threading.Thread(target=_measure, args=(embedder, space), name="nearness", daemon=True)
@@ -368,7 +373,7 @@ def _keep(space: EmbeddingSpace, vectors: Sequence[Vector]) -> None:
 
 
 def _gap(questions: Sequence[Vector], answers: Sequence[Vector]) -> float:
-    """Tell the mean cosine of what belongs together less that of what does not."""
+    """Return the mean cosine of matching pairs minus that of non-matching ones."""
     of_questions, of_answers = [numbers_of(each) for each in questions], [numbers_of(each) for each in answers]
     cosines = [[sum(map(operator.mul, one, other)) for other in of_answers] for one in of_questions]
     count = len(cosines)
@@ -377,23 +382,23 @@ def _gap(questions: Sequence[Vector], answers: Sequence[Vector]) -> float:
 
 
 _LOOKED_AT = 300
-"""Passages with a phrase's words that are looked at; one that says it is among the best for its words alone."""
+"""Number of passages with a phrase's words that are checked; one that contains it is among the best by words."""
 
 BEST_BY_WORDS = 10
-"""Passages that may say a question word for word: one that does is among the best by words."""
+"""Number of passages that are checked for a verbatim question: one that contains it is among the best by words."""
 
 _MOSTLY = 0.5
-"""Share of a question's runs of words from which a passage says it nearly word for word: most of them."""
+"""Minimum share of a question's word runs in a passage that contains it almost verbatim."""
 
 
 def phrased(
     base: Base, passages: Passages, question: str, filter: Filter | None, legs: LegResults, mode: SearchMode
 ) -> tuple[LegResults, Collection[str] | None, str]:
-    """Keep of both legs what says the quoted words of a question together, and add what else does.
+    """Keep hits of both legs that contain the quoted words of a question together, and add others that do.
 
     Returns:
-        The legs; the only passages that may be found, None for all; what to tell. Where no passage says the words
-        together, a search by words finds nothing, and the legs of a hybrid one stay as they are.
+        The legs; the only passages that may be found, None for all; a note. If no passage contains the words together,
+        a search by words finds nothing, and the legs of a hybrid search are unchanged.
     """
     phrases = phrases_in(question)
     if not phrases or legs.lexical is None:
@@ -418,7 +423,7 @@ def phrased(
 
 
 def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
-    """Tell whether a passage says the words of every phrase together."""
+    """Return whether a passage contains the words of every phrase together."""
     said = _saying(chunk)
     return all(said.holds(each) for each in phrases)
 
@@ -434,7 +439,7 @@ def _kept(leg: Sequence[LegHit], chunk_ids: dict[str, None]) -> tuple[LegHit, ..
 def first_verbatim(
     passages: Passages, question: str, lexical: Sequence[LegHit], ranked: Sequence[Ranked], limit: int
 ) -> list[Ranked]:
-    """Put first what says most of a question in its own order, the most of it before the rest; at most `limit`."""
+    """Put hits first that contain most of a question in its word order, longest matches first; at most `limit`."""
     best = [hit.chunk_id for hit in lexical[:BEST_BY_WORDS]]
     shares = {each.id: _saying(each).share(question, _MOSTLY) for each in passages.get(best)}
     said = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}

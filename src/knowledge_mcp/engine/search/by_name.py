@@ -1,4 +1,4 @@
-"""What a question asks for by name comes first: identifiers, clauses, documents and terms."""
+"""Put first what a question names: identifiers, clauses, documents and terms."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import And, Equals, Filter, In
 
 _NAMES_LOOKED_AT = 50
-"""Passages with an identifier's words that are looked at."""
+"""Number of passages with an identifier's words that are checked."""
 
 _MOST_NAMES_LOOKED_AT = 300
-"""Passages with an identifier's words that are looked at before it is said to stand nowhere."""
+"""Number of passages with an identifier's words that are checked before reporting that it occurs nowhere."""
 
 _MOST_BESIDE_WORDS = 3
-"""Passages that may be put first where the question asks for more than an identifier."""
+"""Maximum passages put first if the question contains more than an identifier."""
 
 _MOST_SPOKEN_OF = 10
-"""Other passages that may say what heads a section: a requirement's id stands in a few, the name of a part or of a
-product on every page. Of 150 questions 5 has as many first, 20 two fewer."""
+"""Maximum other passages that mention the name heading a section: a requirement's id occurs in a few, the name of a
+part or product on every page. On 150 questions, 5 gives as many right first hits, 20 two fewer.
+"""
 
 _SCORES = {
     Exactness.OWN: 1.0,
@@ -44,19 +45,20 @@ _SCORES = {
     Exactness.MENTIONED: 0.94,
 }
 NAMED_FROM = 0.93
-"""Scores above are of passages that bear an identifier of the question."""
+"""Scores above this are those of passages with an identifier of the question."""
 _REST = 0.92
-"""Greatest score of what was not asked for by name, where something was."""
+"""Maximum score of the other passages, if something was found by name."""
 
 
 def pinned(
     base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked], limit: int
 ) -> list[Ranked]:
-    """Put the passages that bear an identifier of the question before all others; at most `limit` in all.
+    """Put passages that have an identifier of the question before all others; at most `limit` in all.
 
-    Where nothing but the identifier is asked, all that bear it come first: those whose own it is, then those titled,
-    opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
-    heads, unless it heads many or is spoken of everywhere. Passages named so have scores above .93, all others below.
+    If the question is only the identifier, all its passages come first: those whose own identifier it is, then those
+    with it in the title, at the beginning, or mentioned. If it has other words, only passages with the identifier as
+    their own come first, and the section that it heads, unless it heads many or is mentioned everywhere. Passages found
+    by name have scores above .93, all others below.
     """
     within, asked, is_document, _ = _requested_by_name(base, question)
     if not asked.names:
@@ -78,7 +80,7 @@ def pinned(
         documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}
         last = len(documents)
         named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
-        if any(each.item for each in asked.names):  # a line that begins with 7 is something else in other documents
+        if any(each.item for each in asked.names):  # a line that begins with 7 means something else in other documents
             named = [each for each in named if each[0] is named[0][0]][:_MOST_BESIDE_WORDS]
     else:
         last = len(places)
@@ -95,14 +97,14 @@ def pinned(
 
 
 def _is_spoken_of(names: Sequence[Name], chunks: Iterable[Chunk], headed: Container[tuple[str, str]]) -> bool:
-    """Tell whether passages below other headings say the names so often that they are a subject, not one section's."""
+    """Return whether so many passages below other headings mention the names that they are a topic."""
     elsewhere = (each.content for each in chunks if (each.document_id, each.section_title) not in headed)
     saying = (content for content in elsewhere if any(name.pattern.search(content) for name in names))
     return next(islice(saying, _MOST_SPOKEN_OF, None), None) is not None
 
 
 def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
-    """List the passages that define a term of which only the meaning is asked; identifiers are for `pinned`."""
+    """List the passages that define a term if only its meaning is asked; identifiers are handled by `pinned`."""
     term = "" if names_in_question(question).names else term_in_question(question)
     for key in term_keys(term, base.analyser.term_key):
         chunk_ids = tuple(each.id for each in base.opened.chunks("term", [key]) if _explains(base, each, key))
@@ -116,13 +118,13 @@ def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
 
 
 def _explains(base: Base, chunk: Chunk, key: str) -> bool:
-    """Tell whether a passage says of a term more than its name: "OC: outage clerk" says nothing of outage clerks."""
+    """Return whether a passage says more about a term than its name: "OC: outage clerk" explains nothing."""
     named = (each for each in chunk.definitions if key in map(base.analyser.term_key, (each.term, *each.aliases)))
     return any(base.analyser.term_key(each.text) != key for each in named)
 
 
 def defined_first(ranked: Sequence[Ranked], chunk_ids: Sequence[str], limit: int) -> list[Ranked]:
-    """Put the best of the passages that define a term before all others; at most `limit` in all."""
+    """Put the best passages that define a term before all others; at most `limit` in all."""
     if not chunk_ids:
         return list(ranked)
     known = {hit[0]: hit for hit in ranked}
@@ -133,19 +135,19 @@ def defined_first(ranked: Sequence[Ranked], chunk_ids: Sequence[str], limit: int
 
 
 def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Ranked], limit: int) -> list[Ranked]:
-    """Put what is asked for by name before the rest, whose scores lie below; at most `limit` in all."""
+    """Put what was found by name before the rest, whose scores are lower; at most `limit` in all."""
     first = [(hit[0], score, hit[2], hit[3]) for hit, score in zip(named, scores, strict=True)]
     return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
 
 
 class _Requested(NamedTuple):
-    """Hold what a question asks for by name.
+    """What a question names.
 
     Attributes:
-        within: ids of the documents that it names by their designation.
-        names: what is asked for.
-        is_document: whether it is those documents themselves.
-        designations: of stored documents, as the question says them.
+        within: ids of the documents to which the search by name is limited.
+        names: the names to find.
+        is_document: whether the documents themselves are asked for.
+        designations: of stored documents, as written in the question.
     """
 
     within: tuple[str, ...]
@@ -155,7 +157,7 @@ class _Requested(NamedTuple):
 
 
 def _requested_by_name(base: Base, question: str) -> _Requested:
-    """Tell what a question asks for by name.
+    """Find what a question names.
 
     "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
     """
@@ -176,7 +178,7 @@ def _requested_by_name(base: Base, question: str) -> _Requested:
 def identifiers_not_found(
     base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
 ) -> tuple[str, ...]:
-    """Say which identifiers of a question no passage was found to have, one sentence each."""
+    """Report which identifiers of a question were found in no passage, one sentence each."""
     within, asked, is_document, designations = _requested_by_name(base, question)
     names = [each for each in asked.names if asked.alone or each.is_identifier]
     if is_document or not names:
@@ -199,7 +201,7 @@ def identifiers_not_found(
 
 
 def _candidates(base: Base, asked: QuestionNames, filter: Filter | None, limit: int = _NAMES_LOOKED_AT) -> list[str]:
-    """Name passages that may bear an identifier, the likeliest first."""
+    """Return passages that may have an identifier, the most likely first."""
     found: dict[str, None] = {}
     for each in asked.names:
         if each.is_clause:

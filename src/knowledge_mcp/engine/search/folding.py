@@ -1,4 +1,4 @@
-"""Hits that say the same are one hit, which names where else it stands; those that only point elsewhere come last."""
+"""Fold hits with the same text into one, which names the other locations; put index entries last."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Hit
 
 ALIKE = 0.9
-"""Share of word runs that two passages must have in common to count as one."""
+"""Minimum share of common word runs for two passages to count as one."""
 
 TOGETHER = 20
-"""Hits among which some are put first or last: so many are found at least, so that pages follow on one another."""
+"""Number of hits within which some are put first or last: at least this many are found, so that pages are
+consistent.
+"""
 
 _NUMBER_OR_SIGN = re.compile(r"[\d<>≤≥±](?:(?<=\d)\d*(?:[.,]\d+)*)?")
 _NEGATED = re.compile(r"n't\b")
 _DECISIVE = frozenset(
     "shall should must may might can will not no never none cannot without unless except only".split()
 )
-"""Modal verbs and negations; in these, numbers and comparisons nearly the same is another thing."""
+"""Modal verbs and negations; if these, numbers or comparisons differ, passages are not repetitions."""
 
 
 _WORDS_FOR_A_FIGURE = 8
-"""Words for each figure up to which a passage below "Index" is an index: prose has fewer figures, entries have more."""
+"""Maximum words per figure of an index below a heading "Index": prose has fewer figures, entries have more."""
 _FIGURE = re.compile(r"\d[\w.-]*")
 
 
 class Shape:
-    """Tell whether two texts say the same; most pairs have no run in common, or differ in a number or a decisive word.
+    """Compare texts for repetition; most pairs share no word run, or differ in a number or a decisive word.
 
     Args:
-        text: case and punctuation are left out.
+        text: compared without case and punctuation.
     """
 
     def __init__(self, text: str) -> None:
@@ -57,14 +59,14 @@ class Shape:
 
     @cached_property
     def _sample(self) -> set[tuple[str, ...]]:
-        """Take more runs than a repetition may lack, so that it has one of them at least."""
+        """Sample more runs than a repetition may lack, so that it contains at least one of them."""
         enough = int(len(self._words) * (1.0 - ALIKE)) + 2
-        middle = max(0, len(self._words) - enough - RUN) // 2  # what passages begin with is the same more often
+        middle = max(0, len(self._words) - enough - RUN) // 2  # beginnings of passages are more often the same
         sample = word_runs(self._words[middle : middle + enough + RUN])
         return sample if len(sample) >= enough else self._runs
 
     def repeats(self, other: Shape) -> bool:
-        """Tell whether a text says the same as another one."""
+        """Return whether a text repeats another one."""
         if other._runs.isdisjoint(self._sample) or self._decisive != other._decisive:
             return False
         common = len(self._runs & other._runs)
@@ -72,15 +74,15 @@ class Shape:
 
 
 def folded(hits: Sequence[Hit], count: int | None = None) -> list[Hit]:
-    """Leave out hits that repeat a better one; that one names where else it stands (`Hit.also_in`).
+    """Leave out hits that repeat a better one, which then names their locations (`Hit.also_in`).
 
-    Two passages repeat each other when nine tenths of their runs of four words are the same, and all numbers, modal
-    verbs and negations: an edition that changes one limit or one "shall" is never folded away. Words are compared
-    without case and punctuation, and without the numbers of headings and the headings above the innermost one.
+    Two passages repeat each other if nine tenths of their 4-word runs are the same, and all numbers, modal verbs and
+    negations: an edition that changes one limit or one "shall" is never folded. Words are compared without case and
+    punctuation, without the numbers of headings, and without the headings above the innermost one.
 
     Args:
         hits: best first.
-        count: how many are wanted, None for all. One more is given where there is one.
+        count: number wanted, None for all. One more is returned if there is one.
     """
     kept: list[tuple[Hit, Shape]] = []
     for hit in hits:
@@ -96,7 +98,7 @@ def folded(hits: Sequence[Hit], count: int | None = None) -> list[Hit]:
 
 
 def _below_heading(chunk: Chunk) -> str:
-    """Write a passage below its own title, in place of the headings that it begins with."""
+    """Return a passage with its own title instead of the headings at its beginning."""
     headings = {"", chunk.document_title, *chunk.section_hierarchy}
     said, rest = chunk.content, chunk.content
     while rest:
@@ -108,7 +110,7 @@ def _below_heading(chunk: Chunk) -> str:
 
 
 def indexes_last(hits: Sequence[Hit]) -> list[Hit]:
-    """Put entries of an index last of `TOGETHER` hits; they score no more than the last one before them."""
+    """Put index entries last among `TOGETHER` hits; they score no more than the last one before them."""
     return [hit for start in range(0, len(hits), TOGETHER) for hit in _texts_first(hits[start : start + TOGETHER])]
 
 
@@ -129,7 +131,7 @@ def _is_index(chunk: Chunk) -> bool:
 
 
 def per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
-    """Keep the first `most` hits of each document, in their order."""
+    """Keep the first `most` hits of each document, in order."""
     seen: Counter[str] = Counter()
     kept: list[Hit] = []
     for hit in hits:

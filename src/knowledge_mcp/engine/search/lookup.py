@@ -1,4 +1,4 @@
-"""A term's way: its definitions, or the terms that it may have meant (clarification 3)."""
+"""Look up a term: its definitions, or similar terms (clarification 3)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from knowledge_mcp.support.checkpoints import check_each
 
 
 def letters_apart(first: str, second: str) -> int:
-    """Count the letters of either text that the other has not, whatever their order."""
+    """Count the letters of either text that the other does not have, in any order."""
     one, other = Counter(first), Counter(second)
     return (one - other).total() + (other - one).total()
 
 
 def typing_errors_within(first: str, second: str, bound: int) -> int | None:
-    """Count typing errors between two texts, None when more than `bound`.
+    """Count typing errors between two texts, None if more than `bound`.
 
-    It is the Levenshtein distance, but two neighbouring letters that changed places are one error, not two (the
-    distance of Damerau and Levenshtein). Time is O(length * length), spent only on texts that are made of nearly the
-    same letters.
+    This is the Levenshtein distance, except that two swapped neighbouring letters are one error, not two (the
+    Damerau-Levenshtein distance). Time is O(length * length), used only for texts with nearly the same letters.
     """
     if first == second:
         return 0
@@ -62,26 +61,25 @@ _SIMILAR = 3
 _LEAST_SIMILARITY = 0.5
 _MOST_EDITS = 2
 _MOST_WORDS = 12
-"""Words of a term that are looked at for terms within it: longer ones are sentences."""
+"""Maximum words of a term that is searched for terms within it: longer ones are sentences."""
 _SHORT = 4
-"""Letters of a key up to which a second typing error leaves too little to recognise it by."""
+"""Maximum letters of a short key, for which two typing errors leave too little to recognise it."""
 
 
 def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
-    """Find every definition of a term, by its printed form or an alias; case, accents, hyphens, plural do not matter.
+    """Find every definition of a term or alias; case, accents, hyphens and plural do not matter.
 
-    A term asked for as it is printed, with its abbreviation in brackets or with its synonyms ("mean time to repair
-    (MTTR)"), is found by its first part that is defined. Where nothing is found, `similar_terms` has those that are at
-    most two typing errors away, fewest first, those that stand within it, and those near in meaning. What only older
-    editions define is given from them.
+    A term with its abbreviation in brackets or with its synonyms ("mean time to repair (MTTR)") is found by its first
+    part that is defined. If nothing is found, `similar_terms` lists terms at most two typing errors away, fewest first,
+    terms contained in it, and terms with a similar meaning. What only older editions define is taken from them.
 
     Args:
-        base: what is asked.
-        term: as asked.
-        edition: as `SearchQuery.edition`.
+        base: the parts.
+        term: as given by the caller.
+        edition: as in `SearchQuery.edition`.
 
     Raises:
-        InvalidInputError: blank term; no document is of the edition.
+        InvalidInputError: the term is blank; no document has the edition.
     """
     keys = term_keys(term, base.analyser.term_key)
     if not keys:
@@ -101,7 +99,7 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     except PASSING as exc:
         degraded = (f"Similar terms are by spelling only: {exc.message}",)
     with base.snapshot():
-        hits = _of_edition(choice, edition, _defined(base, keys))  # it may have come while the term was embedded
+        hits = _of_edition(choice, edition, _defined(base, keys))  # may be ingested meanwhile
         if hits:
             return _answer(base.editions(), term, edition, hits)
         similar, failed = _similar_terms(base, term, vector)
@@ -114,7 +112,7 @@ def _answer(known: Editions, term: str, edition: str, hits: tuple[DefinitionHit,
 
 
 def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
-    """List the definitions under the first key that has any."""
+    """List the definitions of the first key that has any."""
     for key in keys:
         hits = tuple(
             hit
@@ -127,13 +125,13 @@ def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
 
 
 def _of_edition(choice: Choice, edition: str, hits: tuple[DefinitionHit, ...]) -> tuple[DefinitionHit, ...]:
-    """Keep the definitions that may answer; where no edition was asked for and none is left, those of any."""
+    """Keep the definitions that may answer; if no edition was requested and none is left, those of any edition."""
     kept = tuple(hit for hit in hits if choice.allows(hit.chunk.document_id))
     return kept if kept or edition.strip() else hits
 
 
 def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-    """List the definitions that stand in chunks, each once, with citations."""
+    """List the definitions in chunks, each once, with citations."""
     chunks = list(chunks)
     records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
     seen: set[tuple[str, int, str]] = set()
@@ -167,7 +165,7 @@ def _similar_terms(base: Base, term: str, vector: Vector | None) -> tuple[tuple[
 
 
 def _terms_within(base: Base, term: str, known: Mapping[str, str]) -> list[str]:
-    """List up to three defined terms whose words stand together in the one asked for, the longest first."""
+    """List up to three defined terms whose words occur together in the given one, longest first."""
     words = term.split()[:_MOST_WORDS]
     found: dict[str, None] = {}
     for count in range(len(words) - 1, 0, -1):
@@ -179,7 +177,7 @@ def _terms_within(base: Base, term: str, known: Mapping[str, str]) -> list[str]:
 
 
 def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
-    """List up to three terms whose definition chunks are nearer than .5, nearest first."""
+    """List up to three terms whose definition chunks have a cosine above .5, nearest first."""
     legs = base.search(
         vector=vector,
         text=None,
@@ -196,7 +194,7 @@ def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
 
 
 def _nearest_in_words(term: str, definitions: Iterable[Definition]) -> Definition:
-    """Choose the definition of a passage whose term is most like the one asked for; the first of equals."""
+    """Choose the definition of a passage whose term is most similar to the given one; the first if equal."""
     matcher = difflib.SequenceMatcher(b=term.casefold(), autojunk=False)
 
     def likeness(definition: Definition) -> float:
@@ -209,8 +207,8 @@ def _nearest_in_words(term: str, definitions: Iterable[Definition]) -> Definitio
 def _fuzzy_terms(base: Base, term: str, known: Mapping[str, str], *, sure: bool) -> list[str]:
     """List up to three defined terms at most two typing errors away, fewest first.
 
-    Among equals come those made of the same letters, that begin alike and are as long. Of a short term something must
-    be left; with `sure`, where enough was found by meaning, a short term may have one error only.
+    If equal, terms with the same letters, the same beginning and the same length come first. Something of a short term
+    must be left; with `sure`, if enough was found by meaning, a short term may have only one error.
     """
     words = term.partition("(")[0].strip() or term
     forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
@@ -223,7 +221,7 @@ def _fuzzy_terms(base: Base, term: str, known: Mapping[str, str], *, sure: bool)
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A term as printed, the same in small letters, and its key."""
+    """A term as printed, the same in lower case, and its key."""
 
     printed: str
     small: str
@@ -231,7 +229,7 @@ class _Form:
 
 
 def _rank(form: _Form, other: _Form, sure: bool) -> tuple[int, bool, int, int, int, str] | None:
-    """Tell how near a term is to the one asked for, None where it is not; as printed, else by its key."""
+    """Return how similar a term is to the given one, None if not similar; as printed, otherwise by its key."""
     length = len(form.key)
     bound = min(_MOST_EDITS, length - 1, 1 if sure and length <= _SHORT else _MOST_EDITS)
     errors = typing_errors_within(form.small, other.small, bound)

@@ -1,4 +1,4 @@
-"""A topic's way to the mandatory sentences about it: by identifier where it names one, else by what it is about."""
+"""Find mandatory sentences about a topic: by identifier if it names one, otherwise by meaning."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from knowledge_mcp.model.query import (
 from knowledge_mcp.support.checkpoints import check_each
 
 _PLACES = 40
-"""Chunks looked through for sentences at once; those of the next so many come behind all of these."""
+"""Number of chunks searched for sentences at once; sentences of the next batch rank below all of these."""
 _NAMED = 300
-"""Chunks that hold an identifier's words and are looked through for the requirement that bears it."""
+"""Number of chunks with an identifier's words that are searched for the requirement with that identifier."""
 _OPAQUE = re.compile(r"(?=\D{0,199}\d)[\w.:/-]{2,200}")
-"""A topic that may be what a tool calls an item: `_gFhrZ2ojEeu`, `o1`."""
+"""A topic that may be a tool's item id: `_gFhrZ2ojEeu`, `o1`."""
 _EXACT, _BELOW, _OTHERS = 1.0, 0.95, 0.9
-"""Scores of the requirement that was named and of those below it; what is only about it scores less."""
+"""Scores of the named requirement and of those below it, and maximum score of others about it."""
 
 
 def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
-    """Find requirements: by identifier, by the beginning of one, by clause, and by topic; best first.
+    """Find requirements: by identifier, by its beginning, by clause, and by topic; best first.
 
     A topic that names an identifier ("SRS-4.2.1", "[REQ-12]", "AC-2(3)", "FR01" for "FR 1") gives that requirement
-    first, with score 1 and whatever its force, then those whose identifiers begin with it, then what is about it. A
-    clause number gives the mandatory sentences of that clause and below. Of other topics, and after these, come
-    mandatory sentences: a sentence's score is its chunk's, lowered by up to half where the sentence itself holds fewer
-    of the topic's words.
+    first, with score 1 and any force, then those whose identifiers begin with it, then others about it. A clause number
+    gives the mandatory sentences of that clause and below. For other topics, and after these, mandatory sentences
+    follow: a sentence's score is its chunk's, reduced by up to half if the sentence itself has fewer of the topic's
+    words.
     """
     if not base.exists():
         return RequirementAnswer(hits=(), documents=None)
@@ -78,7 +78,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     if query.standard is not None:
         documents = documents_named(base.records(), query.standard)
         kept = tuple(each for each in documents if choice.allows(each))
-        documents = kept if kept or query.edition.strip() else documents  # whoever names an old one alone means it
+        documents = kept if kept or query.edition.strip() else documents  # a query for an old edition alone means it
         if not documents:
             return RequirementAnswer(hits=(), documents=())
         filters.append(In("document_id", documents))
@@ -120,7 +120,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
 
 
 def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
-    """Fold what repeats a better hit into it, but never two requirements that have identifiers of their own."""
+    """Fold repetitions into better hits, but never two requirements with identifiers of their own."""
     kept: list[tuple[RequirementHit, Shape]] = []
     for hit in hits:
         shape = Shape(hit.statement.text)
@@ -135,7 +135,7 @@ def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
 
 
 def _says(base: Base, topic: str, about: SearchAnswer, hits: Sequence[RequirementHit]) -> bool:
-    """Tell whether a hit or its passage says a word of a topic, or of what was asked for beside it."""
+    """Return whether a hit or its passage contains a word of a topic, or of its synonyms."""
     terms = set(base.analyser.query_terms(with_other_words(topic, about.also_asked)))
     texts = dict.fromkeys(text for hit in hits for text in (hit.statement.text, hit.chunk.embedding_text))
     return not terms or any(not terms.isdisjoint(base.analyser.document_terms(text)) for text in texts)
@@ -143,7 +143,7 @@ def _says(base: Base, topic: str, about: SearchAnswer, hits: Sequence[Requiremen
 
 @dataclass(slots=True)
 class _Found:
-    """Gather hits, each sentence once with its best score, below the turn in which its chunk was looked through."""
+    """Collect hits, each sentence once with its best score, by the batch in which its chunk was searched."""
 
     hits: dict[tuple[str, int, int], tuple[int, RequirementHit]] = field(
         default_factory=dict[tuple[str, int, int], tuple[int, RequirementHit]]
@@ -152,7 +152,7 @@ class _Found:
     def add(
         self, statement: Statement, chunk: Chunk, score: float, record: DocumentRecord | None, turn: int = 0
     ) -> None:
-        """Keep a hit, unless its sentence is there from a turn before or with a score as good."""
+        """Keep a hit, unless its sentence was found in an earlier batch or with at least the same score."""
         place = (chunk.document_id, statement.span.start, statement.span.end)
         known = self.hits.get(place)
         if known is None or (-known[0], known[1].score) < (-turn, score):
@@ -162,7 +162,7 @@ class _Found:
             )
 
     def ordered(self) -> list[RequirementHit]:
-        """List the hits turn by turn, best first; none scores more than one before it."""
+        """List the hits batch by batch, best first; none scores more than the one before it."""
         lowest, listed = 1.0, list[RequirementHit]()
         by_score = sorted(
             self.hits.values(),
@@ -194,7 +194,7 @@ def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Reco
 
 
 def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records) -> list[Chunk]:
-    """List the chunks that hold words of a text and may state something, by words alone."""
+    """List the chunks with words of a text that may contain statements, by words alone."""
     legs = base.search(vector=None, text=text, filter=And(tuple(filters)), limit=_NAMED)
     chunks = base.opened.chunks("id", [hit.chunk_id for hit in legs.lexical or ()])
     stating = [each for each in chunks if each.statements]
@@ -205,7 +205,7 @@ def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records)
 def _by_topic(
     base: Base, query: RequirementQuery, about: SearchAnswer, most: float, records: Records, found: _Found
 ) -> None:
-    """Add what a search for the topic found; `most` is what such a hit may score."""
+    """Add the results of a search for the topic; `most` is the maximum score of such a hit."""
     words = base.analyser.query_words(query.topic)
     records.expect(hit.chunk.document_id for hit in about.hits if hit.chunk.statements)
     for place, hit in enumerate(check_each(about.hits)):
@@ -216,7 +216,7 @@ def _by_topic(
 
 
 def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:
-    """List ids of the documents whose id or title holds every word of the name given, letters and digits only."""
+    """List ids of the documents whose id or title contains every word of a name, letters and digits only."""
     words = _words(standard)
     return tuple(
         record.id
@@ -253,20 +253,20 @@ _ASIDE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RequirementRecord:
-    """Describe one requirement of one document.
+    """One requirement of one document.
 
     Attributes:
-        identifier: its own ("SRS-4.2.1"), else the number of its clause; empty where it has neither.
+        identifier: its own ("SRS-4.2.1"), otherwise the number of its clause; empty if it has neither.
         explicit: whether the identifier is its own.
-        text: all its sentences with their lead-in, blanks normalised.
-        modality: its strongest force; negated: whether the sentence that has it is negated.
-        clause: number of its clause, empty where there is none.
-        path: numbers and titles of the sections that hold it, outermost first.
-        page: printed label of its first page, empty where the format has none; page_index: that page from 0.
-        document_id, document_title: of its document.
-        citation: as an engineer would paste it.
+        text: all its sentences with their lead-in, whitespace normalised.
+        modality: its strongest force; negated: whether the sentence with that force is negated.
+        clause: number of its clause, empty if there is none.
+        path: numbers and titles of its sections, outermost first.
+        page: printed label of its first page, empty if the format has none; page_index: that page from 0.
+        document_id, document_title: those of its document.
+        citation: as you would paste it.
         span: from its first sentence to its last, in the document's canonical text.
-        weak: no word obliges in any of its sentences; its place does (`Statement.weak`).
+        weak: no word expresses force in any of its sentences; only its position does (`Statement.weak`).
     """
 
     identifier: str
@@ -293,15 +293,15 @@ def requirement_records(
     *,
     modalities: frozenset[Modality] | None = None,
 ) -> list[RequirementRecord]:
-    """List the requirements of one document in order of place.
+    """List the requirements of one document by position.
 
     Args:
         document: its record.
         chunks: all its passages.
         text: its canonical text.
-        structure: its sections and pages, which tell place and page more exactly than a passage does.
-        modalities: what counts besides requirements that bear an identifier of their own, which are listed whatever
-            their force; mandatory statements where None.
+        structure: its sections and pages, which locate a sentence more exactly than a passage does.
+        modalities: what to include in addition to requirements with an identifier of their own, which are listed
+            with any force; mandatory statements if None.
     """
     requested = modalities or frozenset({Modality.REQUIREMENT})
     holders: dict[Span, Chunk] = {}
@@ -319,7 +319,7 @@ def requirement_records(
 
 
 def group_statements(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
-    """Gather statements, in order of place, into requirements: neighbours with one identifier of their own are one."""
+    """Group statements, sorted by position, into requirements: neighbours with the same identifier are one."""
     group: list[Statement] = []
     for statement in statements:
         if group and (statement.identifier is None or statement.identifier != group[0].identifier):
@@ -334,10 +334,10 @@ def group_statements(statements: Sequence[Statement]) -> Iterator[list[Statement
 
 
 def words_of(group: Sequence[Statement], text: str) -> str:
-    """Join the words of one requirement: its sentences, each lead-in once, and the paragraph's rest behind a label.
+    """Join the text of one requirement: its sentences, each lead-in once, and the rest of a labelled paragraph.
 
     Args:
-        group: its statements in order of place.
+        group: its statements, sorted by position.
         text: the document's canonical text.
     """
     first = group[0]
@@ -358,7 +358,7 @@ def words_of(group: Sequence[Statement], text: str) -> str:
 
 
 def _own_end(text: str, start: int, end: int) -> int:
-    """Tell where the paragraph, item or cell of a sentence ends, or its rationale, note or example begins."""
+    """Return where the paragraph, item or cell of a sentence ends, or its rationale, note or example begins."""
     stops = [len(text)]
     line = text.rfind("\n", 0, start) + 1
     row = text.startswith("|", line)
@@ -378,7 +378,7 @@ def _path(start: int, chunk: Chunk, structure: DocumentStructure) -> tuple[str, 
 
 
 def _page(start: int, chunk: Chunk, structure: DocumentStructure) -> tuple[str, int | None]:
-    """Return printed label and index from 0 of the page that a sentence begins on."""
+    """Return printed label and index from 0 of the page on which a sentence begins."""
     for page in structure.pages:
         if page.holds(Span(start, start + 1)):
             return page.label, page.number - 1

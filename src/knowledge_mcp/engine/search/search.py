@@ -1,4 +1,4 @@
-"""A question's way: embed, search both legs, fuse, fetch, cite."""
+"""Answer a question: embed, search both legs, fuse, read, cite."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ _logger = logging.getLogger(__name__)
 
 
 def whole(count: int, size: int) -> int:
-    """Round a number of hits up to whole lots."""
+    """Round a number of hits up to a multiple of `size`."""
     return -(-count // size) * size
 
 
 def candidates(base: Base, limit: int) -> int:
-    """Say how many hits a search must find so that `limit` of them can be the reranker's best."""
+    """Return how many hits a search must find so that the reranker can choose the best `limit`."""
     return max(limit, base.rerank_top) if base.reranker is not None else limit
 
 
 def reranked(base: Base, text: str, hits: Sequence[Hit], degraded: list[str]) -> tuple[Hit, ...]:
-    """Put the best hits in the reranker's order; those behind them keep theirs and score no more than the last one.
+    """Put the best hits in the reranker's order; the others keep theirs and score no more than the last of these.
 
     Args:
-        base: holds the reranker, how many hits it looks at, and how long it may take.
+        base: has the reranker, the number of hits for it, and its time limit.
         text: the question.
         hits: best first.
-        degraded: is told where the order stays because the reranker failed or was late.
+        degraded: receives the reason if the order is unchanged because the reranker failed or was late.
     """
     if base.reranker is None or len(hits) < 2:
         return tuple(hits)
@@ -82,24 +82,25 @@ def reranked(base: Base, text: str, hits: Sequence[Hit], degraded: list[str]) ->
 
 
 _PHRASES_LOOKED_AT = 30
-"""Passages with a phrase's words that are looked at."""
+"""Number of passages with a phrase's words that are checked."""
 
 _SELDOM = 0.002
-"""Share of the passages that may say a phrase which the documents do not use, none under a filter; .001 to .01 give
-the same."""
+"""Maximum share of passages that contain a phrase for it to count as unused by the documents, none under a filter;
+.001 to .01 give the same results.
+"""
 
 _MOST_SAYING = 15
-"""Most of the passages looked at that may say it, however many passages there are."""
+"""Maximum of the checked passages that may contain it, however many passages there are."""
 
 _MOST_PHRASES, _MOST_ADDED = 8, 16
-"""Phrases of one question that are looked at, because each costs a search; and phrases added to it."""
+"""Maximum phrases of one question that are checked, because each costs a search; and maximum phrases added."""
 
 
 def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
-    """List what to ask for beside the question's own words; empty for most questions.
+    """List the synonyms to search in addition to the question's own words; empty for most questions.
 
-    A search by words asks for exactly these (A §3.1.4). Where the store cannot say what the documents use, nothing is
-    added; the search itself will tell why.
+    A search by words uses only the given words (A §3.1.4). If the store cannot say what the documents use, nothing is
+    added; the search itself will report the reason.
     """
     synonyms = base.synonyms
     if synonyms is None or query.mode is SearchMode.KEYWORD or query.weight == 0.0:
@@ -123,12 +124,12 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
 
 
 def with_other_words(text: str, added: tuple[str, ...]) -> str:
-    """Write a question with what is asked for beside it, as both legs are asked."""
+    """Return the question with the added synonyms, as passed to both legs."""
     return "\n".join((text, *added))
 
 
 def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> float:
-    """Count the passages that say a phrase, of the best for its words; infinite where the store cannot tell."""
+    """Count the passages that contain a phrase, among the best by its words; infinite if the store cannot tell."""
     hits = base.search(vector=None, text=phrase, filter=filter, limit=_PHRASES_LOOKED_AT).lexical
     if hits is None:
         return math.inf
@@ -141,22 +142,22 @@ _UNSAID = f"No passage says a word of the question; {_BY_MEANING}"
 _WORDLESS = "The question has no word to look for"
 
 _SPARE = 10
-"""Hits found beyond twice the wanted ones where some will be folded or left out."""
+"""Additional hits, beyond twice the wanted ones, if some will be folded or left out."""
 
 _DEEPEST = 1000
-"""Hits looked through where too many of those are folded or left out."""
+"""Maximum hits searched if too many are folded or left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
-    """Hold what a question needs before the store is read: its vector and the unit of its cosines.
+    """What a question needs before the store is read: its vector and the unit of its cosines.
 
     Attributes:
-        text: the question, with what is asked for beside its own words.
-        also_asked: these words.
-        mode: the one that is possible.
+        text: the question with added synonyms.
+        also_asked: the added synonyms.
+        mode: the possible mode.
         vector: of `text`, None for a search by words.
-        unit: `nearness` of the embedder.
+        unit: the embedder's `nearness`.
         degraded: what failed.
     """
 
@@ -169,15 +170,14 @@ class EmbeddedQuery:
 
 
 def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> SearchAnswer:
-    """Find the best chunks for a question, with `by_edition` among the editions that may answer.
+    """Find the best chunks for a question; with `by_edition`, among the editions that may answer.
 
-    Hybrid falls back to the one leg that works and says so in `degraded`; a search that asked for one leg only fails
-    with that leg.
+    Hybrid falls back to the leg that works and says so in `degraded`; a search by one leg fails with that leg.
 
     Raises:
-        InvalidInputError: blank text.
+        InvalidInputError: the text is blank.
         SpaceMismatchError: the collection is in another embedding space.
-        KnowledgeError: whatever the embedder or the store says.
+        KnowledgeError: as raised by the embedder or the store.
     """
     if not query.text.strip():
         raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
@@ -187,10 +187,10 @@ def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> Searc
 
 
 def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
-    """Embed a question; no snapshot may be open, because this may take as long as a remote service takes.
+    """Embed a question; no snapshot may be open, because a remote service may take long.
 
     Raises:
-        KnowledgeError: as `search`.
+        KnowledgeError: as for `search`.
     """
     degraded = [*_instead(base)]
     also_asked = other_words(base, query)
@@ -210,14 +210,14 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
 
 
 def _instead(base: Base) -> tuple[str, ...]:
-    """Say where this is not the store that is configured: what is there may not be in it."""
+    """Report if this is not the configured store: its contents may be missing."""
     return (base.degraded,) if base.degraded else ()
 
 
 def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_edition: bool = False) -> SearchAnswer:
-    """Find the best chunks for a question that was embedded; errors as `search`.
+    """Find the best chunks for an embedded question; errors as for `search`.
 
-    The best are the same however many are asked for, so that pages put together are one answer.
+    The best hits do not depend on how many are requested, so that pages are consistent.
     """
     wanted = _wanted(base, query)
     answer, depth = _search_to(base, query, question, wanted, by_edition=by_edition)
@@ -229,7 +229,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
 def _search_to(
     base: Base, query: SearchQuery, question: EmbeddedQuery, depth: int, *, by_edition: bool
 ) -> tuple[SearchAnswer, int]:
-    """Answer from the best `depth` hits; returns how many there were."""
+    """Answer from the best `depth` hits; return how many there were."""
     degraded = list(question.degraded)
     mode, text, also_asked = question.mode, question.text, question.also_asked
     with base.turn(), base.snapshot():  # a snapshot holds a connection and its memory
@@ -263,7 +263,7 @@ def _search_to(
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
         if by_name and mode is SearchMode.HYBRID:
             hits = indexes_last(hits)
-    by_its_words = bool(definers) or bool(only)  # a term's entry or quoted words, whatever the legs say
+    by_its_words = bool(definers) or bool(only)  # a term's entry or quoted words, whatever the legs give
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:
@@ -288,14 +288,14 @@ def _search_to(
 
 
 def _wanted(base: Base, query: SearchQuery) -> int:
-    """Say how many hits to find, so that enough are left and it is known whether more follow."""
+    """Return how many hits to find, so that enough are left and it is known whether more follow."""
     end = query.offset + query.limit
     spare = end + _SPARE if query.fold or query.per_document is not None else 1
     return whole(candidates(base, end + spare), TOGETHER)
 
 
 def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
-    """Fetch and cite the chunks; one that has gone meanwhile is left out."""
+    """Read and cite the chunks; those deleted meanwhile are left out."""
     found = {chunk.id: chunk for chunk in passages.get([chunk_id for chunk_id, *_ in ranked])}
     records = Records(base, (chunk.document_id for chunk in found.values()))
     return tuple(
@@ -322,7 +322,7 @@ def _ranked(
     only: Collection[str] | None,
     chunks: int,
 ) -> list[Ranked]:
-    """Rank what the legs found: by scores where that is chosen and no weight is named, else by weighted ranks."""
+    """Rank the legs' hits: by scores if configured and no weight is given, otherwise by weighted ranks."""
     dense = legs.dense if mode is not SearchMode.KEYWORD else None
     lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
     by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
@@ -352,9 +352,9 @@ def _blended(
     only: Collection[str] | None,
     in_full: float,
 ) -> list[Ranked]:
-    """Blend the legs by their scores, move the question's vector towards the best of it, and blend again.
+    """Blend the legs by their scores, move the question's vector towards the best hits, and blend again.
 
-    The places told of each hit are those in the legs as they were asked for. `only` names what may be found.
+    The ranks in each hit are those in the legs as requested. `only` lists the chunks that may be found.
     """
 
     def rank(near: Sequence[LegHit] | None, said: Sequence[LegHit] | None, most: int, size: int) -> list[Ranked]:
@@ -367,13 +367,13 @@ def _blended(
     if again is None:
         return first
     moved = in_turns(again[1], lexical, base.depth, query.limit, rank)
-    passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all at once
+    passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all in one read
     near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
 
 
 def _mode_left(legs: LegResults, mode: SearchMode, degraded: list[str]) -> SearchMode:
-    """Return the mode that is possible where a leg failed."""
+    """Return the mode that is possible if a leg failed."""
     if legs.dense_error:
         degraded.append(f"The semantic leg failed ({legs.dense_error}); results are keyword matches only.")
         return SearchMode.KEYWORD

@@ -1,10 +1,10 @@
-"""One answer of several collections to one question, with ranks that compare.
+"""Answer one question from several collections, with comparable ranks.
 
-How rare a word is differs from collection to collection, so that a passage of a small one scores higher than it would
-in a large one. Where the legs were blended by scores, they are blended again as if all were one collection; each
-collection's own order stays. Of six sets cut into five collections each, it keeps .826 of .832 nDCG@10, and scores as
-they come keep .806 (`python -m benchmarks.many_collections`). A score follows from the hit and those before it, so
-that pages fit together.
+The rarity of a word differs between collections, so a passage of a small one scores higher than it would in a large
+one. If the legs were blended by scores, they are blended again as if all were one collection; the order within each
+collection is kept. On six sets split into five collections each, this keeps .826 of .832 nDCG@10; the original scores
+keep .806 (`python -m benchmarks.many_collections`). A score depends only on the hit and those before it, so that pages
+are consistent.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Hold what one collection answered.
+    """The answer of one collection.
 
     Attributes:
-        name: of the collection.
-        answer: its best hits, from the first on.
-        in_full: `words_in_full` of all collections together; None where scores are compared as they come.
+        name: the collection.
+        answer: its best hits, from the first.
+        in_full: `words_in_full` of all collections together; None if the original scores are compared.
     """
 
     name: str
@@ -49,16 +49,16 @@ class Answered:
 def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_edition: bool = False) -> SearchAnswer:
     """Find the best passages of some collections; each hit names its own, and the question is embedded once.
 
-    A collection that cannot be searched is told among `degraded`.
+    A collection that cannot be searched is reported in `degraded`.
 
     Args:
-        base: whose store and parts are used; its own collection counts for nothing.
+        base: provides store and parts; its own collection is not used.
         names: of the collections.
-        query: what is asked; pages are cut of the one answer.
-        by_edition: as in `search`.
+        query: the question; pages are cut from the merged answer.
+        by_edition: as for `search`.
 
     Raises:
-        KnowledgeError: none could be searched; that of the first.
+        KnowledgeError: none could be searched; the error of the first.
     """
     once = replace(base, embedder=cast("Embedder", _AskedOnce(base.embedder)), reranker=None)
     deeper = replace(query, offset=0, limit=candidates(base, query.offset + query.limit + 1))
@@ -82,7 +82,7 @@ def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_e
 
 
 def no_collection(name: str, names: Collection[str]) -> NotFoundError:
-    """Say that there is no collection of a name, and which there are that may be read."""
+    """Build the error for an unknown collection, with the readable ones."""
     near = difflib.get_close_matches(name, names, 1, 0.5)
     there = f"There are: {', '.join(sorted(names)[:_MOST_NAMED])}." if names else "List the collections to see them."
     return NotFoundError(
@@ -100,13 +100,13 @@ def _in_full(base: Base, query: SearchQuery, answer: SearchAnswer, chunks: int) 
 def merged(
     answers: Sequence[Answered], query: SearchQuery, base: Base | None = None, degraded: Sequence[str] = ()
 ) -> SearchAnswer:
-    """Make one answer of several.
+    """Merge several answers.
 
     Args:
-        answers: of the collections, each with one hit more than the page needs, where it has as many.
-        query: what was asked.
-        base: whose reranker orders the best of all; None for none.
-        degraded: what else failed.
+        answers: of the collections, each with one hit more than the page needs, if available.
+        query: the question.
+        base: its reranker orders the best hits of all; None for none.
+        degraded: other failures.
     """
     parts = [each.answer for each in answers]
     compare = all(each.in_full is not None for each in answers if each.answer.hits)
@@ -141,7 +141,7 @@ def merged(
 
 
 def _placed(answered: Answered, *, compare: bool) -> Iterator[Hit]:
-    """Name the collection of hits, and score them as in one with all others; none scores more than one before it."""
+    """Add the collection to hits, and score them as in one ranking; none scores more than the previous one."""
     most, least = NAMED_FROM, 0.0
     for hit in answered.answer.hits:
         score = hit.score
@@ -153,7 +153,7 @@ def _placed(answered: Answered, *, compare: bool) -> Iterator[Hit]:
 
 
 class _AskedOnce:
-    """Embed one question once, whatever number of collections it goes to; all else is the embedder's own."""
+    """Embed one question once for any number of collections; everything else is delegated to the embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -163,7 +163,7 @@ class _AskedOnce:
         return getattr(self._embedder, name)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed it, or return what came of it before."""
+        """Embed it, or return the earlier result."""
         if text not in self._known:
             self._known[text] = self._embedder.embed_query(text)
         return self._known[text]
