@@ -59,7 +59,7 @@ from knowledge_mcp.ports import Source
 T = TypeVar("T")
 
 _MOST_CODE = 1_000
-"""Passages of one repository that name something, as far as a search reaches."""
+"""Maximum passages of one repository that mention something, as many as a search returns."""
 
 
 class LocalKnowledge:
@@ -67,12 +67,12 @@ class LocalKnowledge:
 
     Args:
         base: the collection.
-        pipeline: what reads and cuts documents.
-        health_threshold_ms: from when on a check that is up counts as degraded.
-        sources: lists the sources that are registered for the collection, with how they stand.
-        repositories: what the names of the collections of indexed repositories begin with; empty for none.
-        is_inner: tells the names of collections that hold no documents to be found.
-        draw: draws a page of a document with these places and words marked, as PNG; None where none are drawn.
+        pipeline: reads and splits documents.
+        health_threshold_ms: latency at which a working dependency counts as degraded.
+        sources: lists the collection's registered sources, with their states.
+        repositories: prefix of the collection names of indexed repositories; empty for none.
+        is_inner: returns whether a collection has no searchable documents.
+        draw: draws a page of a document with boxes and words marked, as PNG; None if it cannot be drawn.
     """
 
     def __init__(
@@ -96,24 +96,24 @@ class LocalKnowledge:
         self._probe = health.EmbeddingProbe(base)
         self.rights = FULL_RIGHTS
         self.reviews: Reviews | None = None
-        """What outlives a call, where whoever puts this together sets it; closed with this."""
+        """Work that outlives a call, if set by the composition root; closed with this."""
 
     @property
     def collection(self) -> str:
-        """Name the collection that is answered from."""
+        """Return the name of its own collection."""
         return self._base.collection
 
     def seen_by(self, rights: Rights) -> Self:
-        """Give the knowledge base as somebody sees it: what may not be read is answered like what is not there."""
+        """Return the knowledge base as a caller may see it: the rest is answered as if it did not exist."""
         base = seen_base(self._base, rights)
-        # counts of sources tell of documents that may be hidden
+        # counts of sources would reveal hidden documents
         return copy_with(self, _base=base, rights=rights, _sources=self._sources if base is self._base else tuple)
 
     def search(self, query: SearchQuery) -> SearchAnswer:
-        """Find the best chunks, of the collections that the query names where it names some.
+        """Find the best chunks, in the collections that the query names, if any.
 
         Raises:
-            NotFoundError: there is no such collection, or none that may be read; names those that look alike.
+            NotFoundError: there is no such collection, or it must not be read; suggests similar names.
         """
         if query.collections:
             return search_several(self._base, self._select_collections(query.collections), query, by_edition=True)
@@ -122,7 +122,7 @@ class LocalKnowledge:
         )
 
     def collections(self) -> list[str]:
-        """Name the collections that may be searched, its own among them."""
+        """List the collections that may be searched, including its own."""
         own = self._base.collection
         others = self._base.store.collections() if self._is_inner is not None else ()
         outer = {each.name for each in others if self._is_inner is not None and not self._is_inner(each.name)}
@@ -137,7 +137,7 @@ class LocalKnowledge:
         return there if EVERYBODY in requested else list(dict.fromkeys(requested))
 
     def _ask_owner(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base], T]) -> T:
-        """Ask the own collection, and where that does not know a document or a passage, the one that holds it."""
+        """Ask the own collection, and if that does not have a document or a passage, the one that does."""
         try:
             return ask(self._base)
         except NotFoundError:
@@ -150,7 +150,7 @@ class LocalKnowledge:
             raise
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
-        """Find definitions of a term, or terms like it."""
+        """Find definitions of a term, or similar terms."""
         return sound_answer(self._base, lambda: lookup.lookup(self._base, term, edition), lambda each: each.definitions)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
@@ -158,7 +158,7 @@ class LocalKnowledge:
         return sound_answer(self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits)
 
     def stats(self) -> Stats:
-        """Count what there is."""
+        """Count what it contains."""
         counted = health.stats(self._base)
         try:
             if counted.status != "unavailable":
@@ -176,7 +176,7 @@ class LocalKnowledge:
         return documents.documents(self._base)
 
     def document(self, document_id: str) -> DocumentRecord:
-        """Return one record; NotFoundError names ids that look alike."""
+        """Return one record; NotFoundError suggests similar ids."""
         return self._ask_owner(document_id, None, lambda base: documents.document(base, document_id))
 
     def document_text(self, document_id: str) -> str:
@@ -203,11 +203,11 @@ class LocalKnowledge:
         return self._draw(record, page, boxes, words)
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions that stand in chunks, with citations."""
+        """List the definitions in chunks, with citations."""
         return lookup.definitions_in(self._base, chunks)
 
     def read(self, query: ReadQuery) -> ReadAnswer:
-        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError suggests similar ones."""
 
         def ask(base: Base) -> ReadAnswer:
             with base.snapshot():
@@ -216,7 +216,7 @@ class LocalKnowledge:
         return self._ask_owner(query.document_id, query.chunk_id, ask)
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
-        """Compare a quote with the documents, word by word."""
+        """Compare a quote with the documents word by word."""
 
         def ask(base: Base) -> QuoteAnswer:
             with base.snapshot():
@@ -240,16 +240,16 @@ class LocalKnowledge:
         return self._ask_owner(query.document_id, query.chunk_id, ask)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed texts as passages are embedded, in order."""
+        """Embed texts as passages, in order."""
         return self._base.embedder.embed_documents(list(texts))
 
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
-        """List the passages of indexed repositories that share words with a text, best first, each with its place."""
+        """List passages of indexed repositories that share words with a text, best first, with their locations."""
         found: list[tuple[Chunk, str]] = []
         for info in self._base.store.collections() if self._repositories else ():
-            if not info.name.startswith(self._repositories) or "." in info.name:  # a dot marks what is no repository's
+            if not info.name.startswith(self._repositories) or "." in info.name:  # names with a dot are others
                 continue
-            with suppress(NotFoundError):  # it has just gone
+            with suppress(NotFoundError):  # just deleted
                 opened = self._base.store.open(info.name)
                 legs = opened.search(vector=None, text=text, filter=None, limit=_MOST_CODE)
                 chunks = opened.chunks("id", [hit.chunk_id for hit in legs.lexical or ()])
@@ -265,7 +265,7 @@ class LocalKnowledge:
         on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> IngestReport:
-        """Ingest whatever the source yields; without `on_unreadable`, unreadable files are skipped."""
+        """Ingest what the source yields; without `on_unreadable`, unreadable files are skipped."""
         run = Ingest(
             self._base,
             self._pipeline,
@@ -281,23 +281,23 @@ class LocalKnowledge:
             if on_event is not None:
                 on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))
         if self._base.blends and self._base.embedder.usage.requests:
-            measure_once(self._base.embedder)  # of a service, which no question is to wait for
+            measure_once(self._base.embedder)  # for a service: no question should wait for it
         return replace(report, editions=(*report.editions, *(sentence for _, sentence in editions)))
 
     def remove(self, document_id: str) -> int:
-        """Remove a document; returns how many chunks went."""
+        """Remove a document; return the number of chunks removed."""
         return documents.remove(self._base, document_id)
 
     def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
-        """Set what a document is an edition of, by hand."""
+        """Set a document's edition data by hand."""
         return set_by_hand(self._base, document_id, labels)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store against itself, and its evidence against its check sums."""
+        """Check the store's consistency, and its evidence against its checksums."""
         return health.verify(self._base, repair=repair)
 
     def warm_up(self) -> None:
-        """Load the models and the store's search structures, as a first query would; nothing is paid for."""
+        """Load the models and the store's search structures, as the first query would; costs no money."""
         if self.reviews is not None:
             self.reviews.warm_up()
         embedder = self._base.embedder
@@ -309,7 +309,7 @@ class LocalKnowledge:
             self._base.opened.search(vector=vector, text="warm up", filter=None, limit=1)
 
     def close(self) -> None:
-        """Free everything; runs that go on are taken up by the next start."""
+        """Free all resources; unfinished reviews are resumed by the next start."""
         if self.reviews is not None:
             self.reviews.close()
         self._pipeline.close()

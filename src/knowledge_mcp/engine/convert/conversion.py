@@ -1,7 +1,7 @@
-"""Converting files of this machine to Markdown, and sending what came of them to a library elsewhere.
+"""Convert local files to Markdown, and send the result to a library.
 
-Nothing is kept here: the service neither indexes nor searches. It remembers the last few conversions while it lives, so
-that a long text can be asked for in parts.
+Nothing is stored: the service neither indexes nor searches. It caches the last few conversions, so that a long text can
+be requested in parts.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from knowledge_mcp.support.wording import how_many
 _REMEMBERED = 4
 _REMEMBERED_CHARACTERS = 20_000_000
 _READ = 60.0
-"""Share of the progress, in hundredths, that reading is taken for where ingesting comes after it."""
+"""Share of the progress, in percent, that is assumed for reading if ingesting follows."""
 _OWN_NAMES = frozenset({"collection", "converter", "filename", "media_type", "pages", "sha256", "source", "title"})
 
 
 def path_of(uri: str) -> str:
-    """Return the path that a file URI or a plain path names; `%20` and the like are decoded in a URI only.
+    """Return the path of a file URI or a plain path; percent-encoding is decoded only in a URI.
 
     Raises:
-        InvalidInputError: it names no file of this machine.
+        InvalidInputError: it is not a file of this machine.
     """
     scheme, colon, rest = uri.strip().partition(":")
     if uri.strip().startswith("/") or not colon:
@@ -80,7 +80,7 @@ def path_of(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One document as read, what read it, and its whole text as Markdown."""
+    """One document as read, its reader, and its whole text as Markdown."""
 
     document: Document
     converter: str
@@ -91,11 +91,11 @@ class ConversionService:
     """Convert files to Markdown. Thread-safe.
 
     Args:
-        readers: one for each media type; all that can be converted.
-        roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
-        library: gives the library that `convert_and_ingest` sends texts to, asked once, closed with this service; None
-            where there is none.
-        ocr: what the readers share for pages without text, closed after them.
+        readers: one for each media type that can be converted.
+        roots: folders with readable files; None for all, if the caller is the local user.
+        library: returns the library for `convert_and_ingest`; called once, and the library is closed with this service;
+            None if there is none.
+        ocr: shared by the readers for pages without text, closed after them.
     """
 
     def __init__(
@@ -128,13 +128,13 @@ class ConversionService:
         Args:
             uri: a file URI, or an absolute path.
             pages: first and last page to convert; None for all.
-            on_progress: receives the progress: done, of how much, in words.
-            cancelled: asked now and then whether to stop.
+            on_progress: receives the progress: done, total, message.
+            cancelled: called from time to time; returns whether to stop.
 
         Raises:
-            InvalidInputError: it names no file that may be read, or pages that the document has not.
+            InvalidInputError: it is not a readable file, or the document does not have these pages.
             NotFoundError: there is no such file.
-            UnreadableDocumentError: it is of no kind that can be read, damaged, protected, or without text.
+            UnreadableDocumentError: it is of an unsupported kind, damaged, protected, or without text.
             CancelledError: it was cancelled.
         """
         read = self._read(uri, on_progress, cancelled)
@@ -168,18 +168,18 @@ class ConversionService:
         on_progress: Progress | None = None,
         cancelled: Callable[[], bool] = bool,
     ) -> Deposited:
-        """Convert one file, and hand its text to the library.
+        """Convert one file, and add its text to the library.
 
         Args:
-            uri, on_progress, cancelled: as `convert`.
-            collection: where it goes.
-            force: read and embed it there again even where nothing changed.
+            uri, on_progress, cancelled: as for `convert`.
+            collection: the target.
+            force: read and embed it again even if nothing changed.
 
         Raises:
-            ConfigError: there is no library to send it to.
-            KnowledgeError: as `convert`, and whatever the library answers.
+            ConfigError: there is no library.
+            KnowledgeError: as for `convert`, and as raised by the library.
         """
-        library = self._open_library()  # before anything is read: without one there is no use in reading
+        library = self._open_library()  # first of all: without a library, reading is useless
         report = on_progress or ignore_progress
 
         def reading(done: float, total: float | None, message: str) -> None:
@@ -210,10 +210,10 @@ class ConversionService:
         return replace(deposited, warnings=(*unheard, *deposited.warnings))
 
     def warm_up(self) -> None:
-        """Load nothing: each reader loads its library with the first file of its kind."""
+        """Do nothing: each reader loads its library with the first file of its kind."""
 
     def close(self) -> None:
-        """Free the readers and the library; whatever fails, all are asked to."""
+        """Free the readers and the library, even if one of them fails."""
         with self._opening:
             library, self._library = self._library, None
         readers = {id(reader): reader for reader in self._readers.values()}
@@ -241,7 +241,7 @@ class ConversionService:
         return replace(known, document=replace(known.document, source_uri=item.uri))
 
     def _check(self, raw_path: str, path: Path) -> str:
-        """Make sure that a file is there and of a kind that can be read; returns its media type."""
+        """Check that a file exists and is of a readable kind; return its media type."""
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
             if os.path.isdir(path):  # noqa: PTH112
                 raise InvalidInputError(f"This is a folder, not a file: {raw_path}", suggestion="Give one file.")
@@ -317,7 +317,7 @@ class ConversionService:
 def _item(
     raw_path: str, path: Path, roots: Sequence[Path] | None, media_type: str, cancelled: Callable[[], bool]
 ) -> SourceItem:
-    """Describe a file by its bytes as they are now."""
+    """Describe a file by its present bytes."""
 
     def stop() -> None:
         if cancelled():
@@ -339,7 +339,7 @@ def _item(
 
 
 def _uri(raw_path: str) -> str:
-    """Write a path as a URI; links in it stay, as their target may be a name that says nothing."""
+    """Write a path as a URI; links in it are kept, because their target may have a meaningless name."""
     return Path(os.path.normpath(raw_path)).as_uri()
 
 

@@ -1,9 +1,9 @@
 """A document as Markdown: headings by level, lists by depth, tables, code, and a marker where each page begins.
 
-What the Markdown reader makes of it has the same sections, with their titles, levels and numbers, the same pages for
-each passage, and every word. Where a page breaks in the middle of a paragraph or a table, its marker stands between two
-lines of it. Text of an earlier page that the reading put behind a paragraph which runs over to the next (a footnote)
-comes before that paragraph.
+Read again by the Markdown reader, it has the same sections, with their titles, levels and numbers, the same pages for
+each passage, and every word. If a page breaks inside a paragraph or a table, its marker is between two lines of it.
+Text of an earlier page that was read after a paragraph that continues on the next page (a footnote) comes before that
+paragraph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.support.checkpoints import check_each
 
 PAGE_BREAK = "\x01"
-"""Stands in a text where a page breaks; the canonical text has no control characters."""
+"""Marks a page break in a text; the canonical text has no control characters."""
 
 _INLINE = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|\s*(?:[\n\x01]|\Z))"
@@ -39,13 +39,13 @@ _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]*+")
 
 
 def escape(text: str) -> str:
-    """Escape what would be emphasis, code, HTML, an entity, a link or a footnote."""
+    """Escape emphasis, code, HTML, entities, links and footnotes."""
     text = _INLINE.sub(r"\\\g<0>", text)
     return text.replace("[", r"\[") if _LINKING.search(text) else text
 
 
 def _escape_start(line: str) -> str:
-    """Escape what would open a list, a heading, a quotation, a definition, or make a heading of the line above."""
+    """Escape what would start a list, a heading, a quotation, a definition, or turn the line above into a heading."""
     match = _OPENING.match(line)
     if match is None:
         return line
@@ -55,11 +55,11 @@ def _escape_start(line: str) -> str:
 
 
 def prose_lines(text: str, markers: Sequence[Sequence[str]] = ()) -> list[str]:
-    """Write a paragraph as source lines; its line ends are kept as hard breaks.
+    """Write a paragraph as source lines; its line ends become hard breaks.
 
     Args:
-        text: the paragraph, with a `PAGE_BREAK` where a page ends.
-        markers: for each page break the lines that stand there.
+        text: the paragraph, with `PAGE_BREAK` at page breaks.
+        markers: for each page break, the lines to insert.
     """
     result: list[str] = []
     waiting = iter(markers)
@@ -79,7 +79,7 @@ def prose_lines(text: str, markers: Sequence[Sequence[str]] = ()) -> list[str]:
 
 
 def heading_line(words: str, level: int, attributes: Mapping[str, str]) -> str:
-    """Write a heading with at most six marks; attributes stand behind it as `{: name="value"}`."""
+    """Write a heading with at most six marks; attributes follow as `{: name="value"}`."""
     line = escape(" ".join(words.split()))
     line = _CLOSING_MARKS.sub(lambda match: "\\#" * len(match.group()), line)
     if line.endswith("}"):
@@ -89,16 +89,16 @@ def heading_line(words: str, level: int, attributes: Mapping[str, str]) -> str:
 
 
 def fence(text: str) -> list[str]:
-    """Write code between fences that are longer than any run of their sign in it."""
+    """Write code between fences that are longer than any run of their character in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
     return [mark, *text.split("\n"), mark]
 
 
 def table_lines(text: str) -> list[str] | None:
-    """Write a table whose text has rows `| a | b |`, the second one a rule; None where it is no such table.
+    """Write a table whose text has rows `| a | b |`, with a rule as the second one; None if it is not such a table.
 
-    Cells are escaped, rows filled up to the longest; the answer has one line for each line of the text.
+    Cells are escaped and rows padded to the longest; the result has one line for each line of the text.
     """
     lines = text.split("\n")
     if len(lines) < 2 or not all(line.startswith("|") for line in lines) or not _RULE.fullmatch(lines[1]):
@@ -135,7 +135,7 @@ _NUMBERED = re.compile(
 
 
 def page_marker(number: int) -> str:
-    """Write the line that begins a page."""
+    """Write the line that starts a page."""
     return f"<!-- page {number} -->"
 
 
@@ -144,10 +144,10 @@ def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> 
 
     Args:
         document: as read.
-        pages: first and last page to write, None for all; a paragraph that stands on one of them comes whole.
+        pages: first and last page to write, None for all; a paragraph partly on one of them is written whole.
 
     Returns:
-        Markdown that ends with a line feed; empty where there is nothing on these pages.
+        Markdown that ends with a line feed; empty if nothing is on these pages.
     """
     writer = _Writer(document, pages)
     for block in check_each(_in_order_of_pages(document.blocks)):
@@ -157,7 +157,7 @@ def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> 
 
 
 def _in_order_of_pages(blocks: Sequence[Block]) -> list[Block]:
-    """Put text before what runs over to later pages than its own, as long as no heading stands between."""
+    """Move text before what continues on later pages than its own, as long as no heading is between."""
     ordered: list[Block] = []
     for block in check_each(blocks):
         place = len(ordered)
@@ -174,7 +174,7 @@ def _runs_past(above: Block, block: Block) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An open list item: how far its content is indented, and what its list is made of (a bullet, `.` or `)`)."""
+    """An open list item: the indentation of its content, and the marker of its list (a bullet, `.` or `)`)."""
 
     width: int
     sign: str
@@ -196,14 +196,14 @@ class _Writer:
         self._open: list[Section] = []
 
     def text(self) -> str:
-        """Return all that was written, with the pages that nothing stands on behind it."""
+        """Return all that was written, followed by the remaining empty pages."""
         if not self._parts:
             return ""
         rest = [f"\n\n{marker}" for marker in self._markers(self._pages[-1] if self._pages else 0)]
         return "".join([*self._parts, *rest]) + "\n"
 
     def block(self, block: Block) -> None:
-        """Write one block, its page's marker before it."""
+        """Write one block, preceded by the marker of its page."""
         if block.pages:
             for marker in self._markers(block.pages[0]):
                 self._put([marker])
@@ -232,7 +232,7 @@ class _Writer:
     # ---- pages
 
     def _markers(self, until: int) -> list[str]:
-        """Begin all pages up to one that have not begun."""
+        """Start all pages up to one that have not started."""
         markers: list[str] = []
         while self._begun < len(self._pages) and self._pages[self._begun] <= until:
             markers.append(page_marker(self._pages[self._begun]))
@@ -240,7 +240,7 @@ class _Writer:
         return markers
 
     def _breaks(self, block: Block) -> list[tuple[int, int]]:
-        """List where in a block's text a page begins, and which; evenly spread where it is not known."""
+        """List the offsets in a block's text where pages begin, with the pages; evenly spread if unknown."""
         length = len(block.span)
         breaks: list[tuple[int, int]] = []
         for position, number in enumerate(block.pages[1:], start=1):
@@ -250,14 +250,14 @@ class _Writer:
         return breaks
 
     def _prose(self, block: Block, words: str, skipped: int) -> list[str]:
-        """Write a paragraph, with markers where its pages break; `skipped` characters before the words are left out."""
+        """Write a paragraph, with markers at page breaks; the first `skipped` characters are left out."""
         markers: list[list[str]] = []
         pieces: list[str] = []
         begin = 0
         for offset, number in self._breaks(block):
             gap = _gap(words, max(offset - skipped, begin + 1))
             if gap is None or gap[0] <= begin:
-                break  # what has no place inside comes behind the block
+                break  # breaks without a position inside follow the block
             lines = self._markers(number)
             if not lines:
                 continue
@@ -268,7 +268,7 @@ class _Writer:
         return prose_lines("".join([*pieces, words[begin:]]), markers)
 
     def _whole(self, block: Block, words: str, write: Callable[[str], list[str]]) -> None:
-        """Write what no marker can stand in: one block for each of its pages."""
+        """Write a block that cannot contain a marker, preceded by the markers of all its pages."""
         begin = 0
         for offset, number in self._breaks(block):
             is_code = block.kind is BlockKind.CODE
@@ -347,7 +347,7 @@ class _Writer:
 
 
 def _gap(words: str, offset: int) -> tuple[int, int] | None:
-    """Find the blanks nearest to an offset, the next before the last; None where there are none inside."""
+    """Find the whitespace nearest to an offset, the next before the last; None if there is none inside."""
     after = re.compile(r"\s+").search(words, max(offset - 1, 1))
     if after is not None and after.end() < len(words):
         return after.span()
@@ -356,18 +356,18 @@ def _gap(words: str, offset: int) -> tuple[int, int] | None:
 
 
 def _indent(head: str, width: int, lines: Sequence[str]) -> list[str]:
-    """Put a head before the first line, and indent the others below its end."""
+    """Prefix the first line, and indent the others by the width of the prefix."""
     return [f"{head}{line}" if number == 0 else f"{' ' * width}{line}" for number, line in enumerate(lines)]
 
 
 def _expected_level(section: Section, above: Sequence[Section]) -> int:
-    """Tell at which level the reader takes a heading with as many marks as it can have."""
+    """Return the level that the reader would assign to a heading with the maximum number of marks."""
     before = ((other.number, other.level) for other in reversed(above))
     return level_of_numbered(section.number, min(section.level, MOST_MARKS), before)
 
 
 def _misleads(section: Section, line: str) -> bool:
-    """Return whether the number must be written, because the heading's words would give another."""
+    """Return whether the number must be written, because the heading's words would imply another one."""
     number = section.number
     if number is None:
         return section.title == line and _NUMBERED.match(line) is not None

@@ -1,7 +1,7 @@
-"""Work that outlives the call that asked for it: done on threads of its own, written down, taken up after a restart.
+"""Work that outlives the call that requested it: done on separate threads, recorded, resumed after a restart.
 
-Several processes may share one journal: each is seen there as long as it lives, and a job whose process is gone is
-taken up by the next one that looks, or failed where it was tried too often.
+Several processes may share one journal: each is visible there while it lives, and a job whose process has ended is
+resumed by the next one that checks, or failed if it was tried too often.
 """
 
 from __future__ import annotations
@@ -41,38 +41,38 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.lanes import Turns
 
 RESULT = "content"
-"""Name of the values that are kept beside a job, and not listed with it."""
+"""Key of the values that are stored next to a job, and not listed with it."""
 
 _logger = logging.getLogger(__name__)
 _RETENTION = timedelta(days=7)
 _SWEPT_EVERY = 3600.0
-"""Seconds between two looks at all jobs that have ended, for those that are old."""
+"""Seconds between two searches of all finished jobs for old ones."""
 _LOOKED_EVERY = 30.0
-"""Seconds for which a new job needs no look for those whose process is gone."""
+"""Seconds after a new job during which orphaned jobs are not searched again."""
 _MOST_ATTEMPTS = 3
 _WRITTEN_EVERY = 2.0
-"""Seconds between two notes of a job's progress in the journal."""
+"""Seconds between two writes of a job's progress to the journal."""
 _STOPPING = 5.0
-"""Seconds that a job gets to notice that it is to stop."""
+"""Seconds for a job to notice that it must stop."""
 _COUNTED_EVERY = 60.0
-"""Seconds that a count of the jobs that have ended is good for."""
+"""Seconds for which the count of finished jobs is cached."""
 _JOB_ID = "0123456789abcdef"
 _MOST_WAITING = 64
-"""Comparisons of one collection that wait for their turn: they take minutes, and nobody waits for the next one."""
+"""Maximum waiting reviews of one collection: they take minutes, and nobody waits for the next one."""
 
 
 class Jobs:
-    """Run jobs, keep their journal, and take up those whose process is gone. Thread-safe.
+    """Run jobs, record them, and resume those whose process has ended. Thread-safe.
 
-    Jobs of different collections take turns, as `Turns` says, and those that hold documents against each other run
-    beside the others: somebody's thousand comparisons hold up no document of another.
+    Jobs of different collections take turns, as in `Turns`, and reviews run separately from the others: a thousand
+    comparisons of one user delay no document of another.
 
     Args:
-        journal: where they are written down.
-        work: does what a request says and returns plain JSON values; those under `RESULT` may be many; a
-            KnowledgeError fails the job, `CancelledError` cancels it.
-        explain: makes the result of a failed job from its error.
-        workers: jobs of one kind that run at the same time; the others wait.
+        journal: the record of jobs.
+        work: executes a request and returns plain JSON values; those under `RESULT` may be large; a KnowledgeError
+            fails the job, `CancelledError` cancels it.
+        explain: creates the result of a failed job from its error.
+        workers: maximum jobs of one kind at the same time; the others wait.
     """
 
     def __init__(
@@ -102,13 +102,14 @@ class Jobs:
     def submit(
         self, request: Mapping[str, Any], *, journaled: bool, is_abandoned: Callable[[], bool] = bool
     ) -> RunningJob:
-        """Begin a job as soon as a worker is free.
+        """Start a job as soon as a worker is free.
 
         Args:
             request: plain JSON values.
-            journaled: whether it is written down, to be looked up by its id and taken up after a restart. A request
-                that is under way already is not begun twice: its job is returned.
-            is_abandoned: whether who waits for it has gone, which stops it.
+            journaled: whether to record it, so that it can be looked up by id and resumed after a restart. A request
+                that
+                is already running is not started twice: its job is returned.
+            is_abandoned: whether the waiting caller has gone, which stops it.
 
         Raises:
             CancelledError: the process is about to end.
@@ -127,15 +128,15 @@ class Jobs:
         return self._start(RunningJob(job, journaled, is_abandoned=is_abandoned))
 
     def once(self, request: Mapping[str, Any], *state: object) -> Job:
-        """Return the job of a request: under way, done within the last week, else started now.
+        """Return the job of a request: running, finished within the last week, or started now.
 
         Args:
-            request: of the job; one like it is the same job.
-            state: what its result is made of, distinguished by `repr`; with another one it is another job.
+            request: of the job; equal requests are the same job.
+            state: what its result depends on, compared by `repr`; a different state is a different job.
 
         Raises:
-            CancelledError, InternalError: as `submit`.
-            RateLimitedError: too many wait already for that collection.
+            CancelledError, InternalError: as for `submit`.
+            RateLimitedError: too many are already waiting for that collection.
         """
         digest = hashlib.sha256(repr((__version__, *state)).encode("utf-8", "surrogatepass")).hexdigest()
         request = {**request, STATE: digest}
@@ -159,10 +160,10 @@ class Jobs:
             return self._start(begun).job
 
     def wait(self, job_id: str, seconds: float) -> Job:
-        """Wait for a job to end, at most so long, also for one of another process; returns it as it stands then.
+        """Wait for a job, also of another process, up to a time limit; return its state then.
 
         Raises:
-            NotFoundError: as `look_up`.
+            NotFoundError: as for `look_up`.
         """
         with self._lock:
             running = self._running.get(job_id)
@@ -171,25 +172,25 @@ class Jobs:
             return running.job
         job = self.look_up(job_id)
         if not job.state.is_final:
-            time.sleep(seconds)  # another process does it, and nothing here is notified of its end
+            time.sleep(seconds)  # another process runs it, and its end is not signalled here
         return job
 
     def result(self, job_id: str) -> Any:
-        """Return what work gave as `RESULT` besides the job's own result; NotFoundError where it gave none."""
+        """Return the work's `RESULT` of a job; NotFoundError if it gave none."""
         return json.loads(self._journal.result(job_id))
 
     def look_up(self, job_id: str, may_see: Callable[[Job], bool] | None = None) -> Job:
-        """Return a job as it stands, also one of another process.
+        """Return the state of a job, also of another process.
 
         Raises:
-            NotFoundError: none has this id, it was forgotten after a week, or `may_see` says no to it.
+            NotFoundError: the id is unknown, the job was removed after a week, or `may_see` refuses it.
         """
         with self._lock:
             running = self._running.get(job_id)
             if running is not None and (may_see is None or may_see(running.job)):
                 return running.job
         job = self._journal.read(job_id) if _is_id(job_id) else None
-        # of one that runs here the journal may tell what it was before; it is read all the same, as for a missing one
+        # the journal may be behind for a job that runs here; it is read anyway, as for an unknown one
         if running is not None or job is None or not (may_see is None or may_see(job)):
             raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
         if not job.state.is_final and self._is_orphan(job):
@@ -202,20 +203,20 @@ class Jobs:
         return job
 
     def listed(self) -> list[Job]:
-        """List the jobs that are remembered, those of other processes too, the newest first."""
+        """List the known jobs, also those of other processes, newest first."""
         by_id = {job.id: job for job in (*self._journal.ended(), *self._journal.open())}
         with self._lock:
             by_id |= {job_id: running.job for job_id, running in self._running.items() if running.journaled}
         return sorted(by_id.values(), key=lambda job: (job.created_at, job.id), reverse=True)
 
     def cancel(self, job_id: str) -> Job:
-        """Tell a job to stop, also one of another process, and return it as it stands; one that waits here has ended.
+        """Cancel a job, also of another process, and return its state; one that waits here has then ended.
 
-        The word is left in the journal too, so that it holds where the process ends before the job does.
+        The request is also recorded in the journal, so that it persists if the process ends before the job does.
 
         Raises:
-            NotFoundError: as `look_up`.
-            KnowledgeError: the word could not be left; a job of this process stops all the same.
+            NotFoundError: as for `look_up`.
+            KnowledgeError: the request could not be recorded; a job of this process stops anyway.
         """
         with self._lock:
             running = self._running.get(job_id)
@@ -238,16 +239,16 @@ class Jobs:
         return job
 
     def recover(self) -> int:
-        """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead.
+        """Resume the jobs whose process has ended; return how many. Those started three times are failed instead.
 
-        What could not be written when it ended is written now: its process lives, so nobody else takes it up.
+        Results that could not be written at their end are written now: their process lives, so no other resumes them.
         """
         self._looked = time.monotonic()
         self._write_left()
         taken_up = 0
         with self._journal.recovering() as may:
             for job in self._journal.open() if may else ():
-                if job.state.is_final:  # by an earlier version, or by a process that was ended while it wrote that
+                if job.state.is_final:  # by an earlier version, or by a process killed while writing
                     self._journal.write(job)
                 elif self._is_orphan(job):
                     taken_up += self._rescue(job)
@@ -256,25 +257,25 @@ class Jobs:
         return taken_up
 
     def forget(self, job_id: str) -> None:
-        """Forget a job that has ended, with what came of it."""
+        """Remove a finished job, with its result."""
         self._journal.forget(job_id)
 
     def forget_old(self) -> None:
-        """Forget the jobs that ended a week ago."""
+        """Remove the jobs that finished a week ago."""
         self._swept = time.monotonic()
         for job in self._journal.ended():
             if _is_old(job):
                 self._journal.forget(job.id)
 
     def counts(self) -> Mapping[str, int]:
-        """Count the jobs that are remembered by state; of those that have ended the count may be a minute old."""
+        """Count the known jobs by state; the count of finished ones may be a minute old."""
         now = time.monotonic()
         if now - self._counted_at >= _COUNTED_EVERY:
             self._counted_at, self._counted = now, Counter(job.state.value for job in self._journal.ended())
         return self._counted + Counter(job.state.value for job in self._journal.open() if not job.state.is_final)
 
     def close(self, patience: float = 10.0) -> None:
-        """Let running jobs end, at most so long, then stop them; what is written down is taken up by the next start."""
+        """Wait for running jobs up to a time limit, then stop them; recorded jobs are resumed by the next start."""
         with self._lock:
             self._closing = True
         for pool in self._pools.values():
@@ -321,7 +322,7 @@ class Jobs:
         return running
 
     def _run_next(self, kind: str) -> None:
-        """Run the job whose turn it is, and then see to the next."""
+        """Run the job whose turn it is, and then continue with the next."""
         with self._lock:
             taken = None if self._closing else self._turns[kind].take()
         if taken is None:
@@ -331,7 +332,7 @@ class Jobs:
         finally:
             with self._lock:
                 self._turns[kind].give_back(taken[0])
-            with contextlib.suppress(RuntimeError):  # it is about to close
+            with contextlib.suppress(RuntimeError):  # the executor is closing
                 self._pools[kind].submit(self._run_next, kind)
 
     def _run(self, running: RunningJob) -> None:
@@ -353,7 +354,7 @@ class Jobs:
         log_event(_logger, level, "job_end", job_id=job.id, state=job.state.value, **reason)
 
     def _let_go(self, running: RunningJob) -> None:
-        """Forget a job that is done with here, but for one whose end is not written down: the journal calls it open."""
+        """Drop a finished job, unless its end was not recorded: the journal would list it as open."""
         is_final = running.job.state.is_final
         if running.journaled and is_final and not running.is_unwritten:
             with contextlib.suppress(KnowledgeError):
@@ -371,7 +372,7 @@ class Jobs:
             self._let_go(running)
 
     def _ended_elsewhere(self, running: RunningJob) -> Job | None:
-        """Return a job that was taken up as the process ended it that had begun it: it was slow, not gone."""
+        """Return a job that was resumed here, but ended by the process that had started it: that one was slow."""
         if not running.taken_up:
             return None
         try:
@@ -381,7 +382,7 @@ class Jobs:
         return job if job is not None and job.state.is_final and job.owner != self._owner else None
 
     def _outcome(self, running: RunningJob) -> dict[str, Any]:
-        """Do the work and tell what is to be written of it."""
+        """Do the work and determine what to record."""
         if not running.stop.is_set():
             self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
         call = Call(
@@ -398,7 +399,7 @@ class Jobs:
             return {"state": JobState.DONE, "result": result}
         except CancelledError as exc:
             running.error = exc
-            # stopped because the process ends: it is to be taken up again
+            # stopped because the process ends: it will be resumed
             interrupted = self._closing and running.journaled and not running.is_cancelled
             if interrupted:
                 attempts = max(running.job.attempts - 1, 0)
@@ -411,7 +412,7 @@ class Jobs:
         except Exception as exc:
             _logger.exception("a job crashed")
             running.error = exc
-            # whoever asks may not be whose server it is: the text of the exception is for the log only
+            # the caller may not be the server's operator: the exception's text is only logged
             hint = "The server's log has the reason."
             error = InternalError(f"The job failed ({type(exc).__name__}).", suggestion=hint)
             return {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
@@ -421,7 +422,7 @@ class Jobs:
         now = time.monotonic()
         if running.journaled and now - running.written >= _WRITTEN_EVERY:
             running.written = now
-            self._change(running)  # for whoever asks another process
+            self._change(running)  # for callers that ask another process
 
     def _is_stopped(self, running: RunningJob) -> bool:
         is_left = running.stop.is_set() or running.is_abandoned()
@@ -440,7 +441,7 @@ class Jobs:
     # ---- the journal
 
     def _rescue(self, job: Job) -> int:
-        """Take up a job whose process is gone; it may have been ended or taken up since it was read."""
+        """Resume a job whose process has ended; it may have finished or been resumed since it was read."""
         with self._rescuing:
             now = self._journal.read(job.id)
             if now is None:
@@ -477,7 +478,7 @@ class Jobs:
 
 
 def explain(error: KnowledgeError) -> dict[str, Any]:
-    """Describe why a job failed, so that `error_of` builds the error again."""
+    """Describe why a job failed, so that `error_of` can rebuild the error."""
     told: dict[str, Any] = {
         "error": error.code.value,
         "message": error.message,
@@ -492,7 +493,7 @@ def explain(error: KnowledgeError) -> dict[str, Any]:
 
 
 def error_of(job: Job) -> KnowledgeError:
-    """Build the error again that a job ended with, of what `explain` kept."""
+    """Rebuild a job's error from what `explain` stored."""
     if job.state is JobState.CANCELLED:
         return CancelledError("The job was cancelled.", suggestion="Ask again to start it again.")
     told = job.result or {}

@@ -1,6 +1,7 @@
-"""Where jobs are written down: what a journal must do, and the one that keeps a file for each job.
+"""The record of jobs: the journal's protocol, and one with a file for each job.
 
-A journal knows which processes are alive by the owner each of them holds; a job whose owner is gone is an orphan.
+A journal knows which processes are alive by the owner name that each one holds; a job without a living owner is an
+orphan.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 
 class JobState(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -37,23 +38,23 @@ class JobState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Tell whether it will not change any more."""
+        """Return whether the state is final."""
         return self in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Describe one job at one moment.
+    """One job at one moment.
 
     Attributes:
         id: 16 hex digits.
-        request: what is to be done, plain JSON values.
-        state: where it is.
+        request: the work to do, plain JSON values.
+        state: its state.
         created_at, updated_at: ISO 8601 UTC.
-        attempts: how often it was begun.
-        done, total, message: how far it is; `total` is None where that is not known.
-        result: what came of it, plain JSON values; None until then.
-        owner: name that its process holds.
+        attempts: how often it was started.
+        done, total, message: its progress; `total` is None if unknown.
+        result: its result, plain JSON values; None until then.
+        owner: name held by its process.
     """
 
     id: str
@@ -75,10 +76,10 @@ def job_to_json(job: Job) -> str:
 
 
 def job_from_json(text: str) -> Job:
-    """Read a job again.
+    """Parse a job.
 
     Raises:
-        ValueError, TypeError, KeyError: it is no job.
+        ValueError, TypeError, KeyError: it is not a job.
     """
     values: dict[str, Any] = json.loads(text)
     values["state"] = JobState(values["state"])
@@ -87,70 +88,70 @@ def job_from_json(text: str) -> Job:
 
 
 class Journal(Protocol):
-    """Keep jobs over the end of a process; several processes may share one. Thread-safe.
+    """Store jobs beyond the end of a process; several processes may share one journal. Thread-safe.
 
-    Jobs that have ended are kept apart: a week of them costs nothing when one is begun, followed or looked for. A
-    journal that cannot be written raises `InternalError`, or what its store says.
+    Finished jobs are stored separately: a week of them costs nothing when jobs are started, followed or searched. A
+    journal that cannot be written raises `InternalError`, or its store's error.
     """
 
     def hold(self, owner: str) -> Callable[[], None]:
-        """Show that an owner's process is alive, until the function returned is called or the process ends."""
+        """Show that an owner's process is alive, until the returned function is called or the process ends."""
         ...
 
     def is_locked(self, owner: str) -> bool:
-        """Tell whether the process of an owner is alive."""
+        """Return whether the process of an owner is alive."""
         ...
 
     def write(self, job: Job) -> None:
-        """Write a job's state in place of the one before; one that has ended goes to where these are kept."""
+        """Write a job's state, replacing the previous one; a finished one is moved to the finished jobs."""
         ...
 
     def read(self, job_id: str) -> Job | None:
-        """Return a job as it was last written, None where there is none that can be read."""
+        """Return a job as last written, None if it is missing or unreadable."""
         ...
 
     def open(self) -> list[Job]:
-        """List the jobs by id that have not ended; also those that an earlier version ended, until they are written."""
+        """List unfinished jobs by id; also those finished by an earlier version, until they are written again."""
         ...
 
     def ended(self) -> list[Job]:
-        """List the jobs by id that have ended: a week of them, so this is asked seldom."""
+        """List finished jobs by id: a week of them, so call this rarely."""
         ...
 
     def forget(self, job_id: str) -> None:
-        """Remove a job with all that belongs to it."""
+        """Remove a job with everything that belongs to it."""
         ...
 
     def ask_to_stop(self, job_id: str) -> None:
-        """Leave word for the job's process, whichever it is, that it is to stop."""
+        """Request the job's process, whichever it is, to stop it."""
         ...
 
     def is_stop_requested(self, job_id: str) -> bool:
-        """Tell whether that word was left; asked often."""
+        """Return whether a stop was requested; called often."""
         ...
 
     def settled(self, job_id: str) -> None:
-        """Take that word away, and what else is left of the job where open ones are kept: it has ended."""
+        """Remove the stop request, and other data of the job among the open ones: it has finished."""
         ...
 
     def keep_result(self, job_id: str, content: bytes) -> None:
-        """Keep what came of a job beside it, until it is forgotten; in place of what was kept before."""
+        """Store the result of a job next to it, until the job is removed; replaces the previous one."""
         ...
 
     def result(self, job_id: str) -> bytes:
-        """Return what was kept; NotFoundError where nothing was."""
+        """Return the stored result; NotFoundError if there is none."""
         ...
 
     def recovering(self) -> AbstractContextManager[bool]:
-        """Let one process at a time take up orphans, where that can be had; yields False where it has nothing to do."""
+        """Allow one process at a time to resume orphans, if the journal can lock; yields False if it must not."""
         ...
 
 
 class FolderJournal:
-    """Keep one JSON file for each job in a folder of this machine.
+    """Store one JSON file for each job in a local folder.
 
     Args:
-        folder: made when the first job is written.
+        folder: created when the first job is written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -170,7 +171,7 @@ class FolderJournal:
 
     def read(self, job_id: str) -> Job | None:
         open_one = self._read(self._file(job_id))
-        return self._read(self._ended_path(job_id)) or open_one  # it is written there before it goes from here
+        return self._read(self._ended_path(job_id)) or open_one  # it is written there before it is removed here
 
     def open(self) -> list[Job]:
         return self._all(self._folder)
@@ -209,7 +210,7 @@ class FolderJournal:
         if not self._folder.is_dir():
             yield False
             return
-        # one process at a time, or two would take up the same job
+        # one process at a time, otherwise two would resume the same job
         with locks.hold_lock(self._folder / "locks", "recovery"):
             yield True
 
@@ -247,13 +248,13 @@ class FolderJournal:
 
 
 class SignsOfLife:
-    """Watch signs of life; thread-safe.
+    """Watch heartbeats; thread-safe.
 
-    One that is seen for the first time counts as fresh: that it is old shows by its staying as it is.
+    A heartbeat seen for the first time counts as fresh: only if it stays unchanged is it old.
 
     Args:
-        silence: seconds without a change after which somebody counts as gone.
-        clock: seconds that only ever grow.
+        silence: seconds without a change after which an owner counts as dead.
+        clock: monotonic seconds.
     """
 
     def __init__(self, silence: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -263,7 +264,7 @@ class SignsOfLife:
         self._seen: dict[str, tuple[str, float]] = {}
 
     def is_alive(self, name: str, sign: str) -> bool:
-        """Note somebody's present sign of life, and tell whether it has changed lately."""
+        """Record an owner's present heartbeat, and return whether it has changed recently."""
         now = self._clock()
         with self._lock:
             last, since = self._seen.get(name, (None, now))
@@ -273,6 +274,6 @@ class SignsOfLife:
             return now - since < self._silence
 
     def forget(self, name: str) -> None:
-        """Watch somebody no longer."""
+        """Stop watching an owner."""
         with self._lock:
             self._seen.pop(name, None)

@@ -1,4 +1,4 @@
-"""A job of this process: how far it is, who waits for it, and whose turn it takes."""
+"""A job of this process: its progress, who waits for it, and whose turn it uses."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from knowledge_mcp.engine.jobs.journal import Job
 
 STATE = "state"
-"""Name in a request of what a comparison was made of."""
+"""Key in a request of what a review was made of."""
 KINDS = ("job", "review")
-"""Jobs that take in, and those that hold documents against each other."""
+"""Jobs that ingest, and jobs that compare documents."""
 
 
 @dataclass(eq=False)
 class RunningJob:
-    """Follow a job of this process.
+    """A job of this process.
 
     Attributes:
-        taken_up: another process had begun it.
-        is_abandoned: whether who waited for it has gone.
-        is_cancelled: somebody cancelled it; `stop` is set too where only this process ends.
-        is_unwritten: its present state could not be written down.
+        taken_up: another process had started it.
+        is_abandoned: whether the waiting caller has gone.
+        is_cancelled: it was cancelled; `stop` is also set if only this process ends.
+        is_unwritten: its present state could not be recorded.
     """
 
     job: Job
@@ -37,15 +37,15 @@ class RunningJob:
     written: float = 0.0
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is done, at most so long; tells whether it is."""
+        """Wait until it is done, up to a time limit; return whether it is."""
         return self.finished.wait(seconds)
 
     @property
     def asker(self) -> str:
-        """Name for whom it has its turn: its collection, empty where its request has none."""
+        """Return the name that takes turns: its collection, empty if its request has none."""
         return str(self.job.request.get("collection", ""))
 
     @property
     def kind(self) -> str:
-        """Tell of which kind it is: those with a state hold documents against each other."""
+        """Return its kind: jobs with a state compare documents."""
         return "review" if STATE in self.job.request else "job"

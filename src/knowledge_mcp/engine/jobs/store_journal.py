@@ -1,9 +1,9 @@
-"""A journal of jobs in the store itself, so that every replica of a service sees the same jobs.
+"""A journal of jobs in the store itself, so that all replicas of a service see the same jobs.
 
-A job is the record of a document without passages in a collection of its own; the bytes that it needs stand beside it
-in parts. A job that has ended is moved to a second collection, which is read as a whole only to forget what is old. A
-process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two machines
-are never compared.
+A job is the record of a document without passages in a separate collection; the bytes that it needs are stored next to
+it in parts. A finished job is moved to a second collection, which is read as a whole only to remove old ones. A process
+is alive as long as its own record there changes, by the observer's clock: the clocks of two machines are never
+compared.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
 
 JOBS_COLLECTION = "knowledge_jobs"
-"""Where jobs are kept until they end; no collection of anybody's documents."""
+"""The collection of unfinished jobs; it contains no documents of users."""
 ENDED_COLLECTION = "knowledge_jobs_ended"
-"""Where they are kept for a week after that."""
+"""The collection of finished jobs, for a week."""
 
 _BEAT = 10.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 _DEAD = timedelta(seconds=60)
-"""Silence after which a process counts as gone."""
+"""Silence after which a process counts as dead."""
 _LEFT = timedelta(days=1)
-"""Age from which what belongs to no job is swept."""
+"""Minimum age at which data of no job is removed."""
 _ANSWER_SECONDS = 2.0
-"""Seconds that the answer to `is_stop_requested` is good for."""
+"""Seconds for which the answer of `is_stop_requested` is cached."""
 _PART = 2 * 1024 * 1024
-"""Bytes of one part; a server takes no request of any size."""
+"""Bytes of one part; servers limit the size of requests."""
 _JOB, _OWNER, _STOP, _CONTENT = "job", "owner", "stop", "content"
 _LABEL = "job"
 
@@ -46,14 +46,14 @@ _logger = logging.getLogger(__name__)
 
 
 class StoreJournal:
-    """Keep jobs, and the bytes that they need, in a collection of the store (`Journal`).
+    """Store jobs, and the bytes that they need, in a collection of the store (`Journal`).
 
     Args:
         store: shared by all processes.
-        space: the collection is made in; nothing in it is ever searched.
-        beat: seconds between two signs of life of an owner.
-        dead: silence after which an owner counts as gone.
-        clock: seconds that only ever grow.
+        space: the embedding space of the collection; nothing in it is ever searched.
+        beat: seconds between two heartbeats of an owner.
+        dead: silence after which an owner counts as dead.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class StoreJournal:
 
     def read(self, job_id: str) -> Job | None:
         open_one = self._get(_JOB, job_id)
-        ended = self._get(_JOB, job_id, ENDED_COLLECTION)  # later: it is written there before it goes from the others
+        ended = self._get(_JOB, job_id, ENDED_COLLECTION)  # after the open one: it moves from there
         record = ended or open_one
         return None if record is None else _job_of(record)
 
@@ -161,7 +161,7 @@ class StoreJournal:
 
     @contextlib.contextmanager
     def recovering(self) -> Generator[bool]:
-        """Let everybody: there is no lock over all machines, and work that two take up is done twice, not wrongly."""
+        """Allow every process: no lock spans machines, and work resumed twice is only done twice."""
         there = self._is_there()
         if there:
             self._sweep()
@@ -170,7 +170,7 @@ class StoreJournal:
     # ---- the bytes that a job needs
 
     def put_content(self, content: bytes) -> str:
-        """Keep bytes for a job and return the name that its request has as `content_id`; they go when the job ends."""
+        """Store bytes for a job and return the `content_id` for its request; they are removed when the job ends."""
         content_id = secrets.token_hex(16)
         self._put_parts(content_id, content, JOBS_COLLECTION)
         return content_id
@@ -181,7 +181,7 @@ class StoreJournal:
             self._put(_CONTENT, f"{name}.{number}", "", text=text or "=", where=where)
 
     def content(self, content_id: str) -> bytes:
-        """Return the bytes kept for a job.
+        """Return the bytes stored for a job.
 
         Raises:
             NotFoundError: there are none.
@@ -201,7 +201,7 @@ class StoreJournal:
         return b"".join(parts) if parts else None
 
     def drop_content(self, content_id: str) -> None:
-        """Remove the bytes kept for a job; nothing where there are none."""
+        """Remove the bytes stored for a job, if any."""
         self._drop_parts(content_id, JOBS_COLLECTION)
 
     def _drop_parts(self, name: str, where: str) -> None:
@@ -222,9 +222,10 @@ class StoreJournal:
         return content
 
     def _sweep(self) -> None:
-        """Remove what processes left that ended in the middle: bytes of no job, owners long gone.
+        """Remove what killed processes left: bytes of no job, owners that are long dead.
 
-        Besides its age by the clock, this process must have seen it unchanged for a while: a clock may have jumped.
+        In addition to its age by the clock, this process must have seen it unchanged for a while: a clock may have
+        jumped.
         """
         records = self._store.open(JOBS_COLLECTION).documents()
         jobs = [job for job in (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:")) if job is not None]

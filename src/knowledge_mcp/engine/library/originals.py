@@ -1,7 +1,7 @@
-"""The files that documents were read from: copies of those that were uploaded, and those that stand where they stood.
+"""The source files of documents: copies of uploaded ones, and files at their original location.
 
-A copy is named by its document and by the record that was made of it, so that a page is never drawn of other bytes
-than its text was read from. Only PDF is kept: of nothing else are pages drawn.
+A copy is named by its document and by the record made from it, so that a page is never drawn from other bytes than
+those its text was read from. Only PDF is kept, because pages are drawn only of PDF.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from knowledge_mcp.support.files import write_atomically
 _logger = logging.getLogger(__name__)
 _PDF = "application/pdf"
 _DIGEST_LENGTH = 32
-"""Hex digits of a hash in a name."""
+"""Hex digits of a hash in a file name."""
 
 
 class Originals:
-    """Keep and find the files of documents. Thread-safe.
+    """Store and find the files of documents. Thread-safe.
 
     Args:
-        folder: where copies are kept; it is made with the first one.
-        roots: folders below which a file may be opened where its document says it stands; None for all.
+        folder: of the copies; created with the first one.
+        roots: folders in which original files may be opened; None for all.
     """
 
     def __init__(self, folder: Path, roots: Sequence[Path] | None = ()) -> None:
@@ -39,7 +39,7 @@ class Originals:
         self._roots = roots
 
     def keep(self, record: DocumentRecord, item: SourceItem) -> None:
-        """Keep a copy of what a document was read from, in place of the earlier one; a failure is logged only."""
+        """Store a copy of a document's file, replacing the earlier one; a failure is only logged."""
         if item.media_type != _PDF:
             return
         place = self._place(record)
@@ -52,16 +52,16 @@ class Originals:
             log_event(_logger, logging.WARNING, "original_not_kept", doc_id=record.id, reason=str(exc))
 
     def forget(self, document_ids: Iterable[str]) -> None:
-        """Remove the copies of documents that are gone."""
+        """Remove the copies of deleted documents."""
         for each in document_ids:
             with contextlib.suppress(OSError):
                 self._forget(each)
 
     def find(self, record: DocumentRecord) -> SourceItem:
-        """Return the file that a document was read from.
+        """Return the source file of a document.
 
         Raises:
-            NotFoundError: it is gone, was never kept, or may not be read.
+            NotFoundError: it is gone, was never kept, or must not be read.
             InvalidInputError: it has no pages that can be drawn, or has changed since.
         """
         if record.media_type != _PDF:
@@ -83,7 +83,7 @@ class Originals:
         return self._open_in_place(record, path)
 
     def _open_in_place(self, record: DocumentRecord, path_text: str) -> SourceItem:
-        """Open a file where it stood; raises as `find`."""
+        """Open a file at its original location; raises as `find`."""
         try:
             path = allowed_path(path_text, self._roots)
             file = look_at(path, self._roots)
@@ -118,12 +118,12 @@ class Originals:
 
 
 def _file_name(document_id: str) -> str:
-    """Make a name of a file of an id, whatever stands in it."""
+    """Derive a file name from any id."""
     return hashlib.sha256(document_id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
 def _path_of(source: str) -> str | None:
-    """Return the path that a source names, None where it names no file of a machine."""
+    """Return the path in a source, None if it is not a local file."""
     if source.startswith("/"):
         return source
     parts = urlsplit(source)

@@ -1,7 +1,7 @@
-"""The library service: single documents brought to named collections, from text, bytes or an address.
+"""The library service: add single documents to named collections, from text, bytes or an address.
 
-A document is known by its collection and its source. The same content again changes nothing; another content of the
-same source takes the earlier one's place in one step.
+A document is identified by its collection and its source. Adding the same content again changes nothing; other content
+of the same source replaces the earlier version in one step.
 """
 
 from __future__ import annotations
@@ -63,29 +63,28 @@ from knowledge_mcp.support.wording import how_many
 
 _logger = logging.getLogger(__name__)
 _MOST_LOCATED = 10_000
-"""Documents of which it is kept where they were found last."""
+"""Maximum documents whose last known collection is cached."""
 _LOOK_AGAIN = 30.0
-"""Seconds between two looks for jobs whose process is gone."""
+"""Seconds between two checks for jobs whose process has ended."""
 _WORKERS = 3
-"""Jobs of one kind that run at a time: two of one collection, and one of another."""
+"""Jobs of one kind at a time: two of one collection, and one of another."""
 
 
 class LibraryService:
-    """Keep documents in named collections (`ports.Library`). Thread-safe; several processes may share the store.
+    """Documents in named collections (`ports.Library`). Thread-safe; several processes may share the store.
 
     Args:
-        base: its collection is `default`; the others differ in nothing but their name.
-        pipeline: what reads and cuts documents, one reader for each media type.
-        fetcher: of addresses.
-        folder: where the locks of this machine are kept.
-        is_reserved: tells the names of collections that are kept by others and cannot be used.
-        shelf: name of the one among these that is shown and searched all the same, never filled or emptied; empty for
-            none.
-        roots: folders below which the originals of its documents may be opened.
+        base: its collection is `default`; the others differ only in their name.
+        pipeline: reads and splits documents, one reader for each media type.
+        fetcher: fetches addresses.
+        folder: contains the locks of this machine.
+        is_reserved: returns whether a collection name belongs to another part of the product and cannot be used.
+        shelf: the one of these that is nevertheless shown and searched, but never filled or emptied; empty for none.
+        roots: folders in which original files of documents may be opened.
         drawer: draws pages; None for none.
-        patience: seconds that running jobs get to end when this is closed.
-        health_threshold_ms: as `LocalKnowledge`.
-        holds_against: does what a request of `review` says, with the library as its asker sees it; None for nothing.
+        patience: seconds for running jobs to end on close.
+        health_threshold_ms: as for `LocalKnowledge`.
+        holds_against: executes a request of `review`, with the library as its caller sees it; None if unsupported.
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class LibraryService:
 
     def seen_by(self, rights: Rights) -> LibraryService:
         base = seen_base(self._base, Rights(groups=tuple(sorted(rights.groups))))
-        # where others found a document must not show in the number of calls
+        # the number of calls must not reveal where others found a document
         locations = self._locations if EVERYBODY in rights.groups else {}
         return copy_with(self, _base=base, _rights=rights, _locations=locations)
 
@@ -176,7 +175,7 @@ class LibraryService:
         store = self._base.store
         last = self._locations.get(document_id)
         if last is not None and self._rights.may_reach(last):
-            with contextlib.suppress(NotFoundError):  # a collection that has gone
+            with contextlib.suppress(NotFoundError):  # the collection was deleted meanwhile
                 if store.open(last).documents([document_id]):
                     return last
         names = self._names()
@@ -189,7 +188,7 @@ class LibraryService:
         raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
 
     def _place(self, document_id: str, collection: str) -> None:
-        """Keep where a document is, which the next look-up tries first; an id is made from the collection's name."""
+        """Cache a document's collection for the next look-up; an id is derived from the collection's name."""
         if len(self._locations) >= _MOST_LOCATED:
             self._locations.clear()
         self._locations[document_id] = collection
@@ -283,7 +282,7 @@ class LibraryService:
     def submit(self, deposit: Deposit) -> IngestJob:
         checked_name(deposit.collection, self._is_reserved)
         if deposit.url is None:
-            item_of(deposit, None)  # an error is reported at once, whoever waits
+            item_of(deposit, None)  # report errors at once, before anyone waits
         content = deposit.content if deposit.text is None else deposit.text.encode("utf-8", "surrogatepass")
         content_id = self._journal.put_content(content) if content is not None else ""
         try:
@@ -299,7 +298,7 @@ class LibraryService:
         return [ingest_job_of(job) for job in filter(self._jobs_seen(), self._jobs.listed())]
 
     def _jobs_seen(self) -> Callable[[Job], bool]:
-        """Return what tells whether a job is seen: its collections are reached, and its documents are not hidden."""
+        """Return a test whether a job is visible: its collections are reachable, its documents not hidden."""
 
         @functools.cache
         def hidden(collection: str) -> frozenset[str]:
@@ -309,7 +308,7 @@ class LibraryService:
             request, collection = job.request, str(job.request.get("collection", ""))
             if not all(self._rights.may_reach(str(each)) for each in request.get("collections", (collection,))):
                 return False
-            if "kind" in request:  # documents compared with each other, by whoever is in these groups
+            if "kind" in request:  # documents compared with each other, by a caller in these groups
                 return EVERYBODY in self._groups() or self._groups() >= set(request["groups"])
             document_id, allowed = document_of(job)
             return admits(allowed, self._groups()) and document_id not in hidden(collection)
@@ -336,7 +335,7 @@ class LibraryService:
         if what != "conflicts":
             decided = self.decisions(what, *ids)
             state.append(decided.links() if what == "trace" else decided.marks())
-        if what == "check":  # which editions are current depends on all that is there
+        if what == "check":  # which editions are current depends on all documents
             state += [self.records(name) for name in sorted(set(names))]
         titles = [each.title or each.file_name for each in records]
         request = {
@@ -374,7 +373,7 @@ class LibraryService:
         return health(self._base, self._probe, threshold_ms=self._threshold)
 
     def warm_up(self) -> None:
-        """Take up jobs that a process left, go on looking for such, and load what the first question would load."""
+        """Resume jobs of ended processes, keep checking for such jobs, and load what the first query needs."""
         if self._watch is None:
             self._watch = threading.Thread(target=self._look_for_orphans, name="orphaned jobs", daemon=True)
             self._watch.start()
@@ -399,9 +398,9 @@ class LibraryService:
         return base_of(self._base, collection)
 
     def _existing(self, collection: str) -> Base:
-        """Return the base of a collection that is there; `default` need not be.
+        """Return the base of an existing collection; `default` need not exist.
 
-        The store is asked after none that may not be reached: a server takes longer to say that one is there.
+        The store is not asked for unreachable collections: a server's response time would reveal that one exists.
         """
         base = self._of(collection if collection == self._shelf else checked_name(collection, self._is_reserved))
         if not self._rights.may_reach(collection) or (collection != DEFAULT_COLLECTION and not base.exists()):

@@ -1,4 +1,4 @@
-"""What stands between a deposit and the engine: its name, its item, its answer, and all that as JSON."""
+"""Conversions between a deposit and the engine: its name, its item, its answer, and all that as JSON."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from knowledge_mcp.model.source import UNKNOWN, SourceItem, media_type_of
 
 _NAME = re.compile(COLLECTION_NAME)
 _KNOWN = ("source", "title", "document_type")
-"""Metadata that say more than themselves."""
+"""Metadata keys with a special meaning."""
 _LONGEST = 2000
-"""Characters of a source, as of an address; a longer one cut short could be that of another document."""
+"""Maximum characters of a source, as of an address; a truncated one could match another document's."""
 
 
 def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
-    """Make sure that a collection may have this name.
+    """Check that a collection may have this name.
 
     Raises:
-        InvalidInputError: it may not.
+        InvalidInputError: it must not.
     """
     if _NAME.fullmatch(collection) is None:
         raise InvalidInputError(
@@ -48,7 +48,7 @@ def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
 
 
 def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
-    """Make the item to be read of a deposit, and settle its document's id.
+    """Create the item to read from a deposit, with its document's id.
 
     Raises:
         InvalidInputError: not exactly one of text, bytes and address is given, or none of it can be read.
@@ -102,9 +102,9 @@ def _document_id(collection: str, source: str) -> str:
 
 
 def document_of(job: Job) -> tuple[str, str]:
-    """Return the id of the document that a job makes, and the groups that its deposit names (`model.rights.ALLOWED`).
+    """Return the id of a job's document, and the groups in its deposit (`model.rights.ALLOWED`).
 
-    The id is empty for a text without a name until the job has ended: it is made from the text.
+    For a text without a name, the id is empty until the job has ended: it is derived from the text.
     """
     ingest_job, metadata = ingest_job_of(job), dict(job.request.get("metadata", ()))
     if ingest_job.result is not None:
@@ -131,14 +131,14 @@ def _encode(text: str) -> bytes:
 
 
 def _fingerprint(digest: str, metadata: Mapping[str, str], name: str) -> str:
-    """Hash the bytes with their metadata: a document whose metadata changed is rewritten."""
+    """Hash the bytes with their metadata: a document is rewritten if its metadata changed."""
     if not metadata:
         return _sha256(f"{digest}{name}")
     return _sha256(json.dumps([digest, name, sorted(metadata.items())]))
 
 
 def deposited(collection: str, done: IngestedDocument, earlier: DocumentRecord | None) -> Deposited:
-    """Tell what became of a deposit whose document had this record before."""
+    """Return the result of a deposit; the record is that of the previous version."""
     record = done.record
     return Deposited(
         document_id=record.id,
@@ -156,7 +156,7 @@ def deposited(collection: str, done: IngestedDocument, earlier: DocumentRecord |
 
 
 def why_not(skipped: SkippedFile) -> KnowledgeError:
-    """Turn the line that reports a document that could not be read into the error that says so."""
+    """Convert the report entry of an unreadable document to an error."""
     try:
         reason = UnreadableReason(skipped.reason)
     except ValueError:
@@ -174,7 +174,7 @@ def why_not(skipped: SkippedFile) -> KnowledgeError:
 
 
 def request_to_json(deposit: Deposit, content_id: str) -> dict[str, Any]:
-    """Write a deposit without its text or bytes, which the journal keeps beside it."""
+    """Write a deposit without its text or bytes, which the journal stores next to it."""
     return {
         "collection": deposit.collection,
         "filename": deposit.filename,
@@ -188,7 +188,7 @@ def request_to_json(deposit: Deposit, content_id: str) -> dict[str, Any]:
 
 
 def request_from_json(request: Mapping[str, Any], content: Callable[[str], bytes]) -> Deposit:
-    """Build a deposit again; `content` gives the bytes that were kept under a name."""
+    """Rebuild a deposit; `content` returns the bytes stored under a name."""
     stored = content(str(request["content_id"])) if request["content_id"] else None
     is_text = bool(request["is_text"])
     return Deposit(
@@ -204,7 +204,7 @@ def request_from_json(request: Mapping[str, Any], content: Callable[[str], bytes
 
 
 def ingest_job_of(job: Job) -> IngestJob:
-    """Show a job of the journal to whoever asked for it."""
+    """Return a job of the journal in the form for its caller."""
     result = None
     if job.result is not None and "document_id" in job.result:
         known = {field.name for field in fields(Deposited)}

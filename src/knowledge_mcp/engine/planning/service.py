@@ -1,7 +1,7 @@
-"""Ingesting documents for applications: each file once for each application, new versions in place of old ones, jobs.
+"""Ingest documents for applications: each file once per application, replacing earlier versions, also as jobs.
 
-The same bytes for the same application are one document, whatever paths they come by; a file whose bytes have changed
-replaces the document that came by the same path and by no other; the same file under two applications is two documents.
+The same bytes for the same application are one document, whatever their paths; a file whose bytes have changed replaces
+the document that had only this path; the same file under two applications is two documents.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from knowledge_mcp.support.locks import hold_lock
 _logger = logging.getLogger(__name__)
 
 EXTENSIONS: Mapping[str, str] = MEDIA_TYPES
-"""Media types of what can be ingested, by extension: what B-FR-005 names, and every other document."""
+"""Media types of documents that can be ingested, by extension: those of B-FR-005, and every other kind of document."""
 
 
 _ERROR_TYPES = {
@@ -65,7 +65,7 @@ _ERROR_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file as it was found: its path as given and resolved, and what was seen of it."""
+    """One file as found: its path as given and resolved, and its facts."""
 
     raw_path: str
     path: Path
@@ -76,10 +76,10 @@ class PlanningService(LocalKnowledge):
     """Answer from one collection, and ingest documents into it. Thread-safe.
 
     Args:
-        base, pipeline, health_threshold_ms: as `LocalKnowledge`.
-        folder: where locks and the journal of jobs are kept.
-        roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
-        patience: seconds that running jobs get to end when this is closed.
+        base, pipeline, health_threshold_ms: as for `LocalKnowledge`.
+        folder: contains locks and the journal of jobs.
+        roots: folders with readable files; None for all, if the caller is the local user.
+        patience: seconds for running jobs to end on close.
     """
 
     def __init__(
@@ -104,12 +104,12 @@ class PlanningService(LocalKnowledge):
         super().warm_up()
 
     def close(self) -> None:
-        """Give running jobs some time to end, stop them, and free everything."""
+        """Give running jobs some time to end, stop them, and free all resources."""
         self.jobs.close(self._patience)
         super().close()
 
     def job(self, job_id: str) -> Job:
-        """Return a job as it stands; NotFoundError where there is none, or it is of what may not be read."""
+        """Return the state of a job; NotFoundError if there is none, or its documents must not be read."""
 
         def is_seen(job: Job) -> bool:
             return is_readable(self._base) and str((job.result or {}).get("document_id")) not in hidden_ids(self._base)
@@ -121,14 +121,14 @@ class PlanningService(LocalKnowledge):
         return list(self._base.records_labelled("application_ref", application_ref))
 
     def applications(self) -> dict[str, list[DocumentRecord]]:
-        """Group all records by the application that they were filed for."""
+        """Group all records by application."""
         by_application: dict[str, list[DocumentRecord]] = {}
         for record in self._base.records():
             by_application.setdefault(record.label("application_ref"), []).append(record)
         return by_application
 
     def gone(self, application_ref: str, folder: Path) -> list[DocumentRecord]:
-        """List the documents of one application whose file lay below a folder, and is certainly nowhere any more."""
+        """List an application's documents whose files were below a folder, and certainly exist nowhere now."""
         below = os.path.join(_prefix(application_ref) + path_text(folder), "")  # noqa: PTH118 - compared as text
         return [
             record
@@ -137,7 +137,7 @@ class PlanningService(LocalKnowledge):
         ]
 
     def check_path(self, request: PlanningIngestRequest) -> Path:
-        """Make sure that a file may be read, is there, and is of a kind that can be ingested; returns it resolved.
+        """Check that a file may be read, exists, and is of a supported kind; return the resolved path.
 
         Raises:
             InvalidInputError: the path is not absolute, or not allowed.
@@ -157,9 +157,9 @@ class PlanningService(LocalKnowledge):
 
     @contextlib.contextmanager
     def batch(self, application_ref: str) -> Generator[Batch]:
-        """Give what several calls of `ingest_file` share; the records of the application are read once for all of them.
+        """Return the state shared by several calls of `ingest_file`; the application's records are read once for all.
 
-        At the end it is looked at once more, for versions of these files that another process ingested meanwhile.
+        At the end they are checked once more, for versions of these files that another process ingested meanwhile.
         """
         batch = Batch(application_ref, lambda: self.documents_of(application_ref))
         yield batch
@@ -171,17 +171,17 @@ class PlanningService(LocalKnowledge):
     def ingest_file(
         self, request: PlanningIngestRequest, call: Call, batch: Batch | None = None
     ) -> PlanningIngestResult:
-        """File one document; whatever stops it leaves the earlier version.
+        """Ingest one document; if anything stops it, the earlier version stays.
 
         Args:
-            request: which file, for which application.
-            call: receives the progress, and says whether to stop.
-            batch: of the same application, to file many; None for one.
+            request: the file and the application.
+            call: receives the progress, and returns whether to stop.
+            batch: of the same application, to ingest several files; None for one.
 
         Raises:
-            PlanningError: it cannot be ingested, `error_type` says why.
-            CancelledError: the caller gave up; nothing was stored.
-            KnowledgeError: path, store or embedder.
+            PlanningError: it cannot be ingested; `error_type` says why.
+            CancelledError: the caller cancelled; nothing was stored.
+            KnowledgeError: the path, the store or the embedder failed.
         """
         file = _open_file(request.file_path, self.check_path(request), self._roots)
         reference = request.application_ref
@@ -190,19 +190,19 @@ class PlanningService(LocalKnowledge):
         uri = f"{_prefix(reference)}{path_text(file.path)}"
         hashes = {file.seen.sha256}
         while True:
-            # for all applications: the second of two takes the vectors of the first in place of computing them again
+            # for all applications: the second of two reuses the vectors of the first
             names = {uri, *(f"content:{each}" for each in hashes)}
             with locked(self._locks, names, "document", "ingest", call.cancelled):
                 akin = self._akin(batch, uri, file.seen.sha256)
                 older = {record.sha256 for record in akin if uri in places_of(record)}
                 if older <= hashes:
                     return self._ingest_locked(request, file, uri, akin, batch, call)
-            hashes |= older  # what came by this path before is locked too: another path may lead to it
+            hashes |= older  # documents that had this path before are locked too: another path may lead to them
 
     # ---- one document, locked
 
     def _akin(self, batch: Batch, uri: str, sha256: str) -> list[DocumentRecord]:
-        """Read the documents that came by a path, have its bytes, or have a name for them, of others too."""
+        """Read the documents with a path, with its bytes, or with a name for them, also those of other applications."""
         return documents.documents(self._base, {*_names(batch.application_ref, sha256), *batch.like(uri, sha256)})
 
     def _ingest_locked(
@@ -239,7 +239,7 @@ class PlanningService(LocalKnowledge):
         return _success(report.documents[0].record, item, self._leave(older, uri, batch))
 
     def _put_at(self, record: DocumentRecord, places: Sequence[str], batch: Batch) -> DocumentRecord:
-        """Say of a document where its bytes lie; it is listed with the place that it had, or else with the last one."""
+        """Store a document's locations; it stays listed with its own if that remains, otherwise with the last one."""
         first = record.source_path if record.source_path in places else places[-1]
         labels = {OTHER_PLACES: _as_label([each for each in places if each != first])}
         if first != record.source_path:
@@ -252,19 +252,19 @@ class PlanningService(LocalKnowledge):
         return moved
 
     def _leave(self, older: Sequence[DocumentRecord], uri: str, batch: Batch) -> tuple[str, ...]:
-        """Take a path from documents that came by it; returns the ids of those that came by no other, and are gone."""
+        """Remove a path from documents that had it; return the ids of those without another path, which are deleted."""
         removed: list[str] = []
         for record in older:
             places = _remaining(record, uri)
             if places:
                 self._put_at(record, places, batch)
                 continue
-            self._remove_if_there(record.id)  # of several, the ingest has left some
+            self._remove_if_there(record.id)  # the ingest has left some of several
             removed.append(record.id)
         return tuple(removed)
 
     def _is_to_be_read_again(self, there: DocumentRecord, request: PlanningIngestRequest, file: _File) -> bool:
-        """Tell whether a new reading can give what the one before did not: a type, forced, or with new means."""
+        """Return whether reading again can give more than before: another type, forced, or new capabilities."""
         if request.document_type not in {None, there.document_type}:
             return True
         if request.force_ocr and there.label("force_ocr") != "true":
@@ -296,9 +296,9 @@ class PlanningService(LocalKnowledge):
             return
 
     def _settle(self, batch: Batch) -> None:
-        """Remove what another process ingested by a path of the batch before the batch did.
+        """Remove what another process ingested with a path of the batch before the batch did.
 
-        A path that is being ingested at this moment is left: that ingest finds what is there.
+        A path that is being ingested right now is skipped: that ingest handles what exists.
         """
         for record in self.documents_of(batch.application_ref) if batch.ingested else ():
             for place in places_of(record):
@@ -315,15 +315,15 @@ class PlanningService(LocalKnowledge):
 
 
 def sanitized(application_ref: str) -> str:
-    """Write a reference so that it can stand in an id: `25/01178/REM` becomes `25_01178_REM`."""
+    """Make a reference safe for an id: `25/01178/REM` becomes `25_01178_REM`."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", application_ref)
 
 
 def _names(application_ref: str, sha256: str) -> tuple[str, str]:
-    """Name a document `{sanitized ref}_{first six digits of its hash}` (B-FR-008), or what it is called otherwise.
+    """Return a document's names: `{sanitized ref}_{first six digits of its hash}` (B-FR-008), and an alternative.
 
-    Where another document has that name (another reference that looks alike when sanitized, or six equal digits), six
-    digits that follow from both reference and hash are added.
+    If another document has the name (another reference with the same sanitized form, or six equal digits), six digits
+    derived from both reference and hash are added.
     """
     proposed = f"{sanitized(application_ref)}_{sha256[:6]}"
     return proposed, f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
@@ -344,9 +344,9 @@ def _open_file(raw_path: str, path: Path, roots: Sequence[Path] | None) -> _File
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """Return what changes when another file, or other bytes, stand in a place; empty where there is none."""
+    """Return what changes if the file or its bytes are replaced; empty if there is none."""
     try:
-        if os.path.realpath(path) != str(path):  # a link has taken the place of what was there
+        if os.path.realpath(path) != str(path):  # the path has become a link
             return ()
         status = path.stat()
     except OSError:
@@ -363,7 +363,7 @@ def _path_of(place: str, record: DocumentRecord) -> str:
 
 
 def _remaining(record: DocumentRecord, left: str = "") -> list[str]:
-    """List the places of a document, but for one, that are not certainly gone."""
+    """List the locations of a document, except one, that are not certainly gone."""
     places = (place for place in places_of(record) if place != left)
     return [place for place in places if not is_gone(path_of_text(_path_of(place, record)))]
 
@@ -375,7 +375,7 @@ def _as_label(places: Sequence[str]) -> str:
 def _as_before(
     request: PlanningIngestRequest, there: DocumentRecord | None, older: Sequence[DocumentRecord]
 ) -> PlanningIngestRequest:
-    """Keep what was asked for the same bytes before, and the type that was given to an earlier version."""
+    """Keep earlier options for the same bytes, and the type given to an earlier version."""
     given = (each.document_type for each in (there, *older) if each and not each.label("document_type_confidence"))
     request = replace(request, document_type=request.document_type or next(given, None))
     if there is None:
@@ -390,7 +390,7 @@ def _as_before(
 def _item(
     request: PlanningIngestRequest, file: _File, uri: str, document_id: str, there: DocumentRecord | None
 ) -> SourceItem:
-    """Describe the file to the ingest; `there` is the document that has these bytes already."""
+    """Describe the file for the ingest; `there` is the document that already has these bytes."""
     labels = {
         "application_ref": request.application_ref,
         "file_path": path_text(Path(file.raw_path)),

@@ -12,11 +12,11 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, KnowledgeError
 
 _NOTHING = 0.005
-"""Image ratio below which pictures are not mentioned: with two decimals it is 0.00."""
+"""Image ratio below which pictures are not mentioned: it would be rounded to 0.00."""
 
 
 class PlanningError(InvalidInputError):
-    """Say why a document could not be ingested, in the words of the specification.
+    """A document could not be ingested; the error type is from the specification.
 
     Args:
         error_type: `file_not_found`, `unsupported_file_type`, `extraction_failed`, `no_content`, `no_chunks`,
@@ -30,13 +30,13 @@ class PlanningError(InvalidInputError):
 
 @dataclass(frozen=True, slots=True)
 class PlanningIngestRequest:
-    """Ask for one file to be ingested for one application.
+    """Ask to ingest one file for one application.
 
     Attributes:
         file_path: absolute path.
         application_ref: as the authority writes it.
-        document_type: what kind of document it is; None lets the classifier tell.
-        force_ocr: read every page by OCR, and image-based documents too.
+        document_type: its type; None lets the classifier decide.
+        force_ocr: read every page by OCR, also of image-based documents.
         ocr_language: Tesseract's names, joined by `+`; None for the default.
     """
 
@@ -47,32 +47,32 @@ class PlanningIngestRequest:
     ocr_language: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> PlanningIngestRequest:
-        """Build it again; names that are not known any more are left out."""
+        """Rebuild it; unknown names are left out."""
         known = {field.name for field in fields(PlanningIngestRequest)}
         return PlanningIngestRequest(**{name: value for name, value in values.items() if name in known})
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningIngestResult:
-    """What became of a file; None and empty values do not apply.
+    """The result for a file; None and empty values do not apply.
 
     Attributes:
         status: `success`, `already_ingested` or `skipped`.
-        document_id: its id, for what is in the store.
-        chunks_created, extraction_method, contains_drawings, total_chars, total_words: of a success (B-FR-001).
+        document_id: its id, if it is in the store.
+        chunks_created, extraction_method, contains_drawings, total_chars, total_words: if successful (B-FR-001).
         reason: why it was skipped: `image_based`.
         image_ratio: average over its pages, 0..1.
-        total_pages: how many it has.
-        message: one sentence, where there is something to say.
-        document_type, document_type_confidence, document_type_reason: what kind it is, and what shows it.
-        pages: what became of each page; runs of pages with the same outcome are one entry.
-        warnings: what was lost or doubtful.
-        replaced: ids of earlier versions that it took the place of.
+        total_pages: number of pages.
+        message: one sentence, if there is something to say.
+        document_type, document_type_confidence, document_type_reason: its type, and the evidence for it.
+        pages: the result of each page; consecutive pages with the same result are one entry.
+        warnings: what was lost or is doubtful.
+        replaced: ids of earlier versions that it replaced.
     """
 
     status: Literal["success", "already_ingested", "skipped"]
@@ -94,7 +94,7 @@ class PlanningIngestResult:
     replaced: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return what applies as plain JSON values, in the order of the attributes."""
+        """Return the applicable values as plain JSON, in the order of the attributes."""
         values: dict[str, Any] = {}
         for field in fields(self):
             value: Any = getattr(self, field.name)
@@ -104,9 +104,10 @@ class PlanningIngestResult:
 
 
 def page_coverage(text: str) -> tuple[Mapping[str, Any], ...]:
-    """Read what a reader wrote of its pages, and join neighbouring ones with the same outcome.
+    """Parse a reader's page results, and join consecutive ones with the same result.
 
-    An entry has `first`, `last` and `method`; `image_ratio`, `confidence`, `drawing` and `reason` where they say
+    An entry has `first`, `last` and `method`; `image_ratio`, `confidence`, `drawing` and `reason` if they are
+    informative. Empty if there is nothing, or it cannot be parsed.
     something. Empty where there is nothing, or nothing that can be read.
     """
     try:
@@ -137,16 +138,16 @@ def _entry(page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 OTHER_PLACES = "other_places"
-"""Name in a record's metadata: sources where the same bytes lie for the same application, a JSON list."""
+"""Metadata key: further sources with the same bytes for the same application, a JSON list."""
 
 
 def places_of(record: DocumentRecord) -> list[str]:
-    """List the sources that a document came by, the one that it is listed with first."""
+    """List the sources of a document, the listed one first."""
     return [record.source_path, *json.loads(record.label(OTHER_PLACES) or "[]")]
 
 
 def error_type_of(error: KnowledgeError) -> str:
-    """Name an error in the words of the specification, else by its code."""
+    """Return the specification's name for an error, otherwise its code."""
     if isinstance(error, PlanningError):
         return error.error_type
     if isinstance(error, PathNotAllowedError):
@@ -155,23 +156,23 @@ def error_type_of(error: KnowledgeError) -> str:
 
 
 def explain(error: KnowledgeError) -> dict[str, Any]:
-    """Put an error into the form `{status: "error", error_type, message}`; `suggestion` where there is one."""
+    """Convert an error to the form `{status: "error", error_type, message}`; with `suggestion` if there is one."""
     values = {"status": "error", "error_type": error_type_of(error), "message": error.message}
     return values | ({"suggestion": error.suggestion} if error.suggestion else {})
 
 
 class Batch:
-    """Tell which documents of an application may be those of a file; used by one thread.
+    """Find the documents of an application that may belong to a file; used by one thread.
 
-    They are read at the first question and kept up to date by `add`; what others file or remove meanwhile is not seen.
-    So whoever asks reads these few again, and looks once more at the end.
+    They are read on first use and updated by `add`; changes by other processes are not seen. Therefore callers read
+    these few documents again, and check once more at the end.
 
     Args:
-        application_ref: whose documents.
-        read: lists their records.
+        application_ref: the application.
+        read: lists its records.
 
     Attributes:
-        ingested: records of what the batch has ingested, by source path.
+        ingested: records ingested by the batch, by source path.
     """
 
     def __init__(self, application_ref: str, read: Callable[[], Iterable[DocumentRecord]]) -> None:
@@ -181,17 +182,17 @@ class Batch:
         self._ids: dict[str, set[str]] | None = None
 
     def like(self, uri: str, sha256: str) -> set[str]:
-        """List the ids of documents that came by a path, or whose bytes have a hash."""
+        """List the ids of documents with a path, or whose bytes have a hash."""
         known = self._known()
         return known.get(uri, set()) | known.get(sha256, set())
 
     def add(self, record: DocumentRecord) -> None:
-        """Count a document as ingested."""
+        """Record a document as ingested."""
         self.ingested[record.source_path] = record
         self.note(record)
 
     def note(self, record: DocumentRecord) -> None:
-        """Learn where the bytes of a document lie."""
+        """Record where the bytes of a document are."""
         _note(self._known(), record)
 
     def _known(self) -> dict[str, set[str]]:

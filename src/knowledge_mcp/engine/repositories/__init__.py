@@ -1,1 +1,1 @@
-"""Git repositories: indexed, searched, read."""
+"""Git repositories: index, search, read."""

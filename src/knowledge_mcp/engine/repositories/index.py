@@ -1,7 +1,7 @@
-"""One indexing of one repository: its files, which may have changed, what becomes of each, and what is said of it.
+"""Index one repository: find its files, detect possible changes, process each file, and write the manifest.
 
-The manifest says `indexing` before the first file changes and `ready` after the last. A run that ends in between leaves
-every file's passages whole, old or new; the next run looks at all files by their hashes and finishes the work.
+The manifest says `indexing` before the first file changes and `ready` after the last. If a run ends in between, the
+passages of every file are complete, old or new; the next run compares all files by hash and finishes the work.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ from knowledge_mcp.support.wording import how_many
 
 
 def is_plain(path: str) -> bool:
-    """Tell whether a path of Git's is written in a scan as it is: no byte in it that is escaped there."""
+    """Return whether Git and a scan write a path in the same way: it contains no byte that a scan escapes."""
     return path.isprintable() and "\\" not in path and not any("\ud800" <= sign <= "\udfff" for sign in path)
 
 
 class RepositoryFiles:
-    """Label the files that a scan finds, and keep apart what it passes over (`ports.Source`).
+    """Label the files of a scan, and collect those it ignores separately (`ports.Source`).
 
     Args:
-        scan: finds them.
-        copy: where they are from.
+        scan: finds the files.
+        copy: the working copy.
         only: paths that may have changed; None for all.
 
     Attributes:
-        hashes: by uri of each file found, the hash of its bytes; whole once `items` has run.
-        skipped: files passed over.
+        hashes: the hash of each file's bytes by URI; complete once `items` has run.
+        skipped: skipped files.
     """
 
     def __init__(self, scan: Source, copy: Checkout, only: Collection[str] | None) -> None:
@@ -102,15 +102,15 @@ class RepositoryFiles:
                 modified = datetime.fromtimestamp(item.path.stat().st_mtime, UTC)
                 labels["modified_at"] = modified.isoformat(timespec="seconds").replace("+00:00", "Z")
             except OSError:
-                return labels  # it has just gone; reading it will say so
+                return labels  # just deleted; reading it will report that
         return labels
 
 
 def uncommitted_fingerprint(copy: Checkout) -> str:
-    """Hash what differs from the commit, with sizes and times, so that a later change shows; empty where nothing does.
+    """Hash what differs from the commit, with sizes and times, to detect later changes; empty if nothing differs.
 
     Args:
-        copy: the files; of repositories in it the commit counts, and what differs from that.
+        copy: the files; for nested repositories, their commit and what differs from it.
     """
     if not copy.dirty and not copy.nested:
         return ""
@@ -129,7 +129,7 @@ def uncommitted_fingerprint(copy: Checkout) -> str:
 
 
 FILES_AT_ONCE = 50
-"""Most files whose passages are embedded in one call (C 11.4)."""
+"""Maximum files whose passages are embedded in one call (C 11.4)."""
 
 HOST = platform.node()
 _HEARTBEAT = 5.0
@@ -140,15 +140,15 @@ _logger = logging.getLogger(__name__)
 
 
 class _CodeIngest(Ingest):
-    """Ingest files of code: renamed files keep their vectors, and what is embedded is counted and timed.
+    """Ingest code files: renamed files keep their vectors, and embeddings are counted and timed.
 
-    A passage's path stands before its words, so that its vector's key changes with a file's name. Where a file was
-    renamed, the vector kept under its former name is taken: the words are the same.
+    A passage is embedded with its path, so the key of its vector changes with the file's name. For a renamed file, the
+    vector under its former name is used: the text is the same.
 
     Args:
-        run: base, pipeline, options, events and cancellation, as `Ingest` takes them.
-        former: gives the former path of renamed files by the present one; asked once the scan is done.
-        metrics: counts.
+        run: base, pipeline, options, events and cancellation, as for `Ingest`.
+        former: returns the former paths of renamed files by present path; called once the scan is done.
+        metrics: the counters.
     """
 
     def __init__(self, *run: Any, former: Callable[[], Mapping[str, str]], metrics: Metrics) -> None:
@@ -157,7 +157,7 @@ class _CodeIngest(Ingest):
         self._metrics = metrics
 
     def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:
-        """Say nothing, and ask the store nothing: files of one repository share licences, imports, empty modules."""
+        """Do nothing: files of one repository share licences, imports, empty modules."""
 
     def _look_up(self, batch: Batch) -> None:
         super()._look_up(batch)
@@ -180,7 +180,7 @@ class _CodeIngest(Ingest):
 
 
 def _former_key(chunk: Chunk, former: Mapping[str, str]) -> str:
-    """Give the key that a passage's vector had under its file's former name, empty where the file has its own."""
+    """Return the key of a passage's vector under its file's former name, empty if the file was not renamed."""
     text = chunk.embedding_text
     path = text.partition("\n")[0].partition(" > ")[0]
     if path not in former:
@@ -190,7 +190,7 @@ def _former_key(chunk: Chunk, former: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Say which paths are looked at (None for all), which were renamed (former by present path), and why these."""
+    """The paths to read (None for all), the renamed ones (former by present path), and the reason."""
 
     only: frozenset[str] | None
     former: Mapping[str, str]
@@ -198,16 +198,16 @@ class _Scope:
 
 
 class IndexRun:
-    """Bring one collection to what a working copy holds; an instance is used once, by whoever holds the lock.
+    """Update one collection to a working copy; an instance is used once, by the holder of the lock.
 
     Args:
-        base, pipeline, parts, metrics: the service's.
+        base, pipeline, parts, metrics: those of the service.
         collection: of the repository.
-        known: its manifest, None where it is new.
-        manifest: name, place and settings of the manifest to be written.
-        fresh: rebuild the collection beside the one that is there, and put it in its place at the end.
-        call: receives the progress, and says whether to stop.
-        begun: called once the manifest says that it is being indexed.
+        known: its manifest, None if it is new.
+        manifest: name, location and settings of the manifest to write.
+        fresh: rebuild the collection next to the existing one, and replace that at the end.
+        call: receives the progress, and returns whether to stop.
+        begun: called once the manifest has the state `indexing`.
     """
 
     def __init__(
@@ -239,12 +239,12 @@ class IndexRun:
         self._said = 0.0
 
     def run(self, copy: Checkout) -> IndexResult:
-        """Index what the copy holds.
+        """Index the working copy.
 
         Raises:
-            SpaceMismatchError: the collection is in another embedding space than the one configured.
+            SpaceMismatchError: the collection has another embedding space than the configured one.
             CancelledError: it was cancelled.
-            KnowledgeError: store or embedder; the manifest says so.
+            KnowledgeError: the store or the embedder failed; the manifest records it.
         """
         started = time.perf_counter()
         self._make_room()
@@ -270,7 +270,7 @@ class IndexRun:
 
     def _make_room(self) -> None:
         store, space = self._base.store, self._embedder.space
-        store.drop_collection(self._collection + ".old")  # a run that was killed may have left it
+        store.drop_collection(self._collection + ".old")  # may be left by a killed run
         if self._fresh:
             there = store.open(self._target).info()
             if there is not None and there.space.fingerprint != space.fingerprint:
@@ -279,7 +279,7 @@ class IndexRun:
         store.create_collection(self._target, space)
 
     def _fingerprint(self) -> str:
-        """Hash everything that decides how files become passages, and which files."""
+        """Hash everything that decides which files become passages, and how."""
         parts = [
             *(f"{name}={self._pipeline.fingerprint(name)}" for name in sorted(self._pipeline.readers)),
             list(self._manifest.include_extensions or ()),
@@ -367,7 +367,7 @@ class IndexRun:
     def _remove(
         self, files: RepositoryFiles, scope: _Scope, before: Mapping[str, DocumentRecord], report: IngestReport
     ) -> int:
-        """Take out files that are gone, or that can no longer be read: their passages are not what stands there."""
+        """Remove files that are gone or unreadable: their passages no longer match the files."""
         lost = {each.source for each in (*report.skipped, *report.failed)}
         removed = 0
         for uri in before:
@@ -432,7 +432,7 @@ class IndexRun:
         return result
 
     def _take_place(self) -> None:
-        """Put a collection that was rebuilt in the place of the one in use, in one step."""
+        """Replace the collection in use by the rebuilt one, in one step."""
         if self._fresh:
             store = self._base.store
             store.rename_collections({self._collection: self._collection + ".old", self._target: self._collection})
@@ -464,7 +464,7 @@ class IndexRun:
 
 
 def _warnings(copy: Checkout, records: Sequence[DocumentRecord]) -> tuple[str, ...]:
-    """Tell each warning once, with the file that it is of, or how many and one of them."""
+    """List each warning once, with its file, or the number of files and one of them."""
     paths: dict[str, list[str]] = {}
     for record in records:
         for said in record.warnings:
@@ -495,7 +495,7 @@ def _log(result: IndexResult) -> None:
 
 
 def _former(scope: _Scope, files: RepositoryFiles, before: Mapping[str, DocumentRecord]) -> dict[str, str]:
-    """Map each new path to the one that its bytes had before, as Git says or as their hash tells."""
+    """Map each new path to the former path of its bytes, from Git or by equal hash."""
     gone = {record.sha256: path_of(uri) for uri, record in before.items() if uri not in files.hashes}
     renamed = {
         path_of(uri): gone[sha256] for uri, sha256 in files.hashes.items() if uri not in before and sha256 in gone

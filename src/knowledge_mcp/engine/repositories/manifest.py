@@ -1,7 +1,7 @@
-"""What the store itself says of a repository: one record without passages in the repository's own collection.
+"""The manifest of a repository in the store: one record without passages in the repository's own collection.
 
-It is written before the first file and after the last, so that whoever reads it knows what is there, whatever became of
-the process that wrote it. `repositories.json` is only its mirror.
+It is written before the first file and after the last, so that readers know what the collection contains even if the
+writing process was killed. `repositories.json` is only a copy.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from knowledge_mcp.support.locks import hold_lock
 MANIFEST_ID = ".repository"
 PREFIX = "repo_"
 SHADOW = ".next"
-"""End of the name of a collection that is being made beside the one in use."""
+"""Suffix of the name of a collection that is being built next to the one in use."""
 
 _LABEL = "repository_manifest"
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryManifest:
-    """Keep what is known of one repository.
+    """What is known about one repository.
 
     Attributes:
-        name, url, local_path, local, branch: what and where it is; `branch` is the one checked out.
-        follow: the branch that was asked for, empty for the remote's default.
-        include_extensions, exclude_patterns, shallow: what it is indexed with.
-        state: `indexing` from before the first change until all is done; `error` where it ended in between.
-        commit, dirty, dirty_paths: what was wholly indexed: commit, fingerprint and paths of uncommitted changes; no
-            paths (None) where these are too many.
-        nested: folders in it that were repositories of their own.
-        pipeline: fingerprint of readers, chunker and scan settings of that.
-        files_done, files_total: how far an indexing is; host, heartbeat: who does it, and when it last said so.
-        indexed_at, duration_ms: of the last whole indexing.
-        head_commit, head_at: where the remote stood when last asked.
-        skipped, problems: files passed over; files that could not be read, each in a sentence.
+        name, url, local_path, local, branch: its name and location; `branch` is the one checked out.
+        follow: the requested branch, empty for the remote's default.
+        include_extensions, exclude_patterns, shallow: its indexing options.
+        state: `indexing` from before the first change until all is done; `error` if it ended in between.
+        commit, dirty, dirty_paths: the last complete indexing: commit, fingerprint and paths of uncommitted changes; no
+            paths (None) if there are too many.
+        nested: folders in it that were repositories themselves.
+        pipeline: fingerprint of readers, chunker and scan settings at that indexing.
+        files_done, files_total: progress of an indexing; host, heartbeat: who does it, and its last heartbeat.
+        indexed_at, duration_ms: of the last complete indexing.
+        head_commit, head_at: the remote's commit when last asked.
+        skipped, problems: skipped files; files that could not be read, one sentence each.
     """
 
     name: str
@@ -84,22 +84,22 @@ _LISTS = ("include_extensions", "exclude_patterns", "dirty_paths", "nested", "pr
 
 
 def now() -> str:
-    """Return the time as ISO 8601 in UTC."""
+    """Return the current time in UTC as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def collection_name(name: str) -> str:
-    """Name a repository's collection: `repo_` and its name, special characters replaced by underscores (C 5.1)."""
+    """Return a repository's collection name: `repo_` and its name with underscores for special characters (C 5.1)."""
     return (PREFIX + re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_"))[:200] or PREFIX
 
 
 def path_of(document_id: str) -> str:
-    """Return the path of a file below its repository's root from the id of its document, `repository:path`."""
+    """Return a file's path below its repository's root from its document id, `repository:path`."""
     return document_id.partition(":")[2]
 
 
 def read_manifest(store: Store, collection: str) -> RepositoryManifest | None:
-    """Read a collection's manifest; None where it is no repository's."""
+    """Read a collection's manifest; None if it is not a repository's."""
     record = record_of(opened(store, collection), MANIFEST_ID)
     if record is None:
         return None
@@ -113,16 +113,16 @@ def read_manifest(store: Store, collection: str) -> RepositoryManifest | None:
 
 
 def write_manifest(store: Store, collection: str, manifest: RepositoryManifest, space: EmbeddingSpace) -> None:
-    """Write a collection's manifest in place of the one before."""
+    """Write a collection's manifest, replacing the previous one."""
     text = json.dumps(dataclasses.asdict(manifest), ensure_ascii=False)
     publish_note(store.open(collection), space, MANIFEST_ID, manifest.name, (_LABEL, text), manifest.name)
 
 
 class RepositoriesFile:
-    """Write the file. Thread- and process-safe.
+    """Write `repositories.json`. Thread- and process-safe.
 
     Args:
-        folder: the data folder; made when the file is first written.
+        folder: the data folder; created when the file is first written.
         locks: folder of the locks.
     """
 
@@ -131,7 +131,7 @@ class RepositoriesFile:
         self._locks = locks
 
     def write(self, list_all: Callable[[], Sequence[RepositoryInfo]]) -> None:
-        """Write what `list_all` returns, which is asked while nobody else writes.
+        """Write the result of `list_all`, which is called under the lock.
 
         Raises:
             InternalError: the file cannot be written.

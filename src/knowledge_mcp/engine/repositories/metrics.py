@@ -1,6 +1,6 @@
-"""Counts and durations that survive the process: of searches, embeddings and indexing (C 9.4).
+"""Persistent counts and durations: of searches, embeddings and indexing (C 9.4).
 
-They are gathered in memory and added to one JSON file under a lock, at times and when the service closes.
+They are collected in memory and added to one JSON file under a lock, from time to time and when the service closes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from knowledge_mcp.support.files import write_atomically
 from knowledge_mcp.support.locks import hold_lock
 
 BUCKETS = (10.0, 25.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0, 60000.0, 600000.0)
-"""Upper ends of the histograms' buckets, milliseconds."""
+"""Upper bounds of the histograms' buckets, in milliseconds."""
 
 COUNTERS: Mapping[str, str] = {
     "queries_total": "Semantic search queries",
@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Histogram:
-    """Count values by bucket; the last bucket has no end."""
+    """Count values by bucket; the last bucket has no upper bound."""
 
     count: int = 0
     sum: float = 0.0
@@ -58,7 +58,7 @@ class Histogram:
         self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
 
     def quantile(self, share: float) -> float | None:
-        """Estimate a quantile by the upper end of its bucket; None where nothing was counted."""
+        """Estimate a quantile by the upper bound of its bucket; None if nothing was counted."""
         if not self.count:
             return None
         target, seen = math.ceil(share * self.count), 0
@@ -71,7 +71,7 @@ class Histogram:
 
 @dataclass(slots=True)
 class Snapshot:
-    """Hold all counts at one moment."""
+    """All counts at one moment."""
 
     counters: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0.0))
     histograms: dict[str, Histogram] = field(default_factory=lambda: {name: Histogram() for name in HISTOGRAMS})
@@ -94,7 +94,7 @@ class Snapshot:
         }
 
     def as_prometheus(self) -> str:
-        """Write them in Prometheus' text format."""
+        """Return the counts in Prometheus' text format."""
         lines: list[str] = []
         for name, text in COUNTERS.items():
             lines += [f"# HELP pk_mcp_{name} {text}.", f"# TYPE pk_mcp_{name} counter"]
@@ -111,7 +111,7 @@ class Snapshot:
 
 
 class Metrics:
-    """Count, and add what was counted to a file. Thread- and process-safe; never fails whoever counts.
+    """Count, and add the counts to a file. Thread- and process-safe; never raises.
 
     Args:
         folder: the data folder.
@@ -141,12 +141,12 @@ class Metrics:
             self._is_pending = True
 
     def settle(self) -> None:
-        """Write what was counted, unless that was done a moment ago."""
+        """Write the counts, unless this was just done."""
         if self._clock() - self._flushed >= _PAUSE:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was counted."""
+        """Write the counts."""
         with self._lock:
             if not self._is_pending:
                 return
@@ -164,7 +164,7 @@ class Metrics:
                 self._pending, self._is_pending = mine, True
 
     def snapshot(self) -> Snapshot:
-        """Return all that was ever counted, by this process and others."""
+        """Return all counts so far, of this process and others."""
         self.flush()
         return self._read()
 

@@ -1,7 +1,7 @@
-"""Search over repositories: meaning and words per collection, one similarity for both, merged and cut at a threshold.
+"""Search repositories by meaning and words, with one similarity for both, merged and cut at a threshold.
 
 Each candidate has a similarity of 0..1 that means the same in every collection (`code_rating`). A chunk that defines a
-symbol asked for by name comes first. Passages are read only of candidates that may be shown.
+symbol named in the query comes first. Only passages that may be shown are read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ALIASES = {
 
 
 def has_language(record: DocumentRecord, name: str) -> bool:
-    """Tell whether a file is in a language, named in lower case or by one of its usual short names."""
+    """Return whether a file is in a language, named in lower case or by a common short name."""
     labels = dict(record.metadata)
     language = labels.get("language", "").casefold()
     known = _ALIASES.get(name, name)
@@ -53,9 +53,9 @@ def has_language(record: DocumentRecord, name: str) -> bool:
 
 
 def glob_matches(path: str, pattern: str) -> bool:
-    """Tell whether a path fits a glob: `*` within a folder, `**` across folders; without a slash the name is matched.
+    """Return whether a path matches a glob: `*` in a folder, `**` across folders; without a slash the name is matched.
 
-    A pattern that names a folder fits all below it. Brackets are part of a name, as in `app/[id]/page.tsx`.
+    A pattern that names a folder matches everything below it. Brackets are literal, as in `app/[id]/page.tsx`.
     """
     pattern = pattern.strip().removeprefix("./").removeprefix("/").replace("[", "[[]")
     if pattern.endswith("/"):
@@ -73,7 +73,7 @@ _GLUED = re.compile(r"(?<![^/])\*\*+(?=[^/*])")
 
 
 def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
-    """Match the names of a path; each `**` takes as few as the next parts allow, so that no pattern is slow."""
+    """Match the parts of a path; each `**` takes as few as the next parts allow, so that no pattern is slow."""
     place = part = 0
     resume: tuple[int, int] | None = None
     while place < len(names):
@@ -91,18 +91,20 @@ def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 HALF_ALONE = 0.5
-"""BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
+"""BM25 sum at which a keyword hit's similarity is one half; the default threshold then loses 2 % in keyword search."""
 
 _KNEE, _BEND = 0.6, 0.4
-"""Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then approaches 1."""
+"""Sum of cosine and words above which a similarity is no longer its calibration, and how slowly it then approaches
+1.
+"""
 
 _REMARK = 0.8
-"""Weight of a lone comment's meaning: few words are near to many questions, and say little."""
+"""Weight of the similarity of a lone comment: a few words are close to many questions, and not informative."""
 
 _FEW_TOKENS = 24
 _COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")
 _SPARE = 4
-"""Candidates read beyond the limit, so that a comment or two among them do not cost another look-up."""
+"""Candidates read beyond the limit, so that a few comments among them do not need another read."""
 
 
 @dataclass(slots=True)
@@ -110,10 +112,10 @@ class CodeCandidate:
     """One passage that may be shown.
 
     Attributes:
-        similarity: 0..1; of one that was not read yet, the most that it can be.
-        exact: whether it is what was asked for by name, and comes first.
+        similarity: 0..1; before the passage is read, an upper bound.
+        exact: whether it is the symbol named in the query, and comes first.
         firm: whether reading it cannot lower the similarity.
-        chunk: the passage, None before it was read.
+        chunk: the passage, None until it is read.
     """
 
     chunk_id: str
@@ -124,20 +126,20 @@ class CodeCandidate:
 
 
 def by_words(bm25: float) -> float:
-    """Map a BM25 sum by itself to 0..1."""
+    """Map a BM25 sum alone to 0..1."""
     return bm25 / (bm25 + HALF_ALONE)
 
 
 def similar(
     calibrated: Callable[[EmbeddingSpace, float], float], space: EmbeddingSpace, cosine: float, words: float | None
 ) -> float:
-    """Map a cosine with what words add to 0..1: as cosines are calibrated up to the knee, then ever nearer to 1.
+    """Map a cosine plus words to 0..1: calibrated like a cosine up to the knee, then approaching 1.
 
     Args:
         calibrated: maps a cosine in a space to 0..1.
-        space: which that is.
+        space: the embedding space.
         cosine: -1..1.
-        words: from 0, None where only meaning counts.
+        words: from 0, None if only meaning counts.
     """
     total = cosine if words is None else min(cosine + words, _KNEE)
     known = min(max(calibrated(space, total), 0.0), 1.0)
@@ -146,9 +148,9 @@ def similar(
 
 
 def read_best(passages: Passages, rated: list[CodeCandidate], limit: int) -> list[CodeCandidate]:
-    """Order candidates, best first, and read as many as are needed to be sure of the best; returns these.
+    """Order candidates, best first, and read as many as needed to be sure of the best; return these.
 
-    One that has just gone leaves the list. Of those that were not read, the similarity stays the most it can be.
+    Candidates deleted meanwhile are dropped. For those not read, the similarity stays an upper bound.
     """
     while True:
         rated.sort(key=_order)
@@ -169,25 +171,26 @@ def _order(candidate: CodeCandidate) -> tuple[bool, float, str]:
 
 
 def _is_remark(chunk: Chunk) -> bool:
-    """Tell whether a chunk is nothing but a short comment."""
+    """Return whether a chunk is only a short comment."""
     if chunk.definitions or chunk.token_count > _FEW_TOKENS:
         return False
     return all(_COMMENT.match(line) for line in chunk.content.split("\n"))
 
 
 _DEPTH = 100
-"""Hits of each leg, at least. With 200 the sets' nDCG@10 is lower by .000 to .006, with 50 by as much; for a search
-takes the last hits' scores for what it did not see."""
+"""Minimum hits of each leg. With 200 the nDCG@10 of the sets is lower by .000 to .006, with 50 by as much, because
+a search uses the last hits' scores for what it did not see.
+"""
 
 _LEANING = 0.3
-"""Weight of a report's first line, which says what it is about, beside the meaning of the whole."""
+"""Weight of a report's first line, which states its subject, relative to the meaning of the whole."""
 
 _LONGEST_LINE = 300
 
 
 @dataclass(slots=True)
 class _Trip:
-    """Gather what a search met on its way; `chunks` is of the collection that it is in."""
+    """Collect data of one search; `chunks` is for its collection."""
 
     degraded: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
@@ -198,7 +201,7 @@ class _Trip:
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """What was found in one repository, and what its search met."""
+    """The results from one repository, and the data of the search."""
 
     info: RepositoryInfo
     trip: _Trip
@@ -211,8 +214,8 @@ class CodeSearch:
     """Search collections of code. Thread-safe.
 
     Args:
-        base: the service's parts.
-        parts: of which the calibration is used.
+        base: the service's base.
+        parts: provides the calibration.
         lanes: threads that search as many collections at once.
     """
 
@@ -222,7 +225,7 @@ class CodeSearch:
         self._lanes = lanes
 
     def over(self, base: Base) -> Self:
-        """Return the same over another view of the store."""
+        """Return the same search over another view of the store."""
         return copy_with(self, _base=base)
 
     def search(
@@ -231,14 +234,14 @@ class CodeSearch:
         """Find the best chunks of some repositories.
 
         Args:
-            query: what is asked for.
-            collections: where the repositories are.
-            describe: describes the repository of a collection, None where there is none any more; it is asked in the
-                same snapshot as the search.
+            query: the query.
+            collections: those of the repositories.
+            describe: describes the repository of a collection, None if it no longer exists; called in the same snapshot
+                as the search.
 
         Raises:
             InvalidInputError: blank text.
-            KnowledgeError: the embedder, where only meaning was asked for; the store.
+            KnowledgeError: the store failed, or the embedder if only meaning was requested.
         """
         if not query.text.strip():
             raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
@@ -277,11 +280,11 @@ class CodeSearch:
         *,
         only: bool,
     ) -> _Searched | None:
-        """Search one repository in one state; None where it has just gone, which is an error where it is the only one.
+        """Search one repository in one state; None if it was just deleted, which is an error if it is the only one.
 
         Raises:
-            NotFoundError: as said.
-            KnowledgeError: of the store.
+            NotFoundError: it was the only one and was deleted.
+            KnowledgeError: the store failed.
         """
         try:
             with snapshot(self._base.store, collection):
@@ -369,7 +372,7 @@ class CodeSearch:
         symbols: Mapping[str, Chunk],
         unseen: float,
     ) -> list[CodeCandidate]:
-        """Give what the legs and the symbols name a similarity; what the words did not reach holds `unseen` at most."""
+        """Compute the similarities of all hits; a chunk that the lexical leg did not list counts with BM25 `unseen`."""
         near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
         said = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
         by_name = symbols if trip.mode != "dense" or query.symbol is not None else ()
@@ -403,7 +406,7 @@ class CodeSearch:
         return rated
 
     def _documents(self, base: Base, query: CodeQuery, trip: _Trip, info: RepositoryInfo) -> set[str] | None:
-        """List the files that language and path allow; None for all."""
+        """List the files allowed by language and path; None for all."""
         if query.language is None and query.path is None:
             return None
         records = [each for each in check_each(base.opened.documents()) if each.id != MANIFEST_ID]
@@ -422,7 +425,7 @@ class CodeSearch:
         return {each.id for each in records}
 
     def _symbols(self, base: Base, query: CodeQuery, documents: set[str] | None) -> dict[str, Chunk]:
-        """Find the chunks that define a symbol which is asked for by its name."""
+        """Find the chunks that define a symbol named in the query."""
         names = [query.symbol] if query.symbol is not None else names_in(query.text)
         mentioned = query.symbol is None and is_report(query.text)
         found: dict[str, Chunk] = {}
@@ -439,7 +442,7 @@ class CodeSearch:
         return found
 
     def _missing_cosines(self, base: Base, vector: Vector | None, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """Ask for the cosines of what only words found, so that all are measured alike."""
+        """Read the cosines of chunks found only by words, so that all are measured alike."""
         if vector is None or not chunk_ids:
             return {}
         try:
@@ -461,12 +464,12 @@ class CodeSearch:
 
 
 def _asks_in_detail(query: CodeQuery) -> bool:
-    """Tell whether a question says more than one name, and names what is there; the best hits then tell more of it."""
+    """Return whether a question is more than one name, so that the best hits say more about what is meant."""
     return not asks_for_symbol(query.text) and weight_of_words(query.text) > WEIGHT_OF_PROSE
 
 
 def _lean(vector: Vector, other: Vector) -> Vector:
-    """Move a vector towards another of the same length; the result has length 1."""
+    """Move a vector towards another one; the result is normalised."""
     form = f"<{len(vector) // 4}f"
     numbers = [
         one + _LEANING * two for one, two in zip(struct.unpack(form, vector), struct.unpack(form, other), strict=True)

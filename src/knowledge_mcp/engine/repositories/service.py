@@ -1,4 +1,4 @@
-"""The repository service: each indexed into a collection of its own, kept up to date, searched, read and removed."""
+"""The repository service: each repository has its own collection; index, update, search, read and remove it."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def _plain_address(url: str) -> str:
 
 
 class RepositoryService:
-    """Index, search and look after repositories. Thread-safe; several processes may share store and folder.
+    """Index, search and maintain repositories. Thread-safe; several processes may share store and folder.
 
     Args:
-        base: its collection is never made: each repository has its own.
-        pipeline, health_threshold_ms: as `LocalKnowledge` has them.
+        base: its own collection is never created: each repository has its own.
+        pipeline, health_threshold_ms: as for `LocalKnowledge`.
         parts: clones, scans, links, calibration.
-        folder: of `repositories.json`, the metrics and the locks.
-        limits: what the configuration decides.
-        version: ours, for health.
+        folder: for `repositories.json`, the metrics and the locks.
+        limits: the configured limits.
+        version: the product's version, for health.
     """
 
     def __init__(
@@ -97,31 +97,31 @@ class RepositoryService:
         self.version = version
 
     def seen_by(self, rights: Rights) -> Self:
-        """Give the service as somebody sees it: what may not be read is answered like what is not there."""
+        """Return the service restricted to what a caller may see: the rest is answered as if it did not exist."""
         base = seen_base(self._base, rights)
         return copy_with(self, _base=base, _states=self._states.over(base), _search=self._search.over(base))
 
     @property
     def store_name(self) -> str:
-        """Name the kind of store that is used."""
+        """Return the type of store."""
         return self._base.store.identity.backend
 
     @property
     def provider(self) -> str:
-        """Name the embedding provider that is used."""
+        """Return the embedding provider."""
         return self._base.embedder.space.provider
 
     # ---- what there is
 
     def repositories(self) -> list[RepositoryInfo]:
-        """List all repositories by name, as the store has them now."""
+        """List all repositories by name, in their present state in the store."""
         return self._states.all()
 
     def repository(self, name: str) -> RepositoryInfo:
         """Return one repository.
 
         Raises:
-            NotFoundError: there is none of that name; names one that looks alike.
+            NotFoundError: there is none of that name; suggests a similar one.
         """
         known = self._states.one(name)
         if known is not None:
@@ -136,14 +136,14 @@ class RepositoryService:
         )
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
-        """Tell how some indexes stand to their repositories, as far as is known here."""
+        """Compare indexes with their repositories, as far as is known locally."""
         return self._states.freshness_of(infos)
 
     def freshness(self, info: RepositoryInfo, *, ask: bool = False) -> Freshness:
-        """Tell how an index stands to its repository; with `ask` the remote is asked, else what was last heard counts.
+        """Compare an index with its repository; `ask` contacts the remote, otherwise its last known state is used.
 
         Raises:
-            KnowledgeError: with `ask`, the remote or the folder cannot be asked.
+            KnowledgeError: with `ask`, the remote or the folder cannot be reached.
         """
         if not ask:
             return self._states.freshness(info)
@@ -164,12 +164,12 @@ class RepositoryService:
     # ---- indexing
 
     def index(self, request: IndexRequest, call: Call = _SILENT) -> IndexResult:
-        """Index a repository by its address, or a folder; one that is indexed already is brought up to date.
+        """Index a repository by its address, or a folder; an indexed one is updated.
 
         Raises:
-            InvalidInputError: address, name or branch is not accepted; the name is another repository's.
+            InvalidInputError: address, name or branch is invalid; another repository has the name.
             CancelledError: it was cancelled.
-            KnowledgeError: clone, store or embedder.
+            KnowledgeError: the clone, the store or the embedder failed.
         """
         if not request.source.strip():
             raise InvalidInputError("No repository is named.", suggestion="Give an https address, or a folder.")
@@ -191,7 +191,7 @@ class RepositoryService:
             try:
                 self._check_same(copy, known)
             except InvalidInputError:
-                if not local:  # the clone was just made: that of the known repository had been lost
+                if not local:  # the clone was just created: that of the known repository had been lost
                     self.parts.copies.remove(copy.name)
                 raise
             if not local and known is not None and not request.fresh:
@@ -209,16 +209,16 @@ class RepositoryService:
             return self._run(copy, collection, known, manifest, running, fresh=request.fresh)
 
     def refresh(self, name: str, call: Call = _SILENT, *, fresh: bool = False) -> IndexResult:
-        """Bring a repository's index to where the repository is now.
+        """Update a repository's index to its current state.
 
         Args:
-            name: of the repository.
-            call: receives the progress, and says whether to stop.
-            fresh: read and embed everything again, beside the index that is there, which it then replaces.
+            name: name of the repository.
+            call: receives the progress, and returns whether to stop.
+            fresh: read and embed everything again, next to the existing index, which is then replaced.
 
         Raises:
-            NotFoundError: no such repository; or its branch, or its folder, is gone.
-            CancelledError, KnowledgeError: as `index`.
+            NotFoundError: there is no such repository; or its branch, or its folder, no longer exists.
+            CancelledError, KnowledgeError: as for `index`.
         """
         with self._alone(call) as running:
             info = self.repository(name)
@@ -229,14 +229,14 @@ class RepositoryService:
             return self._run(copy, info.collection, known, known, running, fresh=fresh)
 
     def remove(self, document_id: str, *, call: Call = _SILENT) -> int:
-        """Remove a repository: its index, its clone and its entry in repositories.json; a folder of others stays.
+        """Remove a repository: its index, its clone and its entry in repositories.json; a local folder is not deleted.
 
         Args:
             document_id: the repository's name.
-            call: says whether to stop waiting for an indexing.
+            call: returns whether to stop waiting for an indexing.
 
         Returns:
-            How many chunks went.
+            The number of chunks removed.
 
         Raises:
             NotFoundError: there is none of that name.
@@ -304,7 +304,7 @@ class RepositoryService:
             finally:
                 self.metrics.flush()
                 self._states.forget(collection)
-        # the file is written once the lock is free, or it would say that the indexing still goes on
+        # written once the lock is free, otherwise it would say that indexing continues
 
     def _check_same(self, copy: Checkout, known: RepositoryManifest | None) -> None:
         if known is None:
@@ -322,7 +322,7 @@ class RepositoryService:
 
     @contextmanager
     def _alone(self, call: Call) -> Generator[Call]:
-        """Index one repository at a time (C 11.4); the file of repositories is written at the end, however it ends."""
+        """Index one repository at a time (C 11.4); the file of repositories is written at the end in any case."""
 
         def cancelled() -> bool:
             return call.cancelled() or self._closing.is_set()
@@ -335,7 +335,7 @@ class RepositoryService:
                 try:
                     yield running
                 except BaseException:
-                    with suppress(KnowledgeError):  # what ended the indexing is reported
+                    with suppress(KnowledgeError):  # the error that ended the indexing is reported
                         self._file.write(self._states.all)
                     raise
                 self._file.write(self._states.all)
@@ -363,9 +363,9 @@ class RepositoryService:
         """Find code in one repository or all, and count the search.
 
         Raises:
-            NotFoundError: the repository is not known.
+            NotFoundError: the repository is unknown.
             InvalidInputError: a value is outside what is allowed.
-            KnowledgeError: store or embedder.
+            KnowledgeError: the store or the embedder failed.
         """
         started = time.perf_counter()
         self.metrics.count("queries_total")
@@ -387,7 +387,7 @@ class RepositoryService:
         """Return a repository, the record of one of its files, and the file's text as it was indexed.
 
         Raises:
-            NotFoundError: no such repository or file; names files that look alike.
+            NotFoundError: no such repository or file; suggests similar files.
         """
         info = self.repository(name)
         files = self._base.store.open(info.collection)
@@ -411,11 +411,11 @@ class RepositoryService:
         return health.health(self._base, self._probe, threshold_ms=self.health_threshold_ms)
 
     def warm_up(self) -> None:
-        """Load the model, as a first query would; nothing is paid for."""
+        """Load the model, as the first query would; costs no money."""
         self._base.warm_up()
 
     def close(self) -> None:
-        """Stop what is indexed, which can be resumed; write the metrics; free everything."""
+        """Stop indexing, which can be resumed; write the metrics; free all resources."""
         self._closing.set()
         with self._idle:
             self._idle.wait_for(lambda: not self._running, timeout=10.0)

@@ -1,4 +1,4 @@
-"""What is true of each repository now, read from the store: what is in it, whether it is whole, how fresh it is."""
+"""The present state of each repository, read from the store: contents, completeness, freshness."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from knowledge_mcp.support.locks import is_free
 _OLD = ".old"
 _REMEMBERED = 5.0
 _SILENCE = 120.0
-"""Seconds without a new sign of life after which an indexing on another machine counts as interrupted."""
+"""Seconds without a new heartbeat after which an indexing on another machine counts as interrupted."""
 
 _LONG_AGO = timedelta(days=1)
-"""Age of a sign of life at which nobody needs to wait for the next one; no clock is so wrong."""
+"""Age at which a heartbeat is old without waiting for the next one; no clock is that wrong."""
 
 _INTERRUPTED = "The indexing was interrupted. Refresh or index it again to resume; what is done is kept."
 
 
 _AT_ONCE = 4
-"""Repositories that are described or searched at the same time over a store that is waited for."""
+"""Repositories that are described or searched at the same time in a remote store."""
 
 _FOLDERS_AT_ONCE = 8
-"""Working copies that git is asked about at the same time."""
+"""Working copies for which git runs at the same time."""
 
 
 def lanes_over(store: Store) -> Lanes:
-    """Make the threads on which the repositories of a store are described and searched."""
+    """Create the threads on which the repositories of a store are described and searched."""
     at_once = 1 if store.identity.computes_here else _AT_ONCE
     return Lanes(at_once, "repositories", _closed_error)
 
@@ -57,11 +57,11 @@ def _closed_error() -> Exception:
 
 
 class RepositoryStates:
-    """Tell the state of repositories. Thread-safe.
+    """Determine the state of repositories. Thread-safe.
 
     Args:
-        base: whose store is read.
-        parts: whose working copies are looked at.
+        base: its store is read.
+        parts: provides access to working copies.
         locks: folder of the locks.
         lanes: threads that describe as many repositories at once.
     """
@@ -77,12 +77,12 @@ class RepositoryStates:
         self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed_error)
 
     def over(self, base: Base) -> Self:
-        """Return the same over another view of the store."""
+        """Return the same for another view of the store."""
         return copy_with(self, _base=base)
 
     @staticmethod
     def lock_name(collection: str) -> str:
-        """Name the lock that whoever writes a collection holds."""
+        """Return the name of the lock for writing a collection."""
         return f"repository:{collection}"
 
     def all(self) -> list[RepositoryInfo]:
@@ -92,20 +92,20 @@ class RepositoryStates:
         return sorted((each for each in found if each is not None), key=lambda each: each.name)
 
     def describing(self) -> tuple[list[str], Callable[[str], RepositoryInfo | None]]:
-        """Name the collections that may hold a repository, with what describes it; None where there is none."""
+        """Return the names of possible repository collections, and a function that describes one (None: it is none)."""
         names = {each.name for each in self._base.store.collections() if each.name.startswith(PREFIX)}
         live = sorted(name for name in names if not name.endswith((SHADOW, _OLD)))
         return live, lambda name: self._describe(name, shadowed=name + SHADOW in names)
 
     def one(self, name: str) -> RepositoryInfo | None:
-        """Describe a repository, None where there is none of that name."""
+        """Describe a repository, None if there is none of that name."""
         collection, manifest = self.place_of(name)
         if manifest is None:
             return None
         return self._describe(collection, shadowed=self._base.store.open(collection + SHADOW).info() is not None)
 
     def place_of(self, name: str) -> tuple[str, RepositoryManifest | None]:
-        """Return the collection of a repository, where it is or will be, and its manifest."""
+        """Return the (present or future) collection of a repository and its manifest."""
         plain = collection_name(name)
         distinct = f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
         for collection in (plain, distinct):
@@ -121,13 +121,13 @@ class RepositoryStates:
         return (plain if free else distinct), None
 
     def drop(self, collection: str) -> None:
-        """Remove a collection with whatever was made beside it."""
+        """Remove a collection with everything that was built next to it."""
         self.forget(collection)
         for name in (collection + SHADOW, collection + _OLD, collection):
             self._base.store.drop_collection(name)
 
     def forget(self, collection: str | None = None) -> None:
-        """Look at a working copy, or at all, again when next asked."""
+        """Invalidate the cached state of a working copy, or of all."""
         with self._lock:
             if collection is None:
                 self._looked.clear()
@@ -135,7 +135,7 @@ class RepositoryStates:
                 self._looked.pop(collection, None)
 
     def freshness(self, info: RepositoryInfo) -> Freshness:
-        """Tell how an index stands to its repository: a folder is looked at, of a clone the last known head counts."""
+        """Compare an index with its repository: a folder is inspected, for a clone the last known head is used."""
         if not info.local:
             return info.freshness
         with self._lock:
@@ -151,7 +151,7 @@ class RepositoryStates:
         return freshness
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
-        """Tell of several repositories what `freshness` tells, looking at as many folders at once."""
+        """Do `freshness` for several repositories, inspecting as many folders at once as allowed."""
         return self._looking.map(self.freshness, infos)
 
     def close(self) -> None:
@@ -160,10 +160,10 @@ class RepositoryStates:
         self._looking.close()
 
     def look_at(self, info: RepositoryInfo) -> Freshness:
-        """Look at a folder of this machine now.
+        """Inspect a local folder now.
 
         Raises:
-            KnowledgeError: it is gone, or git cannot read it.
+            KnowledgeError: it no longer exists, or git cannot read it.
         """
         indexed = info.freshness.indexed_commit
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -184,7 +184,7 @@ class RepositoryStates:
                 manifest = read_manifest(store, collection)
                 counts = counts_of(opened)
             shadow = read_manifest(store, collection + SHADOW) if shadowed else None
-        except NotFoundError:  # it has just gone
+        except NotFoundError:  # just deleted
             return None
         if manifest is None:
             return None
@@ -237,5 +237,5 @@ class RepositoryStates:
             except ValueError:
                 return False
             return age < _LONG_AGO and self._signs.is_alive(collection, manifest.heartbeat)
-        # asked twice: another reader may be trying the lock at this very moment
+        # try twice: another reader may be testing the lock at this moment
         return not any(is_free(self._locks, self.lock_name(collection)) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What is said and answered about repositories, and the parts that the repository service is given."""
+"""Queries and answers about repositories, and the parts of the repository service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from knowledge_mcp.ports import Source
 
 
 class Copies(Protocol):
-    """Clones of remote repositories, and folders of this machine."""
+    """Clones of remote repositories, and local folders."""
 
     def clone(
         self,
@@ -31,19 +31,19 @@ class Copies(Protocol):
         fresh: bool = False,
         cancelled: Callable[[], bool] | None = None,
     ) -> Checkout:
-        """Clone a repository, or return the clone that is there."""
+        """Clone a repository, or return the existing clone."""
         ...
 
     def update(self, name: str, *, branch: str = "", cancelled: Callable[[], bool] | None = None) -> Checkout:
-        """Bring a clone to where its remote is now."""
+        """Update a clone to its remote."""
         ...
 
     def remote_head(self, url: str, *, branch: str = "") -> RemoteHead:
-        """Ask where a branch stands on its remote."""
+        """Return the commit of a branch on its remote."""
         ...
 
     def changes(self, folder: Path, old: str, new: str) -> Sequence[FileChange] | None:
-        """List what changed between two commits; None where one is not known any more."""
+        """List the changes between two commits; None if one is no longer known."""
         ...
 
     def place(self, name: str) -> Path:
@@ -51,19 +51,19 @@ class Copies(Protocol):
         ...
 
     def remove(self, name: str) -> bool:
-        """Remove a clone; tells whether there was one."""
+        """Remove a clone; return whether there was one."""
         ...
 
     def worktree(self, path: Path, *, name: str = "") -> Checkout:
-        """Describe a folder of this machine."""
+        """Describe a local folder."""
         ...
 
 
 class CodeSource(Source, Protocol):
-    """Find source files, and tell what was not looked at."""
+    """Find source files, and report what was ignored."""
 
     def not_looked_at(self) -> tuple[LeftOut, ...]:
-        """Tell what the last pass over the files did not look at, by why."""
+        """Describe what the last pass ignored, by reason."""
         ...
 
 
@@ -79,20 +79,20 @@ class ScanFactory(Protocol):
         exclude_patterns: Sequence[str],
         only: Collection[str] | None,
     ) -> CodeSource:
-        """Make the source; uris are `repository:path`, names the paths; `only` these are opened, None for all."""
+        """Create the source; URIs are `repository:path`, names the paths; `only` limits what is opened, None for all."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryParts:
-    """Bundle what the service works with.
+    """The parts of the service.
 
     Attributes:
         copies: clones and folders.
         scan: finds source files.
-        permalink: page that shows a file's lines at one commit, None where the host is not known.
-        similarity: maps a cosine in an embedding space to 0..1, so that 0.7 is where results begin to be relevant.
-        extensions, excludes: what `scan` looks at and leaves out where nothing else is chosen, for display.
+        permalink: page that shows a file's lines at one commit, None if the host is unknown.
+        similarity: maps a cosine in an embedding space to 0..1, so that results from 0.7 are relevant.
+        extensions, excludes: what `scan` includes and excludes by default, for display.
     """
 
     copies: Copies
@@ -105,7 +105,7 @@ class RepositoryParts:
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """Hold what a configuration decides of searching and indexing (C 8.2)."""
+    """Configured limits of searching and indexing (C 8.2)."""
 
     default_limit: int = 10
     max_limit: int = 50
@@ -116,7 +116,7 @@ class SearchLimits:
 
 
 def source_code(document: Document) -> Classification:
-    """Say of every file of a repository that it is of our own kind."""
+    """Classify every file of a repository as our own type of document."""
     del document
     return Classification(DocumentType.CUSTOM)
 
@@ -126,16 +126,16 @@ def source_code(document: Document) -> Classification:
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """Ask for a repository to be indexed.
+    """Ask to index a repository.
 
     Attributes:
-        source: an https address, or a folder of this machine.
+        source: an https address, or a local folder.
         name: instead of the last part of the address or path.
-        branch: instead of the default branch; for clones only.
+        branch: instead of the default branch; only for clones.
         shallow: clone one commit only.
-        include_extensions: instead of the default ones; None for those.
-        exclude_patterns: further ones, as in a `.gitignore`.
-        fresh: clone again, and embed everything again, beside the index that is there, which it then replaces.
+        include_extensions: instead of the default ones; None for the default.
+        exclude_patterns: additional ones, as in a `.gitignore`.
+        fresh: clone and embed everything again, next to the existing index, which is then replaced.
     """
 
     source: str
@@ -149,18 +149,18 @@ class IndexRequest:
 
 @dataclass(frozen=True, slots=True)
 class IndexResult:
-    """Tell what an indexing came to (C 4.4).
+    """The result of an indexing (C 4.4).
 
     Attributes:
-        status: `partial` where files that were to be indexed could not be read.
-        method: `commit_diff`, `content_hash`, `full` (beside the old one), or `unchanged`.
-        files_processed, files_unchanged, files_removed, files_skipped: files read, left as they were, taken out, and
-            passed over with a reason.
-        chunks_created, chunks_embedded, chunks_reused: chunks of the files processed.
-        skipped: path and reason of each file passed over.
-        warnings: what the readers said of files, each sentence once, such as that symbols are not known; and which
-            submodules are not there.
-        left_out: what was not even looked at, where all files were.
+        status: `partial` if some files could not be read.
+        method: `commit_diff`, `content_hash`, `full` (next to the old one), or `unchanged`.
+        files_processed, files_unchanged, files_removed, files_skipped: files read, left unchanged, removed, and
+            skipped with a reason.
+        chunks_created, chunks_embedded, chunks_reused: chunks of the processed files.
+        skipped: path and reason of each skipped file.
+        warnings: warnings of the readers, each sentence once, such as that symbols are unknown; and missing
+            submodules.
+        left_out: what was ignored, if all files were scanned.
     """
 
     repository: str
@@ -187,15 +187,15 @@ class IndexResult:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Tell how an index stands to its repository.
+    """How an index compares to its repository.
 
     Attributes:
-        indexed_commit: wholly indexed, empty where none is.
-        head_commit: where the repository stands, as last known; empty where there is none.
-        stale: whether they differ, or uncommitted files changed; None where nothing is known.
-        dirty_files: files with changes that are not committed, of a folder of this machine.
-        checked_at: when the head was asked for, ISO 8601.
-        problem: why that is not known, such as a folder that is gone.
+        indexed_commit: completely indexed, empty if none is.
+        head_commit: present commit of the repository, as last known; empty if there is none.
+        stale: whether they differ, or uncommitted files changed; None if unknown.
+        dirty_files: files with uncommitted changes, of a local folder.
+        checked_at: when the head was read, ISO 8601.
+        problem: why it is unknown, such as a missing folder.
     """
 
     indexed_commit: str = ""
@@ -208,13 +208,13 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryInfo:
-    """Describe one repository as the store has it (C 3.3, 5.2).
+    """One repository in the store (C 3.3, 5.2).
 
     Attributes:
-        progress: files done and in all while it is indexed.
-        uncommitted: paths that were indexed with changes that no commit has; None where they are too many to list.
-        nested: folders in it that are repositories of their own, of which no commit of it speaks.
-        partial_tree: it is a folder inside a repository, whose paths are not the repository's.
+        progress: files done and in total while it is indexed.
+        uncommitted: paths that were indexed with uncommitted changes; None if they are too many to list.
+        nested: folders in it that are repositories themselves, which no commit of it records.
+        partial_tree: whether it is a folder inside a repository, so that its paths are not the repository's.
     """
 
     name: str
@@ -249,10 +249,10 @@ class CodeQuery:
 
     Attributes:
         text: 1..1000 characters.
-        limit: most hits.
-        threshold: 0..1; hits less similar are left out and counted.
+        limit: maximum number of hits.
+        threshold: 0..1; less similar hits are left out and counted.
         repository: its name, None for all.
-        language: e.g. `python`; path: a glob; symbol: name of a class, function … that hits define or stand in.
+        language: e.g. `python`; path: a glob; symbol: name of a class, function … that hits define or are inside.
         mode: `hybrid`, `dense` or `keyword`.
     """
 
@@ -268,7 +268,7 @@ class CodeQuery:
 
 @dataclass(frozen=True, slots=True)
 class CodeHit:
-    """Pair a chunk with its repository, its file's record, and why it was found; `similarity` is 0..1."""
+    """A chunk with its repository, its file's record, and why it was found; `similarity` is 0..1."""
 
     repository: RepositoryInfo
     chunk: Chunk
@@ -281,15 +281,15 @@ class CodeHit:
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """Answer a code search.
+    """The answer to a code search.
 
     Attributes:
         hits: best first.
-        total_matches: candidates at or above the threshold; below_threshold: those under it. What is not shown was
-            not read, so a lone comment among it counts by its full similarity.
+        total_matches: candidates at or above the threshold; below_threshold: those under it. Hits not shown were not
+            read, so lone comments among them count with their full similarity.
         searched: the repositories searched.
-        degraded: what failed on the way and why.
-        notes: what a reader should know: not ready, nothing matches a filter, unknown language …
+        degraded: what failed and why.
+        notes: for the reader: not ready, nothing matches a filter, unknown language …
     """
 
     hits: tuple[CodeHit, ...]

@@ -1,1 +1,1 @@
-"""Collections copied, compared, moved and re-embedded."""
+"""Copy, compare, move and re-embed collections."""

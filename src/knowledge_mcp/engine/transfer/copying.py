@@ -1,4 +1,4 @@
-"""One document copied from a collection into another: read whole, in one version; written in one step.
+"""Copy one document from a collection to another: read one complete version, write it in one step.
 
 Memory holds one document at a time; everything goes through the store's port.
 """
@@ -22,11 +22,11 @@ from knowledge_mcp.support.wording import how_many
 _logger = logging.getLogger(__name__)
 
 CHUNKS_AT_ONCE = 256
-"""Chunks whose vectors are asked for in one call."""
+"""Chunks whose vectors are read in one call."""
 
 
 class MoveEventKind(StrEnum):
-    """What has just happened while a collection is moved."""
+    """What has just happened in a move."""
 
     PLANNED = "planned"
     READ = "read"
@@ -40,14 +40,14 @@ class MoveEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MoveEvent:
-    """Tell the caller how far a move is.
+    """Progress of a move.
 
     Attributes:
         kind: what happened.
-        collection: of the source.
-        document_id: which document, empty where the event is of the whole collection.
-        done, total: chunks of the document for `read`; documents of the collection for all others.
-        message: why, for `failed`; the new name, for `swapped`.
+        collection: name of the source collection.
+        document_id: the document, empty for events of the whole collection.
+        done, total: chunks of the document for `read`; documents of the collection for all other events.
+        message: the reason, for `failed`; the new name, for `swapped`.
     """
 
     kind: MoveEventKind
@@ -60,7 +60,7 @@ class MoveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Tell which document could not be carried over, or is not the same, and why."""
+    """A document that could not be copied, or differs, and why."""
 
     document_id: str
     message: str
@@ -68,18 +68,18 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class CollectionPlace:
-    """Name a collection in a store."""
+    """A collection in a store."""
 
     store: Store
     collection: str
 
     @property
     def opened(self) -> Collection:
-        """Give a handle on it."""
+        """Return a handle on it."""
         return self.store.open(self.collection)
 
     def records(self) -> dict[str, DocumentRecord]:
-        """Read all records by id; empty where there is no such collection yet."""
+        """Read all records by id; empty if the collection does not exist yet."""
         if self.opened.info() is None:
             return {}
         return {record.id: record for record in self.opened.documents()}
@@ -88,7 +88,7 @@ class CollectionPlace:
         """Describe the collection.
 
         Raises:
-            NotFoundError: there is none; names those that there are.
+            NotFoundError: it does not exist; lists the existing ones.
         """
         info = self.opened.info()
         if info is None:
@@ -101,7 +101,7 @@ class CollectionPlace:
 
 
 class Transfer:
-    """Take the documents of a collection elsewhere one by one, and tell each step; one that fails keeps none back.
+    """Copy the documents of a collection one by one, and report each step; a failing one does not stop the others.
 
     Args:
         source: the collection.
@@ -115,16 +115,16 @@ class Transfer:
 
     @property
     def failures(self) -> tuple[Trouble, ...]:
-        """List the documents that failed, by id."""
+        """List the failed documents, by id."""
         return tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items()))
 
     def _do_each(
         self, document_ids: Sequence[str], step: Callable[[str, int, int], object], done: int = 0, total: int = 0
     ) -> None:
-        """Take a step with each document: its id, its number and how many there are, `done` others before them.
+        """Run a step for each document, with its id, its number and the total; `done` others precede them.
 
         Raises:
-            KnowledgeError: of a kind that every further document would meet too.
+            KnowledgeError: of a kind that would affect every further document.
         """
         total = total or len(document_ids)
         for number, document_id in enumerate(document_ids, done + 1):
@@ -152,12 +152,12 @@ class Transfer:
 
 
 def read(place: CollectionPlace, document_id: str) -> StoredDocument | None:
-    """Read a document in one version, None where it is gone.
+    """Read one version of a document, None if it was deleted.
 
     Raises:
-        InternalError: it has other chunks than its record says, has lost its text, or changes all the time.
+        InternalError: its chunks do not match its record, its text is missing, or it changes all the time.
     """
-    # not recoverable, or it would end the whole run: the other documents can still be copied
+    # not recoverable, otherwise it would end the whole run: the other documents can still be copied
     document = stored_document(place.opened, document_id, recoverable=False)
     if document is not None and len(document.chunks) != document.record.chunk_count:
         raise InternalError(

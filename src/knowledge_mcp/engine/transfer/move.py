@@ -1,9 +1,8 @@
-"""A collection copied from one store into another as it is, without re-embedding anything.
+"""Copy a collection from one store to another unchanged, without re-embedding.
 
-The way: plan (what the target lacks or has otherwise) → copy document by document → compare both. A document whose
-record is the same at the target is taken as done, so that a run that was stopped anywhere is finished by the next one.
-The source is only read. Two collections are compared by counts, one hash over everything, and the answers to sampled
-queries.
+The steps: plan (what the target lacks or has differently) → copy document by document → compare both. A document with
+the same record in the target counts as done, so that an interrupted run is finished by the next one. The source is only
+read. Two collections are compared by counts, one hash over everything, and the answers to sampled queries.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from knowledge_mcp.support.batches import batches
 
 LEAST_DENSE_OVERLAP = 0.95
 LEAST_LEXICAL_OVERLAP = 0.90
-"""Shares of the best hits that both stores must have in common, on average over the sampled queries."""
+"""Minimum shares of the best hits that both stores must have in common, on average over the sampled queries."""
 
 _HITS = 10
 _TIE = 1e-4
@@ -49,7 +48,7 @@ _WORDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Count what was compared."""
+    """Counts of what was compared."""
 
     documents: int = 0
     chunks: int = 0
@@ -58,13 +57,13 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Tell how alike the answers to sampled queries are.
+    """How similar the answers to sampled queries are.
 
     Attributes:
         queries: how many chunks were sampled.
-        dense, lexical: mean share of the source's best hits that the target has too; None where nothing was asked.
-        lost: ids of sampled chunks that the target does not find by their own vector, though the source does.
-        judged: False where the target holds other documents too, so that its best hits may rightly differ.
+        dense, lexical: mean share of the source's best hits that the target has too; None if nothing was asked.
+        lost: ids of sampled chunks that the target does not find by their own vector, although the source does.
+        judged: False if the target has other documents too, so that its best hits may differ legitimately.
     """
 
     queries: int
@@ -75,7 +74,7 @@ class Overlap:
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing was lost and the shares are high enough."""
+        """Return whether nothing was lost and the shares are high enough."""
         if self.lost:
             return False
         if not self.judged:
@@ -86,13 +85,13 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Tell whether the target holds exactly what the source holds; documents that only the target has are left out.
+    """Whether the target has exactly the source's contents; documents that only the target has are ignored.
 
     Attributes:
-        source, target: counts as read, chunk by chunk.
+        source, target: counts from reading every chunk.
         source_sha256, target_sha256: `content_hash` of each.
-        differing: documents that are not the same, and in what.
-        overlap: of sampled queries.
+        differing: documents that differ, and how.
+        overlap: result of the sampled queries.
     """
 
     source: Counts
@@ -104,14 +103,14 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Tell whether counts, hashes and answers agree."""
+        """Return whether counts, hashes and answers agree."""
         same = self.source == self.target and self.source_sha256 == self.target_sha256
         return same and not self.differing and self.overlap.good
 
 
 @dataclass(slots=True)
 class ContentHash:
-    """Gather documents, by id, into one hash and their counts."""
+    """Combine documents, by id, into one hash and their counts."""
 
     documents: int = 0
     chunks: int = 0
@@ -119,7 +118,7 @@ class ContentHash:
     _hash: Any = field(default_factory=hashlib.sha256)
 
     def add(self, document: StoredDocument | None, document_id: str, digest: str) -> None:
-        """Take in one document's digest; ids must come in ascending order."""
+        """Add one document's digest; ids must come in ascending order."""
         self._hash.update(f"{document_id}\0{digest}\n".encode())
         if document is not None:
             self.documents += 1
@@ -128,7 +127,7 @@ class ContentHash:
 
     @property
     def counts(self) -> Counts:
-        """Return what was counted."""
+        """Return the counts."""
         return Counts(self.documents, self.chunks, self.tokens)
 
     @property
@@ -138,7 +137,7 @@ class ContentHash:
 
 
 def document_digest(place: CollectionPlace, document: StoredDocument) -> str:
-    """Hash a document's record, text, structure, chunks and vectors: 64 hex digits, equal exactly when all are.
+    """Hash a document's record, text, structure, chunks and vectors: 64 hex digits, equal only if all are equal.
 
     Raises:
         InternalError: a chunk has no vector.
@@ -155,10 +154,10 @@ def document_digest(place: CollectionPlace, document: StoredDocument) -> str:
 
 
 def content_hash(place: CollectionPlace) -> ContentHash:
-    """Hash everything that a collection holds, document by document in the order of their ids.
+    """Hash everything in a collection, document by document in the order of their ids.
 
     Raises:
-        InternalError: a document is not whole.
+        InternalError: a document is incomplete.
     """
     whole = ContentHash()
     for document_id in sorted(place.records()):
@@ -177,13 +176,13 @@ def compare(
     others: bool,
     on_document: Callable[[str, int], None],
 ) -> Comparison:
-    """Read the documents of `records` from both places and compare them.
+    """Read the documents of `records` from both stores and compare them.
 
     Args:
-        source, target: what is compared.
+        source, target: the collections to compare.
         records: the documents of the source, by id.
-        samples: how many chunks are asked for by their vector and by their words.
-        others: whether the target holds other documents too.
+        samples: number of chunks whose vector and words are searched for.
+        others: whether the target has other documents too.
         on_document: receives each document's id and how many are done.
     """
     mine, theirs = ContentHash(), ContentHash()
@@ -204,7 +203,7 @@ def compare(
 
 
 def _look(place: CollectionPlace, document_id: str) -> tuple[StoredDocument | None, str, str]:
-    """Read and hash one document: what was read, its digest, what is wrong with it."""
+    """Read and hash one document; return it, its digest, and what is wrong with it."""
     document: StoredDocument | None = None
     try:
         document = read(place, document_id)
@@ -216,7 +215,7 @@ def _look(place: CollectionPlace, document_id: str) -> tuple[StoredDocument | No
 
 
 def _difference(original: StoredDocument | None, copy: StoredDocument | None) -> str:
-    """Say in what two versions of a document differ that are both whole."""
+    """Say how two complete versions of a document differ."""
     if original is None or copy is None:
         return "It is only in one of the two."
     for what, same in (
@@ -231,7 +230,7 @@ def _difference(original: StoredDocument | None, copy: StoredDocument | None) ->
 
 
 class _Sample:
-    """Take chunks evenly spread over a collection, with their vectors, while its documents pass by."""
+    """Sample chunks evenly over a collection, with their vectors, while its documents are read."""
 
     def __init__(self, size: int, chunks: int) -> None:
         count = min(size, chunks)
@@ -240,7 +239,7 @@ class _Sample:
         self.taken: list[tuple[Chunk, Vector]] = []
 
     def offer(self, place: CollectionPlace, document: StoredDocument) -> None:
-        """Let one document pass."""
+        """Process one document."""
         last = self._passed + len(document.chunks)
         chosen: list[Chunk] = []
         while self._places and self._places[0] < last:
@@ -253,7 +252,7 @@ class _Sample:
 def _ask(
     source: CollectionPlace, target: CollectionPlace, sample: Sequence[tuple[Chunk, Vector]], *, judged: bool
 ) -> Overlap:
-    """Search both with each sampled chunk's vector and words."""
+    """Search both stores for each sampled chunk's vector and words."""
     dense: list[float] = []
     lexical: list[float] = []
     lost: list[str] = []
@@ -273,12 +272,12 @@ def _ask(
 
 
 def _is_among(chunk: Chunk, hits: Sequence[LegHit]) -> bool:
-    """Tell whether a chunk is among the hits, or others as near as can be have crowded it out."""
+    """Return whether a chunk is among the hits, or was displaced by equally near ones."""
     return any(hit.chunk_id == chunk.id for hit in hits) or (len(hits) >= _HITS and hits[-1].score > 1.0 - _TIE)
 
 
 def _overlap(mine: Sequence[LegHit], theirs: Sequence[LegHit]) -> float:
-    """Give the share of hits in common; which ones of equal score at the end make the list is left to each store."""
+    """Return the share of common hits; among equal scores at the end, each store may choose."""
     if not mine:
         return 1.0 if not theirs else 0.0
     there = {hit.chunk_id for hit in theirs}
@@ -293,19 +292,19 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _words_of(text: str) -> str:
-    """Take some words, evenly spread, each once."""
+    """Return some words, evenly spread, each once."""
     words = list(dict.fromkeys(re.findall(r"\w{3,}", text)))
     return " ".join(words[:: max(1, -(-len(words) // _WORDS))])
 
 
 def _add(digest: Any, part: bytes) -> None:
-    """Add one part with its length, so that no two sequences of parts look alike."""
+    """Add one part with its length, so that different sequences of parts never hash alike."""
     digest.update(len(part).to_bytes(8, "little"))
     digest.update(part)
 
 
 def _plain(value: DocumentRecord | DocumentStructure | Chunk) -> bytes:
-    """Write a value of the model as JSON, the same for equal values."""
+    """Write a value of the model as JSON; equal values give the same text."""
     text = json.dumps(value, default=_fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return text.encode()
 
@@ -315,16 +314,16 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 _ROUNDS = 20
-"""How often documents that changed at the source meanwhile are caught up with."""
+"""Maximum rounds of copying documents that changed in the source meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """Choose how a move goes.
+    """Options of a move.
 
     Attributes:
-        prune: remove documents from the target that the source has not.
-        samples: how many chunks are searched for in both stores at the end.
+        prune: remove documents from the target that the source does not have.
+        samples: number of chunks searched for in both stores at the end.
     """
 
     prune: bool = False
@@ -333,15 +332,15 @@ class MoveOptions:
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """Tell what a move would do; all but `info` are document ids in order.
+    """What a move would do; all except `info` are document ids in order.
 
     Attributes:
-        info: the source's collection.
-        new: not at the target yet.
-        replaced: there with another record, or with other chunks than the record says.
-        present: there already.
-        others: only at the target.
-        chunks: how many chunks would be copied.
+        info: the source collection.
+        new: not in the target yet.
+        replaced: in the target with another record, or with a number of chunks that does not match it.
+        present: already in the target.
+        others: only in the target.
+        chunks: number of chunks to copy.
     """
 
     info: CollectionInfo
@@ -354,16 +353,16 @@ class MovePlan:
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """Sum up a move.
+    """The result of a move.
 
     Attributes:
-        plan: as it was at the beginning.
-        copied: documents written, those among them that were copied again because the comparison found them wrong too.
+        plan: the plan at the beginning.
+        copied: documents written, including those copied again because the comparison found them wrong.
         chunks: chunks written.
-        removed: documents pruned from the target.
-        failed: documents that could not be copied, and are not at the target otherwise.
+        removed: documents removed from the target.
+        failed: documents that could not be copied, and are not in the target otherwise.
         comparison: of source and target at the end.
-        seconds: of copying; comparing took `comparing_seconds`.
+        seconds: duration of copying; comparing took `comparing_seconds`.
     """
 
     plan: MovePlan
@@ -377,7 +376,7 @@ class MoveReport:
 
     @property
     def good(self) -> bool:
-        """Tell whether the target is now what the source is."""
+        """Return whether the target now equals the source."""
         return not self.failed and self.comparison.equal
 
 
@@ -385,14 +384,14 @@ class Move(Transfer):
     """Copy one collection; an instance is used once.
 
     Args:
-        source, target: from where and to where.
-        options: how.
+        source, target: the collections.
+        options: the options.
         on_event: receives every step.
 
     Raises:
         InvalidInputError: both are the same collection of the same store.
-        NotFoundError: the source has no such collection.
-        SpaceMismatchError: the target's collection is in another embedding space; nothing was written.
+        NotFoundError: the source collection does not exist.
+        SpaceMismatchError: the target collection has another embedding space; nothing was written.
     """
 
     def __init__(
@@ -409,7 +408,7 @@ class Move(Transfer):
         self._copied = self._chunks = 0
 
     def plan(self) -> MovePlan:
-        """Compare the records of both; writes nothing."""
+        """Compare the records of both; write nothing."""
         mine, theirs = self._source.records(), self._target.records()
         sound = self._sound(theirs)
         new = tuple(sorted(mine.keys() - theirs.keys()))
@@ -424,8 +423,8 @@ class Move(Transfer):
         """Copy what the target lacks, and compare.
 
         Raises:
-            KnowledgeError: of a kind that every further document would meet too; documents finished before it stay,
-                and another run goes on behind them.
+            KnowledgeError: of a kind that would affect every further document; finished documents are kept, and another
+                run continues after them.
         """
         started = time.perf_counter()
         target = self._target
@@ -440,12 +439,12 @@ class Move(Transfer):
         copied_at = time.perf_counter()
         comparison = self._compare(records)
         again = [each.document_id for each in comparison.differing if each.document_id in set(plan.present)]
-        if again:  # what an earlier run or somebody else left under an equal record
+        if again:  # left by an earlier run or another writer under an equal record
             self._do_each(again, self._copy)
             comparison = self._compare(records)
         wrong = {each.document_id for each in comparison.differing}
         for document_id in self._failed.keys() & (records.keys() - wrong):
-            del self._failed[document_id]  # another run has copied it meanwhile: it is there as it should be
+            del self._failed[document_id]  # another run has copied it meanwhile
         return MoveReport(
             plan=plan,
             copied=self._copied,
@@ -460,7 +459,7 @@ class Move(Transfer):
     # inside
 
     def _sound(self, records: Mapping[str, DocumentRecord]) -> Callable[[str], bool]:
-        """Tell of a document at the target whether it has as many chunks as its record says: by the sum, if it fits."""
+        """Return whether a document in the target has as many chunks as its record says, if possible from the total."""
         target = self._target
         if not records:
             return lambda _: True
@@ -474,7 +473,7 @@ class Move(Transfer):
     def _copy(self, document_id: str, place: int, total: int) -> None:
         document = read(self._source, document_id)
         if document is None:
-            return  # it has gone from the source meanwhile
+            return  # deleted from the source meanwhile
         publish_document(self._target.opened, document, self._vectors(document))
         self._failed.pop(document_id, None)
         self._copied += 1
@@ -489,7 +488,7 @@ class Move(Transfer):
         return vectors
 
     def _catch_up(self) -> dict[str, DocumentRecord]:
-        """Copy what changed at the source since; returns the records that the target is to have."""
+        """Copy what changed in the source since; return the records that the target must have."""
         for _ in range(_ROUNDS):
             mine, theirs = self._source.records(), self._target.records()
             late = [
@@ -501,7 +500,7 @@ class Move(Transfer):
         return self._source.records()
 
     def _prune(self, others: tuple[str, ...]) -> tuple[str, ...]:
-        """Remove what only the target had at the beginning and the source still has not."""
+        """Remove what only the target had at the beginning and the source still lacks."""
         mine = self._source.records()
         gone = tuple(each for each in others if each not in mine)
         self._remove(self._target, gone)
@@ -525,7 +524,7 @@ def _total(plan: MovePlan) -> int:
 
 
 def _check_places(source: CollectionPlace, target: CollectionPlace) -> CollectionInfo:
-    """Make sure that a move can be done at all; returns the source's description."""
+    """Check that a move is possible; return the source's description."""
     same_store = source.store.identity == target.store.identity
     if same_store and source.collection == target.collection:
         raise InvalidInputError(

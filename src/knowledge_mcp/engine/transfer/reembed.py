@@ -1,8 +1,8 @@
-"""A collection re-embedded in another space beside the live one, and then put in its place in one step.
+"""Re-embed a collection in another space next to the live one, and then replace that in one step.
 
-Chunks are taken over as they are where the new model reads them whole; only their vectors and token counts are new.
-The live collection answers until the swap; what changes in it meanwhile is caught up with. Everything paid for is kept:
-a run that was stopped goes on where it was.
+Chunks are kept if the new model can read them completely; only their vectors and token counts are new. The live
+collection answers until the swap; its changes meanwhile are copied too. Everything that was paid for is kept: an
+interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _ROUNDS = 20
 
 @dataclass(frozen=True, slots=True)
 class ReembedOptions:
-    """Choose how a collection is re-embedded.
+    """Options of re-embedding a collection.
 
     Attributes:
-        leave_out: swap even though some documents cannot be carried over; they are missing until ingested again.
-        drop_old: remove the old collection once the new one stands in its place.
-        max_cost: USD that may be spent; None for no limit.
-        slice: chunks handed to the embedder in one call.
+        leave_out: swap even if some documents cannot be re-embedded; they are missing until ingested again.
+        drop_old: remove the old collection after the swap.
+        max_cost: limit in USD; None for no limit.
+        slice: chunks per embedding call.
     """
 
     leave_out: bool = False
@@ -52,15 +52,15 @@ class ReembedOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReembedPlan:
-    """Tell what would be done.
+    """What would be done.
 
     Attributes:
-        live: the collection as it is.
-        space: the new one; equal to the live one's where there is nothing to do.
+        live: the present collection.
+        space: the new one; equal to the live one's if there is nothing to do.
         building: name of the new collection until the swap.
-        todo, done: documents to embed, and those that an earlier run finished.
-        unfit: documents with chunks longer than the new model reads; they must be ingested again.
-        chunks, tokens: to embed, by the new model's count.
+        todo, done: documents to embed, and those finished by an earlier run.
+        unfit: documents with chunks longer than the new model can read; they must be ingested again.
+        chunks, tokens: to embed, as counted by the new model.
     """
 
     live: CollectionInfo
@@ -74,20 +74,20 @@ class ReembedPlan:
 
     @property
     def needed(self) -> bool:
-        """Tell whether the live collection is in another space than the new one."""
+        """Return whether the live collection is in another space than the new one."""
         return self.live.space.fingerprint != self.space.fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """Sum up.
+    """The result of re-embedding.
 
     Attributes:
-        documents: carried over in this run. embedded, reused: chunks of theirs, by where their vectors are from.
-        failed: documents that could not be carried over, the unfit ones among them.
-        swapped: whether the live name now stands for the new collection.
-        old_collection: name of the old collection, empty where there is none or it was dropped.
-        billed_tokens: tokens that the embedding service counted. price: USD per million of them, None if not known.
+        documents: re-embedded in this run. embedded, reused: their chunks, by origin of the vectors.
+        failed: documents that could not be re-embedded, including the unfit ones.
+        swapped: whether the live name now refers to the new collection.
+        old_collection: name of the old collection, empty if there is none or it was removed.
+        billed_tokens: tokens counted by the embedding service. price: USD per million of them, None if unknown.
     """
 
     plan: ReembedPlan
@@ -103,7 +103,7 @@ class ReembedReport:
 
     @property
     def good(self) -> bool:
-        """Tell whether the live name stands for a collection of the new space that has every document."""
+        """Return whether the live name refers to a collection of the new space that has every document."""
         return not self.failed and (self.swapped or not self.plan.needed)
 
 
@@ -112,14 +112,14 @@ class Reembed(Transfer):
 
     Args:
         live: the collection.
-        embedder: of the new space.
-        options: how.
+        embedder: the embedder of the new space.
+        options: the options.
         on_event: receives every step.
-        today: date in the old collection's new name.
+        today: date for the old collection's new name.
 
     Raises:
-        NotFoundError: there is no such collection.
-        ConfigError: a limit is set and the price is not known.
+        NotFoundError: the collection does not exist.
+        ConfigError: a limit is set and the price is unknown.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Reembed(Transfer):
         self._looked_at: dict[str, DocumentRecord] = {}
 
     def plan(self) -> ReembedPlan:
-        """Measure every chunk with the new model; embeds and writes nothing."""
+        """Count the tokens of every chunk with the new model; embed and write nothing."""
         plan = ReembedPlan(self._info, self._space, self._target.collection)
         if not plan.needed:
             return plan
@@ -168,14 +168,14 @@ class Reembed(Transfer):
     def run(self, plan: ReembedPlan | None = None) -> ReembedReport:
         """Build the new collection, and swap once every document is in it.
 
-        Where documents do not fit and are not to be left out, nothing is embedded and nothing swapped.
+        If documents do not fit and must not be left out, nothing is embedded or swapped.
 
         Args:
-            plan: of this instance, where it was made before.
+            plan: of this instance, if it was made before.
 
         Raises:
-            KnowledgeError: of a kind that every further document would meet too; what was embedded is kept for the
-                next run, and the live collection is as it was.
+            KnowledgeError: of a kind that would affect every further document; finished embeddings are kept for the
+                next run, and the live collection is unchanged.
         """
         started = time.perf_counter()
         plan = plan or self.plan()
@@ -195,7 +195,7 @@ class Reembed(Transfer):
     # building
 
     def _bring_up_to_date(self) -> dict[str, DocumentRecord]:
-        """Carry over and check until the new collection has what the live one has; returns that."""
+        """Re-embed and check until the new collection has what the live one has; return that."""
         for _ in range(_ROUNDS):
             mine, theirs = self._live.records(), self._target.records()
             todo = [
@@ -218,7 +218,7 @@ class Reembed(Transfer):
     def _reembed_document(
         self, source: CollectionPlace, target: CollectionPlace, document_id: str, number: int, total: int
     ) -> None:
-        """Embed one document and publish it, if it is still there."""
+        """Embed one document and publish it, if it still exists."""
         document = read(source, document_id)
         if document is None:
             return
@@ -240,7 +240,7 @@ class Reembed(Transfer):
         self._report_event(MoveEventKind.STORED, document_id, number, total)
 
     def _vectors(self, target: CollectionPlace, document: StoredDocument) -> list[Vector]:
-        """Embed a document's chunks; what the new collection has already is not embedded again."""
+        """Embed a document's chunks, except those that the new collection already has."""
         keys = [embedding_key(chunk) for chunk in document.chunks]
         known = target.opened.vectors(keys)
         for start in range(0, len(keys), self._options.slice):
@@ -260,7 +260,7 @@ class Reembed(Transfer):
             known.update(zip(texts, self._embedder.embed_documents(missing), strict=True))
 
     def _unfit(self, document: StoredDocument) -> str:
-        """Say which chunks the new model would not read whole, empty where it reads them all."""
+        """Say which chunks the new model cannot read completely, empty if there are none."""
         most = self._embedder.max_tokens
         lengths = [self._embedder.count_tokens(chunk.embedding_text) for chunk in document.chunks]
         long = [length for length in lengths if length > most]
@@ -272,7 +272,7 @@ class Reembed(Transfer):
         )
 
     def _check(self, document_id: str, number: int, total: int) -> None:
-        """Make sure that the new collection holds the same chunks, each with a vector."""
+        """Check that the new collection has the same chunks, each with a vector."""
         self._report_event(MoveEventKind.COMPARED, document_id, number, total)
         original, copy = read(self._live, document_id), read(self._target, document_id)
         if original is None:
@@ -291,7 +291,7 @@ class Reembed(Transfer):
     # swapping
 
     def _swap(self, records: Mapping[str, DocumentRecord]) -> str:
-        """Exchange the two, catch up with what was published at the last moment; returns the old one's name."""
+        """Swap the two, copy what was published at the last moment; return the old one's name."""
         store, name = self._live.store, self._live.collection
         old_name = self._free_name(store)
         store.rename_collections({name: old_name, self._target.collection: name})
@@ -336,7 +336,7 @@ class Reembed(Transfer):
 
 
 def _is_done(record: DocumentRecord, copy: DocumentRecord | None) -> bool:
-    """Tell whether the copy is this version of a document, carried over or ingested again from the same bytes."""
+    """Return whether the copy is this version of a document, re-embedded or ingested again from the same bytes."""
     if copy is None:
         return False
     again = copy.sha256 == record.sha256 and copy.updated_at > record.updated_at
@@ -344,10 +344,10 @@ def _is_done(record: DocumentRecord, copy: DocumentRecord | None) -> bool:
 
 
 def _plain(record: DocumentRecord) -> DocumentRecord:
-    """Leave out of a record what depends on the embedding space."""
+    """Return a record without what depends on the embedding space."""
     return dataclasses.replace(record, token_count=0, embedding_model="")
 
 
 def _as_cut(chunk: Chunk) -> Chunk:
-    """Leave out of a chunk what depends on the embedding space."""
+    """Return a chunk without what depends on the embedding space."""
     return dataclasses.replace(chunk, token_count=0)
