@@ -29,8 +29,8 @@ def find_misplaced(
     """Find settings of a `.env` file that are not allowed there.
 
     Args:
+        table: all settings.
         origins: the origin of each field's value; unset fields are missing.
-        found: the fields whose values come from the `.env`.
         found: the fields whose value comes from the `.env`.
         file: the `.env`.
         folder: the working directory.

@@ -148,7 +148,6 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
 
     For a block that spans pages, only the boxes on the chunk's own pages are used. Consecutive boxes of a column are
     joined. Without boxes from the reader, chunks stay unchanged.
-    column are joined. Chunks of a document whose reader knows no boxes stay as they are.
     """
     blocks = [block for block in document.blocks if block.boxes]
     if not blocks:

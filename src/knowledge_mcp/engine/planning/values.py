@@ -108,7 +108,6 @@ def page_coverage(text: str) -> tuple[Mapping[str, Any], ...]:
 
     An entry has `first`, `last` and `method`; `image_ratio`, `confidence`, `drawing` and `reason` if they are
     informative. Empty if there is nothing, or it cannot be parsed.
-    something. Empty where there is nothing, or nothing that can be read.
     """
     try:
         pages: Any = json.loads(text) if text else []

@@ -79,7 +79,7 @@ class ScanFactory(Protocol):
         exclude_patterns: Sequence[str],
         only: Collection[str] | None,
     ) -> CodeSource:
-        """Create the source; URIs are `repository:path`, names the paths; `only` limits what is opened, None for all."""
+        """Create the source; URIs are `repository:path`, names are paths; only files in `only` are opened."""
         ...
 
 
