@@ -293,8 +293,7 @@ class _Attempts:
         """Return the best reading with its confidence and measurements (see `pictures.measure`).
 
         If words overlap rules, a flattened picture is read as well, and the reading with more is used. Unread print is
-        then
-        read separately: a missed "not" reverses a sentence.
+        then read separately: a missed "not" reverses a sentence.
         """
         best = self.best(png)
         if best.confidence < _WEAK:  # a drawing, or grain: lines without a confident word are left out

@@ -107,8 +107,7 @@ class Jobs:
         Args:
             request: plain JSON values.
             journaled: whether to record it, so that it can be looked up by id and resumed after a restart. A request
-                that
-                is already running is not started twice: its job is returned.
+                that is already running is not started twice: its job is returned.
             is_abandoned: whether the waiting caller has gone, which stops it.
 
         Raises:

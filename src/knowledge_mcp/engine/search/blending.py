@@ -305,9 +305,8 @@ def nearness(embedder: Embedder) -> float:
     """Return the unit of cosines of an embedder: 1 for the model of the constants, less if cosines lie closer.
 
     It is the same for the same space, so it is measured once per process, by one call that embeds sixteen short texts.
-    No
-    question waits for a service: if the vectors are not cached, they are requested on another thread, and the unit is 1
-    until they arrive. An embedding cache keeps them for all processes.
+    No question waits for a service: if the vectors are not cached, they are requested on another thread, and the unit
+    is 1 until they arrive. An embedding cache keeps them for all processes.
     """
     space = embedder.space
     if space.model == CHOSEN_IN:

@@ -270,8 +270,7 @@ class SitemapSource(VisitedSource):
 
     A listed page that does not exist (404, 410) is gone once two consecutive syncs found nothing: a server that is
     being deployed returns nothing for a while. A page that never existed is left out. So are pages that redirect to the
-    same
-    target as others: that is a login page, or a placeholder for removed pages.
+    same target as others: that is a login page, or a placeholder for removed pages.
 
     Args:
         url: of the sitemap.

@@ -42,9 +42,8 @@ class BodyGate:
     """Refuse a request body that is larger than its route allows with 413, and one that does not arrive with 408.
 
     A declared length that is too large is refused before anything is read; without one, bytes are counted as they
-    arrive.
-    Part of the rest is discarded first: most clients send everything before they read, and would otherwise see a broken
-    connection instead of the answer.
+    arrive. Part of the rest is discarded first: most clients send everything before they read, and would otherwise see
+    a broken connection instead of the answer.
 
     Args:
         app: the wrapped app.
