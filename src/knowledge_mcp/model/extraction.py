@@ -110,11 +110,9 @@ class RecognisedPage(Page):
 
 
 _DRAWING = 250
-"""A page with at least this many curved and slanting paths is a drawing: tables and frames have none, charts some
-dozens.
-"""
+"""Minimum curved and slanting paths of a drawing: tables and frames have none, charts some dozens."""
 _TEXT = 200
-"""A page with at least this many characters below a picture has text of its own."""
+"""Minimum characters of a page's own text below a picture that covers it."""
 _LEAST_TEXT = 10
 _COVERED = 0.5
 _SAMPLE = 3

@@ -55,9 +55,7 @@ the cold file cache, and use more memory (`benchmarks.rag_load`, two cores).
 """
 
 _LOOK_EVERY = 5.0
-"""Seconds after which a search that waits for its turn checks whether its caller has gone; it then queues at the
-end.
-"""
+"""Seconds after which a waiting search checks whether its caller has gone; it then queues at the end."""
 
 
 def opened(store: Store, name: str) -> Collection:

@@ -28,9 +28,7 @@ from knowledge_mcp.support.wording import how_many
 _MOST_LISTED = 5
 """Maximum damaged parts named in one answer."""
 _REMEMBERED = 100
-"""Maximum damaged parts remembered for the health report: more means a broken store, which `verify` checks
-completely.
-"""
+"""Maximum damaged parts remembered for the health report: more is a broken store, to be checked by `verify`."""
 _logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", SearchAnswer, LookupAnswer, RequirementAnswer, QuoteAnswer, ReferenceAnswer)

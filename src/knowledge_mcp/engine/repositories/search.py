@@ -94,9 +94,7 @@ HALF_ALONE = 0.5
 """BM25 sum at which a keyword hit's similarity is one half; the default threshold then loses 2 % in keyword search."""
 
 _KNEE, _BEND = 0.6, 0.4
-"""Sum of cosine and words above which a similarity is no longer its calibration, and how slowly it then approaches
-1.
-"""
+"""Sum of cosine and words above which a similarity is not just its calibration, and how slowly it approaches 1."""
 
 _REMARK = 0.8
 """Weight of the similarity of a lone comment: a few words are close to many questions, and not informative."""

@@ -18,9 +18,7 @@ ALIKE = 0.9
 """Minimum share of common word runs for two passages to count as one."""
 
 TOGETHER = 20
-"""Number of hits within which some are put first or last: at least this many are found, so that pages are
-consistent.
-"""
+"""Hits among which some are put first or last: at least this many are found, so that pages are consistent."""
 
 _NUMBER_OR_SIGN = re.compile(r"[\d<>≤≥±](?:(?<=\d)\d*(?:[.,]\d+)*)?")
 _NEGATED = re.compile(r"n't\b")

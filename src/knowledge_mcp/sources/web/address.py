@@ -39,9 +39,7 @@ _NO_WEB_PORTS = frozenset(
         *(9042, 10080, 10250, 11211, 27017),
     }
 )
-"""Ports of mail, files, databases, remote control: those that browsers block, and those of clusters. Others are
-allowed.
-"""
+"""Ports that browsers block (mail, files, databases, remote control), and those of clusters; others are allowed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,7 @@ _SAME: Mapping[str, str] = {
     "text/xml": "application/xml",
 }
 _SOURCES = frozenset({"text/markdown", "text/csv", "application/json", "application/xml"})
-"""Kinds that many servers label `text/plain`; HTML source labelled so is read as source text, so HTML is not
-included.
-"""
+"""Kinds that many servers label `text/plain`; not HTML, whose source may be served so on purpose."""
 
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),

@@ -27,9 +27,7 @@ _POLL_MS = 2_000
 _RETENTION_SECONDS = 3_600
 """How long a result is kept for its client."""
 _MOST = 100
-"""Maximum tasks of one key: beyond that, finished ones are dropped first. A result is at most 100 KB, so this is 10
-MB.
-"""
+"""Maximum tasks of one key, 10 MB of results of at most 100 KB; beyond that, finished ones are dropped first."""
 
 Context = ServerRequestContext[Any, Any]
 
