@@ -84,7 +84,7 @@ class DocumentRecord:
         source_path: the source's uri.
         sha256: of the source bytes. Together with `pipeline` it decides whether a new ingest has anything to do.
         pipeline: release of the program, a colon, and the fingerprint of reader, chunker and their settings.
-        size: source bytes. pages: physical pages, 0 where the format has none.
+        size: source bytes. pages: physical pages, 0 if the format has none.
         chunk_count, token_count: totals over its chunks.
         embedding_model: label of the embedding space.
         created_at, updated_at: ISO 8601 UTC, first and last ingest.

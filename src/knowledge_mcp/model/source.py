@@ -9,7 +9,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO
 
 MOST_BYTES = 1 << 30
-"""Files of this size or more are refused before their content is read: no reader has memory for more."""
+"""Maximum size of a file; larger ones are refused before their content is read: no reader has memory for more."""
 
 
 @dataclass(frozen=True, slots=True)

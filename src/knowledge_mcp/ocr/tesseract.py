@@ -258,8 +258,7 @@ class TesseractEngine:
             raise TimedOutError(f"Text recognition took longer than {self.seconds:.0f} seconds and was stopped.")
         command = [find_program(self._program), "stdin", "stdout", *options]
         # a list of one file: the program reads an image from standard input letter by letter, which takes a tenth of
-        # the
-        # time for reading the page
+        # the time for reading the page
         with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
             file.write(png)
             file.flush()

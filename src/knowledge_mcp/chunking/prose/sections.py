@@ -70,8 +70,8 @@ class ClauseChunker:
     """Split standards, handbooks and similar documents by clause (`ports.Chunker`).
 
     Sizes are tokens of the collection's own tokenizer. The maximum is also capped by what the model reads minus the
-    heading path, so that a vector covers all of its chunk; then the overlap is at most a quarter, and the minimum is
-    halved if it would exceed the maximum.
+    heading path, so that a vector covers all of its chunk; then the overlap is at most a quarter of it, and
+    the minimum becomes half of it if it would exceed it.
 
     Args:
         size_min: below this, neighbours are merged if the heading between them is only guessed (50..500).

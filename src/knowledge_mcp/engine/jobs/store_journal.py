@@ -74,7 +74,7 @@ class StoreJournal:
         self._made: set[str] = set()
         self._answers: dict[str, tuple[float, bool]] = {}
 
-    # ---- who is alive
+    # ---- heartbeats
 
     def hold(self, owner: str) -> Callable[[], None]:
         self._put(_OWNER, owner, secrets.token_hex(4))
@@ -167,7 +167,7 @@ class StoreJournal:
             self._sweep()
         yield there
 
-    # ---- the bytes that a job needs
+    # ---- bytes of jobs
 
     def put_content(self, content: bytes) -> str:
         """Store bytes for a job and return the `content_id` for its request; they are removed when the job ends."""

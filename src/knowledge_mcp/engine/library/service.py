@@ -151,7 +151,7 @@ class LibraryService:
     def drop_collection(self, collection: str) -> int:
         checked_name(collection, self._is_reserved)
         base = self._existing(collection)
-        ids = [record.id for record in base_of(self._whole, collection).records()]  # whoever may see them
+        ids = [record.id for record in base_of(self._whole, collection).records()]  # also hidden ones
         gone = counts_of(base.opened).documents if base.exists() else 0
         base.store.drop_collection(collection)
         self._originals.forget(ids)
@@ -234,7 +234,7 @@ class LibraryService:
         log_event(_logger, logging.INFO, "document_deleted", doc_id=document_id, collection=collection, chunks=gone)
         return gone
 
-    # ---- taking in
+    # ---- ingesting
 
     def deposit(
         self,
@@ -277,7 +277,7 @@ class LibraryService:
         )
         return done
 
-    # ---- later
+    # ---- background jobs
 
     def submit(self, deposit: Deposit) -> IngestJob:
         checked_name(deposit.collection, self._is_reserved)
@@ -367,7 +367,7 @@ class LibraryService:
         done = self.deposit(deposit, on_progress=call.progress, cancelled=call.cancelled)
         return asdict(done)
 
-    # ---- itself
+    # ---- health and life cycle
 
     def health(self) -> HealthReport:
         return health(self._base, self._probe, threshold_ms=self._threshold)

@@ -438,7 +438,7 @@ class IndexRun:
             store.rename_collections({self._collection: self._collection + ".old", self._target: self._collection})
             store.drop_collection(self._collection + ".old")
 
-    # ---- what is said meanwhile
+    # ---- progress and state
 
     def _hear(self, event: IngestEvent) -> None:
         done, total = self._manifest.files_done, self._manifest.files_total

@@ -111,7 +111,7 @@ class RepositoryService:
         """Return the embedding provider."""
         return self._base.embedder.space.provider
 
-    # ---- what there is
+    # ---- state
 
     def repositories(self) -> list[RepositoryInfo]:
         """List all repositories by name, in their present state in the store."""
@@ -404,7 +404,7 @@ class RepositoryService:
             )
         return info, record, parts.text
 
-    # ---- life
+    # ---- life cycle
 
     def health(self) -> HealthReport:
         """Check every dependency now."""

@@ -456,7 +456,7 @@ class Move(Transfer):
             comparing_seconds=time.perf_counter() - copied_at,
         )
 
-    # inside
+    # internals
 
     def _sound(self, records: Mapping[str, DocumentRecord]) -> Callable[[str], bool]:
         """Return whether a document in the target has as many chunks as its record says, if possible from the total."""

@@ -316,7 +316,7 @@ class Reembed(Transfer):
             name = f"{self._live.collection}.old-{self._today:%Y%m%d}-{number}"
         return name
 
-    # telling
+    # reporting
 
     def _report(
         self, plan: ReembedPlan, started: float, *, swapped: bool = False, old_collection: str = ""

@@ -39,7 +39,7 @@ _NO_WEB_PORTS = frozenset(
         *(9042, 10080, 10250, 11211, 27017),
     }
 )
-"""Ports that browsers block (mail, files, databases, remote control), and those of clusters; others are allowed."""
+"""Refused ports: those that browsers block (mail, files, databases, remote control), and those of clusters."""
 
 
 @dataclass(frozen=True, slots=True)

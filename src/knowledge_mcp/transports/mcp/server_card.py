@@ -39,7 +39,7 @@ class ServerCard:
         app: the wrapped app.
         version: the product's version.
         closed: whether a key or token is required.
-        url: of this server, as clients reach it; used if it ends with `/mcp`, otherwise taken from each request.
+        url: of this server, as clients reach it; used if its path is `/mcp`, otherwise taken from each request.
     """
 
     def __init__(self, app: ASGIApp, *, version: str, closed: bool, url: str = "") -> None:

@@ -369,7 +369,7 @@ def ingest_answer(done: Deposited, key: Key) -> IngestAnswer:
 
 
 def accepted_answer(job: IngestJob) -> AcceptedAnswer:
-    """Tell that a deposit was accepted."""
+    """Return the acceptance of a deposit."""
     return AcceptedAnswer(status="accepted", job_id=job.id)
 
 
