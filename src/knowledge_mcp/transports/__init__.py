@@ -1,1 +1,1 @@
-"""How callers reach the surfaces: MCP over stdio, SSE and HTTP."""
+"""How callers reach the surfaces: MCP over stdio, SSE and HTTP, and REST."""

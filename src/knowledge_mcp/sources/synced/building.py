@@ -112,7 +112,7 @@ def _web_name(address: WebAddress) -> str:
     return f"{address.host}-{last}" if last else address.host
 
 
-# ---- creating sources ----------------------------------------------------------------------------------------------------
+# ---- creating sources -----------------------------------------------------------------------------------------------
 
 
 def folder(
