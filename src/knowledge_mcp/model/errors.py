@@ -207,7 +207,7 @@ class QuotaExceededError(RateLimitedError):
 
 
 class InternalError(KnowledgeError):
-    """An invariant of the program was violated."""
+    """An unexpected failure: a bug, or an error inside a service."""
 
 
 class WrongAnswerError(InternalError):

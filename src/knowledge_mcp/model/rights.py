@@ -54,7 +54,7 @@ def may_see(record: DocumentRecord, groups: frozenset[str]) -> bool:
 
 
 def admits(label: str, groups: frozenset[str]) -> bool:
-    """Do the same from the document's metadata (`ALLOWED`), empty if not restricted."""
+    """Return the same for a document's `ALLOWED` label, which is empty if everyone may read it."""
     if not label or EVERYBODY in groups:
         return True
     allowed = {each.strip() for each in label.split(",")}

@@ -52,7 +52,7 @@ class Reader(Protocol):
 
 
 class OcrEngine(Protocol):
-    """Read the words of a page image; thread-safe."""
+    """Read the words of page images; several pages at a time."""
 
     @property
     def version(self) -> str:
