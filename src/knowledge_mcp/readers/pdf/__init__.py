@@ -1,1 +1,1 @@
-"""PDF files to documents: what a page shows, in reading order, under the clauses it stands in."""
+"""Turns PDF files into documents: what a page shows, in reading order, below its clauses."""

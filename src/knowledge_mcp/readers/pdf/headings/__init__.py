@@ -1,1 +1,1 @@
-"""Headings of a PDF."""
+"""Finds the headings of a PDF."""

@@ -1,4 +1,4 @@
-"""Lines that could be headings: titles put together again from their lines, with what speaks for each."""
+"""Lines that could be headings: titles joined from their lines, with the evidence for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figu
 from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
 _STANDS_OUT = 0.9
-"""Points by which print is larger than other print at least where it stands out of it."""
+"""Minimum difference in points between the size of outstanding print and other print."""
 _FIRST_KEYS = ((0,), (1,))
 _WINDOW = 300
 _BREAK = 3.5
@@ -28,9 +28,9 @@ _LATE_START = 3.0
 
 
 def best_chain(keys: Sequence[NumberKey], scores: Sequence[float], annexes: Collection[int] = ()) -> list[int]:
-    """Pick the positions of the chain with the highest sum of scores, breaks and late starts charged.
+    """Return the positions of the chain with the highest sum of scores; breaks and late starts reduce it.
 
-    At the positions `annexes` begin annexes counted in figures, whose clauses may begin with 1 again.
+    At the positions `annexes`, annexes with plain numbers begin, whose clauses may begin with 1 again.
     """
     if not keys:
         return []
@@ -60,7 +60,7 @@ def best_chain(keys: Sequence[NumberKey], scores: Sequence[float], annexes: Coll
 
 
 _AT_HEAD = 0.6
-"""Times its size by which a line stands higher or lower than a running head at most that it is beside."""
+"""Maximum height difference between a line and a header next to it, as a factor of the font size."""
 _PROSE = 0.25
 _PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"'”’.,;:]{0,3}(?!\S)")
 _FEW_WORDS = 4
@@ -68,7 +68,7 @@ _PLAIN = 0.85
 _DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*")
 _ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–—-]?", re.IGNORECASE)
 _LONGEST_ALONE = 23
-"""Letters of a keyword, a blank and a number at most."""
+"""Maximum number of characters of a keyword, a space and a number."""
 _KEYWORD_ALONE = re.compile(
     rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[aeo]?|normativ[aeo]?)\))?",
     re.IGNORECASE,
@@ -86,7 +86,7 @@ _NUMBER_FIRST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What running text is set in."""
+    """Style of the running text."""
 
     size: float
     font: str
@@ -95,25 +95,25 @@ class Body:
 
 @dataclass(slots=True)
 class HeadingCandidate:
-    """One line, or the lines of one title, with what is around it.
+    """One line, or the lines of one title, with its surroundings.
 
     Attributes:
         lines: in order, all of one page.
         text: their words joined.
         numbered: the text read as a heading line.
-        key: the number's key, None where there is no number.
-        gap, next_gap: free points above and below.
-        page_width: of its page.
-        beside: something else stands at the same height, as in a row of a table.
-        flows: running text goes on from it in the same print.
-        breaks: its bold line goes on in plain print as one sentence.
-        prose: lines of running text on its page.
-        flush: running text on its page begins where it does.
-        figures: rows of figures above it on its page, in print that is not smaller.
-        below_years: right above it stand years, which name the columns of the figures below it.
-        cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
-        score: what speaks for it as a link of the numbering.
-        line: the one that sets the style: the largest of them, the last among equals.
+        key: the number's key, None if there is no number.
+        gap, next_gap: free space above and below, in points.
+        page_width: width of its page.
+        beside: something else is at the same height, as in a row of a table.
+        flows: running text continues it in the same style.
+        breaks: its bold line continues in plain print as one sentence.
+        prose: number of lines of running text on its page.
+        flush: running text on its page has the same left edge.
+        figures: number of rows of figures above it on its page, in print that is not smaller.
+        below_years: directly above it are years, which name the columns of the figures below.
+        cut: number of characters of `text` that are heading if running text follows on the same line, otherwise None.
+        score: its weight as a link of the numbering.
+        line: the one that determines the style: the largest, the last among equals.
     """
 
     lines: list[Line]
@@ -135,7 +135,7 @@ class HeadingCandidate:
     line: Line = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find the line that sets the style."""
+        """Find the line that determines the style."""
         alone = len(self.lines) == 1
         self.line = self.lines[0] if alone else max(reversed(self.lines), key=lambda line: line.size)
 
@@ -146,9 +146,9 @@ class HeadingCandidate:
 
 
 def settle_code(pages: Sequence[PageLayout]) -> None:
-    """Let typewriter be code only where the running text is set in something else.
+    """Treat monospaced print as code only if the running text is set in another font.
 
-    Of a document on the typewriter only what is drawn with signs, as frames and bit fields are, is left as code.
+    In a typewritten document, only drawings made of characters, such as frames and bit fields, remain code.
     """
     lines = [line for page in pages for line in page.lines]
     running = Counter(line.code for line in lines if _is_running(line.text))
@@ -158,18 +158,19 @@ def settle_code(pages: Sequence[PageLayout]) -> None:
 
 
 def is_drawn(text: str) -> bool:
-    """Tell a line of a drawing: framed by bars, or signs nearly throughout."""
+    """Return whether a line belongs to a drawing: framed by bars, or signs nearly throughout."""
     return _DRAWN.fullmatch(text) is not None
 
 
 def _is_running(text: str) -> bool:
-    """Tell a line of running text: several words, and hardly any sign that is not of a sentence."""
+    """Return whether a line is running text: several words, and hardly any characters that are not part of
+    sentences."""
     words = _PLAIN_WORD.findall(text)
     return len(words) > _FEW_WORDS and sum(map(len, words)) > _PLAIN * len(text.replace(" ", ""))
 
 
 def body_of(pages: Sequence[PageLayout]) -> Body:
-    """Find size, font and weight that most characters are set in; program text counts where there is little else."""
+    """Return the size, font and weight of most characters; code counts if there is little else."""
     lines = [line for page in pages for line in page.lines]
     prose = [line for line in lines if not line.code]
     sizes: Counter[float] = Counter()
@@ -185,14 +186,14 @@ def body_of(pages: Sequence[PageLayout]) -> Body:
 
 
 def is_strong(line: Line, body: Body) -> bool:
-    """Tell whether a line stands out: larger, bold in a text that is not, or of another and larger face."""
+    """Return whether a line stands out: larger, bold in a text that is not, or in another and larger font."""
     if line.size >= body.size + _STANDS_OUT or (line.bold and not body.bold and line.size >= body.size - 1.1):
         return True
     return line.font != body.font and line.size >= body.size + 0.4
 
 
 def is_semi_strong(line: Line, body: Body) -> bool:
-    """Tell whether a line stands out at least by its face, italics and program text not counted."""
+    """Return whether a line stands out at least by its font, except italics and code."""
     if is_strong(line, body):
         return True
     return line.font != body.font and line.size >= body.size - 0.1 and not (line.code or line.is_italic)
@@ -200,7 +201,7 @@ def is_semi_strong(line: Line, body: Body) -> bool:
 
 def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
     """Yield every line of a page as a candidate, titles of several lines as one."""
-    # what stands beside a running head is a part of it, as "FINAL DRAFT" is beside the designation
+    # text next to a header belongs to it, such as "FINAL DRAFT" next to the designation
     lines = [
         line
         for line in page.lines
@@ -243,25 +244,28 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
 
 
 def is_counted_annex(numbered: NumberedTitle) -> bool:
-    """Tell an annex that has a figure for its number."""
+    """Return whether this is an annex with a plain number."""
     return is_annex(numbered.keyword) and (numbered.number or "").isdigit()
 
 
 def _key(numbered: NumberedTitle) -> NumberKey | None:
-    """Give the number's key; an annex counted in figures is one of letters, so that its clauses may begin with 1."""
+    """Return the number's key; a numbered annex gets one like a lettered annex, so that its clauses may begin with
+    1."""
     if is_counted_annex(numbered):
         return (int(numbered.number or 0) * LETTERED,)
     return number_key(numbered.number, numbered.keyword) if numbered.number else None
 
 
 _YEARS = re.compile(r"(?:\W{0,9}(?:19|20)\d\d(?!\d)){1,12}\W{0,9}")
-"""The years over the columns of a statement."""
+"""The years above the columns of a financial statement."""
 _COLUMN, _LEADING = 0.3, 1.6
-"""Share of the page's width that a line of a column fills, and times its size that the next one begins below it."""
+"""Minimum width of a line of a column as a share of the page's width, and maximum line pitch as a factor of the
+size."""
 
 
 def _running_lines(lines: Sequence[Line], body: Body, width: float) -> list[Line]:
-    """Find lines of running text: over half of the page, or flush below one another and over most of a column."""
+    """Find lines of running text: wider than half of the page, or aligned below each other and most of a column
+    wide."""
     near = [line for line in lines if abs(line.size - body.size) < 0.3]
     found = {id(line): line for line in near if line.x1 - line.x0 > 0.5 * width}
     for one, other in itertools.pairwise(near):
@@ -272,7 +276,7 @@ def _running_lines(lines: Sequence[Line], body: Body, width: float) -> list[Line
 
 
 def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
-    """Find how far to the right the lines go that begin at about the same place."""
+    """Return the right edges of lines by their approximate left edges."""
     edges: dict[int, float] = {}
     for line in lines:
         key = round(line.x0 / 40)
@@ -281,7 +285,7 @@ def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _figures_above(page: PageLayout) -> dict[int, int]:
-    """Count for each line the rows of figures before it on its page in no smaller print, those of tables among them."""
+    """Count for each line the rows of figures before it on its page in no smaller print, including those of tables."""
     above: dict[int, int] = {}
     sizes: Counter[float] = Counter()
     for element in page.elements:
@@ -295,14 +299,14 @@ def _figures_above(page: PageLayout) -> dict[int, int]:
 
 def _is_beside(lines: Sequence[Line], start: int, end: int) -> bool:
     others = [
-        (line.y0, 0.6 if len(line.text) == 1 and not line.text.isalnum() else 0.4)  # bullets sit lower or higher
+        (line.y0, 0.6 if len(line.text) == 1 and not line.text.isalnum() else 0.4)  # bullets are lower or higher
         for line in (*lines[max(0, start - 1) : start], *lines[end : end + 1])
     ]
     return any(abs(height - line.y0) < near * line.size for line in lines[start:end] for height, near in others)
 
 
 def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
-    """Tell whether the next line goes on with the sentence: the same print, close below a full or broken-off line."""
+    """Return whether the next line continues the sentence: the same style, close below a full or unfinished line."""
     step = following.y0 - line.y1
     edge = edges[round(line.x0 / 40)]
     long = line.x1 - line.x0 > 0.5 * (edge - line.x0)
@@ -316,7 +320,7 @@ def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
 
 
 def _breaks(line: Line, following: Line, edges: dict[int, float]) -> bool:
-    """Tell whether a bold line goes on in plain print, close below; with a capital only from a full line."""
+    """Return whether a bold line continues in plain print, close below; before a capital only if the line is full."""
     if not line.bold or following.bold or line.size != following.size or line.text.endswith((".", ":")):
         return False
     edge, step = edges[round(line.x0 / 40)], following.y0 - line.y0
@@ -327,7 +331,7 @@ def _breaks(line: Line, following: Line, edges: dict[int, float]) -> bool:
 
 
 def _run_in_title(lines: Sequence[Line], start: int, end: int) -> tuple[int, int | None]:
-    """Find a title that stands out at the beginning of a line or two that running text goes on from: lines, its end."""
+    """Find a title at the beginning of one or two lines of running text; return the end of its lines, and its end."""
     before = len(" ".join(line.text for line in lines[start : end - 1])) + (end - start > 1)
     last = lines[end - 1]
     if last.lead:
@@ -354,7 +358,7 @@ def _read(text: str, strong: bool) -> NumberedTitle:
 
 
 def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
-    """Count the lines of a number on a line of its own and its title: two, three with a status between, else one."""
+    """Count the lines of a number on its own line and its title: two, three with a status between, otherwise one."""
     line = lines[index]
     if (
         index + 1 >= len(lines)
@@ -365,7 +369,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     ):
         return 1
     other, announces = lines[index + 1], _KEYWORD_ALONE.fullmatch(line.text) is not None
-    if STOP_WITHIN.search(other.text):  # the title is missing, as where recognition lost it
+    if STOP_WITHIN.search(other.text):  # the title is missing, for example lost by recognition
         return 1
     if announces and _FIRST_CLAUSE.match(other.text):  # no title: the annex begins with its first clause
         return 1
@@ -381,11 +385,11 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
 
 
 _INDENT = 4.0
-"""Times its size by which the first line of a title is indented at most, as that of a paragraph is."""
+"""Maximum indent of the first line of a title, as for a paragraph, as a factor of the font size."""
 
 
 def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
-    """Tell whether the next line's first word had no room in its column, below a line that fills most of it."""
+    """Return whether the next line's first word did not fit in its column, after a line that fills most of it."""
     key, indent = round(line.x0 / 40), line.x0 - other.x0
     edge, letter = edges[key], (line.x1 - line.x0) / len(line.text)
     flush = abs(indent) < line.size
@@ -395,7 +399,7 @@ def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
 
 
 def _is_under(line: Line, other: Line) -> bool:
-    """Tell whether a line stands below another as its title does: centred on it, flush or bolder, and no sentence."""
+    """Return whether a line below another is its title: centred on it, aligned or bolder, and not a sentence."""
     centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24 or (
         other.bold > line.bold and other.size > line.size
     )
@@ -407,7 +411,7 @@ def _is_under(line: Line, other: Line) -> bool:
 def _wrapped_title(
     lines: Sequence[Line], start: int, end: int, body: Body, width: float, edges: Mapping[int, float]
 ) -> int:
-    """Extend a title that stands out over the lines below in the same style, as long as each is a full line."""
+    """Extend an outstanding title by the lines below in the same style, as long as each line is full."""
     line = lines[end - 1]
     centred = end - start == 2 and line.text.isupper() and _KEYWORD_ALONE.fullmatch(lines[start].text) is not None
     if not (line.size > body.size + 0.7 or (line.bold and not body.bold) or centred):

@@ -1,9 +1,9 @@
-"""Clauses that print shows otherwise than by a heading of their own.
+"""Finds clauses without a heading of their own.
 
 Some have a number and no title: "4.2.1 The mass fraction shall ...", or "4.2.1" alone above its text. Others have their
-title in the margin, as statutes are printed: "General duty to supply." beside "1.—(1) The company shall ...". Nothing
-makes them clauses but that their numbers count on without a gap. Those of annexes, which begin with 1 again, stand
-below their annex.
+title in the margin, as in printed statutes: "General duty to supply." next to "1.—(1) The company shall ...". The only
+evidence is that their numbers count up without a gap. Clauses of annexes, which begin with 1 again, are put below their
+annex.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, has_c
 
 _SECTION = re.compile(r"(?P<number>\d{1,3}[A-Z]{0,2})\.? ?(?:[—–-] ?)?(?=\(1|[A-Z“\"])")
 _SMALLER = 0.9
-"""Times the size of the section's print that its note has at most."""
+"""Maximum font size of a section's note as a factor of that of the section."""
 _FEWEST = 3
-"""Sections with notes that make them titles."""
+"""Minimum number of sections with notes that makes these titles."""
 _LONGEST = 15
-"""Words of a title at most."""
+"""Maximum number of words of a title."""
 _CONFIDENCE = 0.8
 
 
 def noted_sections(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> list[Heading]:
-    """Find the sections that notes in the margin name; one is below the heading that it stands below."""
+    """Find the sections that notes in the margin name; each is below the heading before it."""
     starts = {id(heading.lines[0]): heading for heading in headings}
     level = 1
     found: list[Heading] = []
@@ -50,7 +50,7 @@ def noted_sections(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> 
 
 
 def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Yield each line of the running text, behind the notes that stand before it."""
+    """Yield each line of the running text, with the notes before it."""
     notes: list[Line] = []
     for line in lines:
         if line.aside > 0:
@@ -61,11 +61,11 @@ def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 
 def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> None:
-    """Put clauses with a number below the annex before them where the first of them counts from the beginning.
+    """Put numbered clauses below the annex before them if the first of them begins a numbering.
 
     Args:
         headings: in reading order; their levels are changed.
-        listed: those of them that contents name, which tell their levels themselves.
+        listed: headings that the contents name, whose levels are known.
     """
     told = {id(heading) for heading in listed}
     level, is_inside, is_first = 0, False, False
@@ -91,26 +91,27 @@ def _is_counted(number: str | None, text: str) -> bool:
 
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
-"""Share of its size by which a line stands below the one above it where a paragraph begins."""
+"""Share of the font size by which a line is below the one above it if a paragraph begins."""
 _HANGING = 2.0
-"""Times its size by which a line stands further left than the one above it where its number hangs before the text."""
+"""Distance, as a factor of the font size, of a line to the left of the one above it if its number hangs before the
+text."""
 _FLUSH = 3.0
-"""Points from the leftmost line in its print up to which a clause begins."""
+"""Maximum distance in points from the leftmost line in its font size at which a clause begins."""
 _SAME_SIZE = 0.6
-"""Points by which sizes of one print differ at most: notes below the text and titles have edges of their own."""
+"""Maximum difference in points between font sizes that count as one: footnotes and titles have their own left edges."""
 
 
 def untitled_clauses(
     pages: Sequence[PageLayout], headings: Sequence[Heading], *, commented: bool = False
 ) -> list[Heading]:
-    """Find the clauses without a title that go on with the numbering of the headings; each is cut behind its number.
+    """Find the clauses without a title that continue the numbering of the headings; each is cut after its number.
 
-    `commented` says that clauses have comments beside them; else the document's words tell whether they may.
+    `commented` says that clauses have comments next to them; otherwise the document's words show whether they may.
     """
     starts = {id(heading.lines[0]): heading for heading in headings}
     inside = {id(line) for heading in headings for line in heading.lines}
     count = ClauseCount(commented or any(has_commentary(line.text) for page in pages for line in page.lines))
-    level = 0  # of the last clause that is no comment
+    level = 0  # of the last clause that is not a comment
     found: list[tuple[NumberKey, Heading]] = []
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and line.aside == 0]
@@ -136,14 +137,14 @@ def untitled_clauses(
 
 
 def _is_flush(line: Line, lines: Sequence[Line], width: float, edges: dict[float, tuple[float, float]]) -> bool:
-    """Tell whether a line begins at the left edge of its column, which `edges` remember by the size of print."""
+    """Return whether a line begins at the left edge of its column; `edges` caches these edges by font size."""
     if line.size not in edges:
         edges[line.size] = _edges([other for other in lines if abs(other.size - line.size) < _SAME_SIZE], width)
     return line.x0 <= edges[line.size][line.x0 > width / 2] + _FLUSH
 
 
 def _edges(lines: Sequence[Line], width: float) -> tuple[float, float]:
-    """Give the left edge of the page's lines, and that of its right column: where no line crosses its middle."""
+    """Return the left edge of the page's lines, and that of its right column if hardly any line crosses the middle."""
     left = min((line.x0 for line in lines), default=0.0)
     crossing = sum(line.x0 < width / 2 < line.x1 for line in lines)
     right = [line.x0 for line in lines if line.x0 > width / 2]

@@ -1,8 +1,8 @@
-"""Pages of contents: which they are, and what their entries say of the headings further on.
+"""Finds contents pages, and what their entries say about the headings further on.
 
-The engine drops dot leaders and sets number, title and page number apart, so a page is read row by row here. A page is
-one of contents when most of its rows recur further on as lines of their own. Its entries are taken out of the text and
-kept as what they are: the document's own word on what its headings are.
+The engine drops dot leaders and separates number, title and page number, so a page is read row by row here. A page is a
+contents page if most of its rows recur further on as lines of their own. Its entries are removed from the text and kept
+as the document's own statement of its headings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _LETTER_ALONE = re.compile(rf"(?:{ANNEX_WORDS})\s+[A-Z]", re.IGNORECASE)
-"""The number of an annex on a line of its own: "Appendix C" names no page 100."""
+"""The number of an annex on a line of its own: "Appendix C" does not name page 100."""
 _RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)(?:\.| [-–—])\s")
 _ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
 _CONTENTS = re.compile(
@@ -46,19 +46,19 @@ _NEAR = 4.0
 _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
 _FEWEST_ENTRIES, _MOST_NAMED = 5, 0.6
-"""Entries of contents at least, and share of the rows of contents behind the text that recur: some wrap."""
+"""Minimum number of entries of contents, and minimum share of the rows of contents at the end that recur: some wrap."""
 _ON_THEIR_PAGES = 0.5
-"""Share of the entries of contents at least whose printed pages are as far from those they stand on as most others': of
-names with a figure, as in a list of prices, few are."""
+"""Minimum share of entries whose printed page has the usual distance from the page where they are found: names with a
+figure, as in a price list, rarely have it."""
 _INDENT = 36.0
-"""Points by which entries of one column are indented at most."""
+"""Maximum indent in points of entries in one column."""
 _KEY, _TAIL = 60, 16
 _PUNCTUATION = " .…·_-"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: the heading it names, its depth from 1, the physical page from 1 if that could be told."""
+    """One entry: the heading it names, its depth from 1, the physical page from 1 if known."""
 
     title: str
     level: int
@@ -67,7 +67,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Contents:
-    """The contents of a document: the pages they stood on, and their entries in order."""
+    """The contents of a document: their pages, and their entries in order."""
 
     pages: list[int]
     entries: list[Entry]
@@ -75,7 +75,7 @@ class Contents:
 
 @dataclass(slots=True)
 class _Row:
-    """The lines of one height, from the left."""
+    """The lines at one height, from the left."""
 
     lines: list[Line]
 
@@ -90,7 +90,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _Listed:
-    """One entry as it stands: its words, left edge and printed page."""
+    """One entry as printed: its words, left edge and printed page."""
 
     title: str
     left: float
@@ -99,10 +99,10 @@ class _Listed:
 
 
 def take_contents(pages: Sequence[PageLayout]) -> Contents:
-    """Take the entries of contents pages out of the pages, in place, and tell what they say.
+    """Remove the entries of contents pages from the pages, in place, and return them.
 
-    An entry is a row that recurs, its page number taken off, as a line of a later page. Contents pages are looked for
-    in the first third of a document and in its first 60 pages only; where there are none, in as many at its end, below
+    An entry is a row that recurs, without its page number, as a line of a later page. Contents pages are looked for
+    only in the first third of a document and its first 60 pages; if there are none, in as many pages at its end, below
     their title.
     """
     later = _Later(pages)
@@ -140,7 +140,7 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
 
 
 def _readings(page: PageLayout) -> Iterator[list[_Row]]:
-    """Yield the rows of a page as they may be meant: by columns, over the whole width, and each line for itself."""
+    """Yield the possible readings of a page's rows: by columns, across the whole width, and each line separately."""
     whole = _rows(page)
     edge = _second_column(whole)
     if edge is not None:
@@ -152,7 +152,7 @@ def _readings(page: PageLayout) -> Iterator[list[_Row]]:
 
 
 def _second_column(rows: Sequence[_Row]) -> float | None:
-    """Find where the second column of contents begins: right of page numbers, in five rows at least."""
+    """Find the left edge of the second column of contents: right of page numbers, in at least five rows."""
     starts: Counter[int] = Counter()
     for row in rows:
         for place, (one, other) in enumerate(itertools.pairwise(row.lines), 1):
@@ -164,7 +164,7 @@ def _second_column(rows: Sequence[_Row]) -> float | None:
 
 
 def _last_rows(page: PageLayout, later: _Later) -> list[_Row]:
-    """Find the last entries of contents that end at the head of a page, above the text."""
+    """Find the last entries of contents that end at the top of a page, above the text."""
     rows = _rows(page)
     ends = itertools.takewhile(
         lambda row: _SPLIT.fullmatch(row.text) is not None and later.has(row.text, page.number), rows
@@ -173,7 +173,7 @@ def _last_rows(page: PageLayout, later: _Later) -> list[_Row]:
 
 
 def _rows_at_end(page: PageLayout, later: _Later) -> list[_Row]:
-    """Find the entries of contents that stand behind the text: they have their title, and recur on earlier pages."""
+    """Find the entries of contents after the text: they have a title, and recur on earlier pages."""
     for whole in _readings(page):
         titles = [index for index, row in enumerate(whole) if _TITLE.fullmatch(split_clause_number(row.text).title)]
         rows = whole[titles[0] + 1 :] if titles else []
@@ -186,7 +186,7 @@ def _rows_at_end(page: PageLayout, later: _Later) -> list[_Row]:
 
 
 def _leave_out(page: PageLayout, rows: Sequence[_Row]) -> None:
-    """Take the lines of some rows out of a page."""
+    """Remove the lines of some rows from a page."""
     gone = {id(line) for row in rows for line in row.lines}
     elements: list[Line | Table] = []
     for element in page.elements:
@@ -199,15 +199,16 @@ def _leave_out(page: PageLayout, rows: Sequence[_Row]) -> None:
 
 
 def _label_at(rows: Sequence[_Row]) -> int:
-    """Find the title of the contents: above it on the same page stand a cover or an abstract; 0 without one."""
+    """Find the title of the contents, as a cover or an abstract may be above it on the same page; 0 without one."""
     return next((index for index, row in enumerate(rows) if _is_label(row.text)), 0)
 
 
 def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: bool) -> bool:
-    """Tell contents by entries that recur: five, and most of the page, or under the word itself.
+    """Return whether rows are contents: at least five entries recur, and are most of the page or below the title.
 
-    Entries of one name count as one: cells that say "Class 1" and "Class 2" name no headings. More than half of them
-    have a number or a page; half is enough after contents, where "Annex A" and its title with the page are a line each.
+    Entries of one name count once: cells that say "Class 1" and "Class 2" name no headings. More than half of the
+    entries must have a number or a page. After contents half is enough, as "Annex A" and its title with the page are a
+    line each.
     """
     texts = [rows[index].text for index in entries]
     named = list({_key(text): text for text in reversed(texts)}.values())
@@ -220,27 +221,27 @@ def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: boo
 
 
 def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:
-    """Tell lists by their form: page numbers all along, under such a title or on the page after one."""
+    """Return whether rows have the form of a list: page numbers throughout, below a title or on the page after one."""
     paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows)
     titled = any(_is_label(row.text) for row in rows[:4])
     return paged >= (2 if continued else 5) and paged >= (0.5 if titled else 0.7) * len(rows) and (titled or continued)
 
 
 def _in_captions(rows: Sequence[_Row], *, before: bool) -> bool:
-    """Tell whether a list of figures or tables goes on after these rows; one of headings does after "Contents"."""
+    """Return whether a list of figures or tables continues after these rows; "Contents" begins a list of headings."""
     labels = [row.text.strip() for row in rows if _is_label(row.text)]
     return _OTHER_LISTS.fullmatch(labels[-1]) is not None if labels else before
 
 
 def _extent(rows: Sequence[_Row], entries: Sequence[int]) -> tuple[int, int]:
-    """Find the first and the last entry, those that are found further on in other words counted in."""
+    """Return the first and the last entry, including those that recur in other words."""
     paged = [index for index, row in enumerate(rows) if _SPLIT.fullmatch(row.text)]
     known = [*entries, *paged] if len(paged) * 2 > len(rows) else list(entries)
     return min(known), max(known)
 
 
 def is_title_of_list(text: str) -> bool:
-    """Tell the title of contents or of a list of figures: it names a part of the document that holds no text."""
+    """Return whether this is the title of contents or of a list of figures, which names a part without text."""
     plain = text.strip()
     return _TITLE.fullmatch(plain) is not None or _OTHER_LISTS.fullmatch(plain) is not None
 
@@ -251,7 +252,7 @@ def _is_label(text: str) -> bool:
 
 
 def _entry_lines(rows: Sequence[_Row], first: int, last: int) -> Iterator[Line]:
-    """Yield what stands before and after the entries, and the titles; heads of columns and leftover entries go."""
+    """Yield what is before and after the entries, and the titles; column headers and leftover entries are dropped."""
     for index, row in enumerate(rows):
         listed = first <= index <= last or (index > last and _PAGE_NUMBER.search(row.text))
         if is_title_of_list(row.text) or not (listed or _is_label(row.text)):
@@ -263,7 +264,7 @@ def _rows(page: PageLayout) -> list[_Row]:
 
 
 def _rows_of(lines: Sequence[Line]) -> list[_Row]:
-    """Put what stands at one height side by side, top to bottom."""
+    """Group lines at one height into rows, from top to bottom."""
     rows: list[_Row] = []
     for line in sorted(lines, key=lambda line: line.y0 + line.y1):
         if rows and not line.rotated and abs(rows[-1].lines[-1].y0 - line.y0) < 0.4 * line.size:
@@ -276,7 +277,7 @@ def _rows_of(lines: Sequence[Line]) -> list[_Row]:
 
 
 class _Later:
-    """Know on which pages a text stands as a line, or opens one as a heading that the text runs on from."""
+    """The pages on which a text is a line, or begins one as a run-in heading."""
 
     def __init__(self, pages: Sequence[PageLayout]) -> None:
         self._pages: defaultdict[str, list[int]] = defaultdict(list)
@@ -298,17 +299,17 @@ class _Later:
             self._pages[key].append(page)
 
     def has(self, text: str, page: int) -> bool:
-        """Tell whether a later page has it."""
+        """Return whether a later page has it."""
         key = _key(text)
         return len(key) > 3 and key in self._pages and self._pages[key][-1] > page
 
     def had(self, text: str, page: int) -> bool:
-        """Tell whether an earlier page has it."""
+        """Return whether an earlier page has it."""
         key = _key(text)
         return len(key) > 3 and key in self._pages and self._pages[key][0] < page
 
     def are_pages(self, entries: Sequence[str], page: int) -> bool:
-        """Tell whether the figures behind entries are the pages that they are found on, counted from anywhere."""
+        """Return whether the figures after entries are the pages where they are found, counted from any number."""
         shifts: list[set[int]] = []
         for text in entries:
             match = _SPLIT.fullmatch(text)
@@ -320,16 +321,16 @@ class _Later:
         return len(shifts) < _FEWEST_ENTRIES or near >= _ON_THEIR_PAGES * len(shifts)
 
     def pages_of(self, title: str) -> list[int]:
-        """List the pages that have it, with its number or without."""
+        """List the pages that have it, with or without its number."""
         whole, bare = _key(title), _key(split_clause_number(title).title)
         return self._pages.get(whole) or (self._pages.get(bare, []) if len(bare) > 3 else [])
 
 
 def _key(text: str) -> str:
-    """Reduce a row to its letters, the page number at its end taken off."""
+    """Reduce a row to its letters, without the page number at its end."""
     last = text.rstrip(_PUNCTUATION)[-1:]
     if last.isalpha() and last not in "ivxlc":
-        return letters_of(text)[:_KEY]  # no page number ends so
+        return letters_of(text)[:_KEY]  # no page number ends like this
     return letters_of(text[:-_TAIL] + _TRAIL.sub("", text[-_TAIL:]))[:_KEY]
 
 
@@ -337,9 +338,9 @@ def _key(text: str) -> str:
 
 
 def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_Listed]:
-    """Read rows as entries: a row without a page number goes on in the next one, where the others have one.
+    """Read rows as entries: a row without a page number continues in the next one if the others have page numbers.
 
-    Entries of lists of figures and tables are left out: a caption is no heading.
+    Entries of lists of figures and tables are omitted: a caption is not a heading.
     """
     paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows) * 2 >= len(rows)
     start, before = None, ""
@@ -354,7 +355,7 @@ def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_List
             if start is not None and _NUMBERED.match(before):
                 yield _Listed(
                     before, start, "", sheet
-                )  # an entry that lost its page number; else it was a running line
+                )  # an entry that lost its page number; otherwise it was a running line
             start, before = None, ""
         if paged and match is None:
             start, before = start if before else row.left, f"{before} {text}".strip()
@@ -383,7 +384,7 @@ def _entries(listed: Sequence[_Listed], later: _Later) -> list[Entry]:
 
 
 def _shift(listed: Sequence[_Listed], later: _Later) -> int | None:
-    """Find how far printed page numbers are from physical ones; None where too few entries agree."""
+    """Find the difference between physical and printed page numbers; None if too few entries agree."""
     votes: Counter[int] = Counter()
     numbered = [item for item in listed if item.printed.isdigit()]
     for item in numbered:
@@ -395,7 +396,7 @@ def _shift(listed: Sequence[_Listed], later: _Later) -> int | None:
 
 
 def _levels(listed: Sequence[_Listed]) -> list[int]:
-    """Tell depths by the numbers, those of the others by their indentation."""
+    """Return the depths of entries by their numbers, those of the others by their indent."""
     depths = _depths(listed)
     lefts = _aligned(listed, depths)
     edges = {
@@ -405,14 +406,14 @@ def _levels(listed: Sequence[_Listed]) -> list[int]:
     if not edges:
         return _ranks(lefts)
     first = edges[min(edges)]
-    # "Method" over "1. Scope", "2. Summary": clauses that stand under headings without a number
+    # "Method" above "1. Scope", "2. Summary": clauses below headings without a number
     over = sum(left < first - _NEAR for left, depth in zip(lefts, depths, strict=True) if not depth)
     shift = int(over >= _OVER)
     return [depth + shift if depth else _beside(left, edges, shift) for left, depth in zip(lefts, depths, strict=True)]
 
 
 def _depths(listed: Sequence[_Listed]) -> list[int]:
-    """Count the parts of each number, 0 without one; "A Acronyms" is numbered where there is an "A.1" as well."""
+    """Count the parts of each number, 0 without one; "A Acronyms" is numbered if there is an "A.1" too."""
     numbers = [split_clause_number(item.title).number for item in listed]
     parents = {number.partition(".")[0] for number in numbers if number and "." in number}
     return [
@@ -422,14 +423,14 @@ def _depths(listed: Sequence[_Listed]) -> list[int]:
 
 
 def _beside(left: float, edges: dict[int, float], shift: int) -> int:
-    """Give an entry without a number the depth of the numbered ones that stand where it does."""
+    """Give an entry without a number the depth of the numbered ones with the same left edge."""
     if shift and left < edges[min(edges)] - _NEAR:
         return 1
     return shift + max((depth for depth, edge in edges.items() if edge <= left + _NEAR), default=1)
 
 
 def _ranks(lefts: Sequence[float]) -> list[int]:
-    """Rank left edges; all are of the first depth where there are too many for depths."""
+    """Rank left edges; all get the first depth if there are too many different ones."""
     ranks: dict[float, int] = {}
     rank, before = 0, -99.0
     for edge in sorted(set(lefts)):
@@ -439,7 +440,7 @@ def _ranks(lefts: Sequence[float]) -> list[int]:
 
 
 def _aligned(listed: Sequence[_Listed], depths: Sequence[int]) -> list[float]:
-    """Tell left edges as if all entries stood on one page: left and right pages have their own margins."""
+    """Return the left edges as if all entries were on one page: left and right pages have different margins."""
     usual: dict[int, float] = {}
     lefts: list[float] = []
     for _, group in itertools.groupby(zip(listed, depths, strict=True), key=lambda pair: pair[0].sheet):

@@ -1,7 +1,7 @@
-"""Entries of terms clauses on the page: which lines are their numbers, and where terms and definitions begin.
+"""Entries of terms clauses: which lines are their numbers, and where terms and definitions begin.
 
-Terms, definition and notes of an entry stand line below line without space between them. What begins a paragraph there
-is told by the break itself: where the next line's first word would have had room, the line was ended on purpose.
+Terms, definition and notes of an entry are on consecutive lines without space between them. The line break shows where
+a paragraph begins: if the first word of the next line would have fitted, the line was ended on purpose.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _SURE = 0.9
 _ROOM = 1.15
-"""Times the mean width of a line's letters that its first word is taken for, so that a narrow fit is no fit."""
+"""Factor of the mean letter width in a line, used for the width of its first word, so that a tight fit is not a fit."""
 _SPACED = 1.75
-"""Times its size from one line's top to the next one's from which on there is space between them."""
+"""Distance between the tops of two lines, as a factor of the font size, from which there is space between them."""
 _BEGINNING = 40
-"""Characters of a line that show whether it names a source."""
+"""Number of characters of a line that show whether it names a source."""
 _SAME_SIZE = 0.6
-"""Points by which the sizes of one glossary's lines differ at most; smaller print below it is a footnote."""
+"""Maximum difference in points between font sizes in a glossary; smaller print below it is a footnote."""
 _FLUSH = 3.0
-"""Points from the left edge of a glossary's lines up to which an entry begins; further in, one goes on."""
+"""Distance in points from the left edge of a glossary's lines within which an entry begins; others continue one."""
 _TERM_WIDTH = 0.6
-"""Share of the column that a term fills at most where its line stands among lines of definitions."""
+"""Maximum width of a term as a share of the column's width if its line is among lines of definitions."""
 _TERM_FIRST = re.compile(r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,5}\s)?[^\s:][^:.]{0,70}(?::|\s[—–-])\s")
 _STEP = re.compile(r"\d+|[A-Z]")
 _FIRST_WORD = re.compile(r"\S+")
@@ -42,12 +42,12 @@ _FIRST_WORD = re.compile(r"\S+")
 
 @dataclass(slots=True)
 class TermsPages:
-    """Hold what terms clauses make of the pages.
+    """The headings and paragraphs that result from terms clauses.
 
     Attributes:
-        headings: all headings of the document in reading order, those of entries among them.
-        begins: by id of a line, whether it begins a paragraph or goes on with the one before it; other lines tell that
-            by their looks.
+        headings: all headings of the document in reading order, including those of entries.
+        begins: by id of a line, True if it begins a paragraph, False if it continues the one before it; for other lines
+            their appearance decides.
     """
 
     headings: list[Heading]
@@ -55,7 +55,7 @@ class TermsPages:
 
 
 def terms_pages(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> TermsPages:
-    """Find the entries of all terms clauses; what was taken for a heading inside of one is none any more."""
+    """Find the entries of all terms clauses; other headings inside them are dropped."""
     lines = [line for page in pages for line in page.lines if not line.rotated]
     edges = right_edges(lines)
     reading = _Reading(lines, headings, edges)
@@ -77,11 +77,11 @@ def terms_pages(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> Ter
 
 
 class _Reading:
-    """Walk down the lines of a document and tell where entries begin.
+    """Walks down the lines of a document and finds where entries begin.
 
     Attributes:
-        starts: headings of entries by the place of their first line.
-        made: those among them that are no headings yet.
+        starts: headings of entries by the index of their first line.
+        made: those among them that are new.
         dropped: ids of headings that are none: terms, and bold words within entries.
     """
 
@@ -99,7 +99,7 @@ class _Reading:
         self._terms_end = -1
 
     def run(self) -> None:
-        """Take all lines."""
+        """Process all lines."""
         for place, line in enumerate(self._lines):
             known = self._known.get(id(line))
             number = entry_number(line.text)
@@ -140,7 +140,7 @@ class _Reading:
 
     def _begin(self, place: int, number: str, heading: Heading) -> None:
         for other, doubtful in self._doubtful:
-            if other + len(doubtful.lines) != place:  # else it stands above a group of entries
+            if other + len(doubtful.lines) != place:  # otherwise it is above a group of entries
                 self.dropped.add(id(doubtful))
         self._doubtful.clear()
         self.starts[place] = heading
@@ -153,9 +153,9 @@ def _key(number: str) -> tuple[int, ...]:
 
 
 def right_edges(lines: Sequence[Line]) -> dict[int, float]:
-    """Find how far to the right the lines of a document go that begin at the same place.
+    """Return the right edges of the lines of a document by their left edges.
 
-    Notes, which are set smaller and may reach over two columns, do not count.
+    Notes do not count; they are set smaller and may extend over two columns.
     """
     sizes: defaultdict[int, Counter[float]] = defaultdict(Counter)
     for line in lines:
@@ -169,7 +169,7 @@ def right_edges(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def is_ended(line: Line, following: Line, edges: dict[int, float]) -> bool:
-    """Tell whether a line was ended on purpose: the first word of the next one would have had room in it."""
+    """Return whether a line was ended on purpose: the first word of the next one would have fitted."""
     word = _FIRST_WORD.match(following.text)
     if word is None or line.text.endswith(("-", "\x02")):
         return False
@@ -180,9 +180,9 @@ def is_ended(line: Line, following: Line, edges: dict[int, float]) -> bool:
 
 
 def _paragraphs(heading: Heading, lines: Sequence[Line], edges: dict[int, float]) -> dict[int, bool]:
-    """Tell of the lines below an entry's heading which begin a paragraph: terms, definition, source."""
+    """Find which lines below an entry's heading begin a paragraph: terms, definition, source."""
     begins: dict[int, bool] = {}
-    open_, bold = heading.cut is None, True  # behind a title that runs into the words nothing stands by itself
+    open_, bold = heading.cut is None, True  # after a title that runs into the text there are no separate terms
     for above, line in itertools.pairwise([heading.lines[-1], *lines]):
         opening = opening_of(line.text)
         origin = is_origin(line.text[:_BEGINNING])
@@ -199,16 +199,16 @@ def _paragraphs(heading: Heading, lines: Sequence[Line], edges: dict[int, float]
 
 
 def _ends_paragraph(line: Line, following: Line, edges: dict[int, float]) -> bool:
-    """Tell a term's last line from one of a definition, which may be short where a long word comes next."""
+    """Return whether a line is a term's last, not one of a definition, which may be short before a long word."""
     width = edges.get(round(line.x0), line.x1) - line.x0
     short = line.x1 - line.x0 < _TERM_WIDTH * width
     return (short or line.text.endswith((".", ":", ";"))) and is_ended(line, following, edges)
 
 
 def _run_ins(lines: Sequence[Line], headings: Sequence[Heading], edges: dict[int, float]) -> Iterator[Line]:
-    """Yield the lines that begin an entry of a glossary: "term: words", the term in a face of its own or not.
+    """Yield the lines that begin an entry of a glossary: "term: words", with the term in its own style or not.
 
-    In lists of abbreviations every line does that was not broken for want of room.
+    In lists of abbreviations, every line does so unless the previous line was full.
     """
     starts = {id(heading.lines[0]): heading for heading in headings}
     inside = {id(line) for heading in headings for line in heading.lines}
@@ -232,7 +232,7 @@ def _run_ins(lines: Sequence[Line], headings: Sequence[Heading], edges: dict[int
 
 
 def _opens_entry(above: Line, line: Line, edges: dict[int, float], left: float) -> bool:
-    """Tell whether a line of a glossary opens the next entry: its words and its print start again."""
+    """Return whether a line of a glossary begins the next entry: its words and its style start again."""
     match = _TERM_FIRST.match(line.text) if line.x0 < left + _FLUSH and opening_of(line.text) is None else None
     if is_ended(above, line, edges):
         return match is not None or line.bold != above.bold

@@ -1,8 +1,8 @@
-"""Headings told by contents pages, numbering and typography, for documents that carry no outline and no tags.
+"""Finds headings by contents pages, numbering and typography, for documents without an outline and tags.
 
-What the document's own contents name is taken first. Numbered lines become headings when the numbering as a whole
-holds together (`numbering.py`) and they are set as its other links are; lines without a number when they are set like
-headings (`unnumbered.py`).
+Headings named by the document's own contents come first. Numbered lines become headings if the numbering as a whole is
+consistent (`numbering.py`) and they are set like its other links; lines without a number if they are set like headings
+(`unnumbered.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LONGEST_STEP = 2
 
 
 def numbered_notes(found: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
-    """Pick the candidates that open a section named by the number of its note; none where the numbers start again."""
+    """Return the candidates that begin a section named by the number of its note; none if the numbers start again."""
     styles: defaultdict[tuple[float, bool, str], list[HeadingCandidate]] = defaultdict(list)
     for candidate in found:
         alone = not (candidate.beside or candidate.flows or candidate.cut is not None)
@@ -63,7 +63,7 @@ def numbered_notes(found: Sequence[HeadingCandidate], body: Body) -> list[Headin
 
 
 def _is_series(members: Sequence[HeadingCandidate]) -> bool:
-    """Tell numbers that go up through the document; a note that is continued says its number again."""
+    """Return whether numbers go up through the document; a continued note repeats its number."""
     numbers = [int(match["number"]) for member in members if (match := _NOTE.match(member.text))]
     steps = [later - earlier for earlier, later in itertools.pairwise(numbers)]
     apart = len(set(numbers)) >= _FEWEST and numbers[0] <= _LATEST_FIRST
@@ -83,13 +83,13 @@ _LIST_LENGTH = 4
 
 @dataclass(slots=True)
 class Heading:
-    """One heading found: its lines, what it says, how deep it is, and what told so.
+    """One heading: its lines, its number and title, its level, and its source.
 
     Attributes:
         lines: its lines, all of one page.
-        cut: characters of the joined lines that are heading, None where all are.
+        cut: number of characters of the joined lines that are heading, None if all are.
         level: depth from 1.
-        number, title, informative: as in `Section`; None for informative where nothing is said.
+        number, title, informative: as in `Section`; informative is None if nothing is said.
         source, confidence: as in `Section`.
     """
 
@@ -109,7 +109,7 @@ class Heading:
 
 
 def heading_of(candidate: HeadingCandidate, level: int, source: HeadingSource, confidence: float) -> Heading:
-    """Make a heading of a candidate."""
+    """Make a heading from a candidate."""
     numbered = candidate.numbered
     title = numbered.title
     if candidate.cut is not None:
@@ -122,13 +122,13 @@ def heading_of(candidate: HeadingCandidate, level: int, source: HeadingSource, c
 def detect_headings(
     pages: Sequence[PageLayout], body: Body, listed: Sequence[Heading] = (), *, numbered_only: bool = False
 ) -> list[Heading]:
-    """Find the headings of a document in reading order; contents pages and running lines are gone already.
+    """Find the headings of a document in reading order; contents pages and running lines are already removed.
 
     Args:
-        pages: what is left on them.
-        body: what running text is set in.
+        pages: the remaining pages.
+        body: style of the running text.
         listed: the headings that the document's contents name.
-        numbered_only: leave those without a number out; the file itself names them.
+        numbered_only: omit headings without a number, as the file itself names them.
     """
     anchors = {id(line) for heading in listed for line in heading.lines}
     repeated = title_again(pages, body) - anchors
@@ -171,7 +171,7 @@ def detect_headings(
 
 
 def _without_terms(headings: Sequence[Heading], margin: Collection[int]) -> list[Heading]:
-    """Leave out titles in the margin that are the terms of a glossary: its heading says so."""
+    """Omit titles in the margin that are the terms of a glossary, as its heading shows."""
     kept: list[Heading] = []
     role = SectionRole.BODY
     for heading in headings:
@@ -187,9 +187,9 @@ _FIRSTS = FIRST_NUMBERS | {"A"}
 
 
 def _take_back_numbers(headings: Sequence[Heading]) -> None:
-    """Take the numbers of titles back that only their print shows, where they fit none beside them: "906 of the Act".
+    """Undo numbers of titles found only by style if they do not fit their neighbours: "906 of the Act".
 
-    A title that goes over from another line, or begins with a figure, has its number as a part of its words.
+    The number of a title that continues from another line, or begins with a figure, is part of its words.
     """
     keys = [number_key(heading.number) if heading.number else None for heading in headings]
     numbered = [place for place, key in enumerate(keys) if key]
@@ -206,16 +206,16 @@ def _take_back_numbers(headings: Sequence[Heading]) -> None:
 
 
 def _is_beside(one: NumberKey, other: NumberKey) -> bool:
-    """Tell what may come right after a number, none being missed between their first parts."""
+    """Return whether a number may come directly after another, with none missing between their first parts."""
     return follows(one, other) and other[0] - one[0] <= 1
 
 
 _UNPLACED = 99
-"""Level of a lettered title until those around it are known."""
+"""Level of a lettered title until its surroundings are known."""
 
 
 def _put_letters_below(headings: Sequence[Heading]) -> None:
-    """Put titles from a. to f. one below the last heading of another kind."""
+    """Put lettered titles one level below the last heading of another kind."""
     above = 0
     for heading in headings:
         if heading.level == _UNPLACED:
@@ -225,10 +225,10 @@ def _put_letters_below(headings: Sequence[Heading]) -> None:
 
 
 def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Collection[int]) -> None:
-    """Put headings that the contents do not name below the last one that they do.
+    """Put headings that the contents do not name below the last one that they name.
 
-    What is counted as named ones are ("Item 7" where there is an "Item 1") is one of them. A note stands below the
-    heading that announces notes, else beside the last one named; what follows it is below it.
+    A heading counted like the named ones ("Item 7" if there is an "Item 1") is at their level. A note is below the
+    heading that announces notes, or at the level of the last one named; what follows it is below it.
     """
     counted: dict[str, int] = {}
     for heading in headings:
@@ -249,13 +249,13 @@ def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Coll
 
 
 _LARGER = 1.4
-"""Points by which a document's title is larger than its text at least."""
+"""Minimum difference in points between the sizes of a document's title and its text."""
 
 
 def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
-    """Find the lines of the document's title where it stands once more above its first clause: they are no sections.
+    """Find the lines of the document's title if it is repeated above its first clause: they are not sections.
 
-    Standards print it on the cover, with its part and the part's title ("Part 1: Rice"), and again above "1 Scope".
+    Standards print it on the cover, with the title of the part ("Part 1: Rice"), and again above "1 Scope".
     """
     before: list[Line] = []
     printed = ""
@@ -276,7 +276,7 @@ def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
 
 
 def _titles(found: Sequence[HeadingCandidate], findings: Numbered) -> set[int]:
-    """Find the document's title above the first of its clauses: on its first page, and larger than all else in it."""
+    """Find the document's title above its first clause: on its first page, and larger than everything else."""
     size = max((candidate.line.size for candidate in found), default=0.0)
     titles = [candidate for candidate in found if candidate.line.size > size - 0.3]
     outside = any(candidate.page != found[0].page or candidate.key for candidate in titles)
@@ -286,7 +286,7 @@ def _titles(found: Sequence[HeadingCandidate], findings: Numbered) -> set[int]:
 def _findings(
     chosen: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body, pages: Sequence[PageLayout]
 ) -> Numbered:
-    """Say what the headings so far tell about the styles that headings are set in."""
+    """Collect what the headings found so far say about the styles of headings."""
     findings = Numbered(body, listed_from=min((heading.page for heading in listed), default=0))
     anchors = {id(line) for heading in listed for line in heading.lines}
     for candidate in chosen:
@@ -303,7 +303,7 @@ def _findings(
 
 
 def _is_counted(number: str | None) -> bool:
-    """Tell a clause's number from that of a part: "II" says nothing of whether clauses are numbered."""
+    """Return whether a number is that of a clause, not of a part: "II" does not show whether clauses are numbered."""
     return number is not None and (number[0].isdigit() or len(number) == 1 or "." in number)
 
 
@@ -311,9 +311,9 @@ def _is_counted(number: str | None) -> bool:
 
 
 def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection[int]) -> list[HeadingCandidate]:
-    """Pick the numbered candidates that are links of the document's numbering.
+    """Return the numbered candidates that are links of the document's numbering.
 
-    Deep numbers before a sentence are links, but no headings: what they begin are clauses without a title.
+    Deep numbers before a sentence are links, but not headings: they begin clauses without a title.
     """
     tight, labels = _tight_lists(found, body), labels_of(found)
     led = {each.line.style for each in found if each.key and each.breaks and LEADING_TITLE.match(each.numbered.title)}
@@ -368,7 +368,7 @@ _FIRST = (1,)
 
 
 def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
-    """Find chapters, articles and the like that count up by their own word: other numbers may run through them."""
+    """Find chapters, articles and the like that count up by their own word, even with other numbers between them."""
     by_word: defaultdict[str, list[int]] = defaultdict(list)
     for index, each in enumerate(possible):
         if each.numbered.keyword and is_strong(each.line, body) and not each.flows:
@@ -383,7 +383,7 @@ def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
 
 
 _BLANK = 0.5
-"""Times its size that is free above and below a line that stands alone."""
+"""Minimum free space above and below a separate line, as a factor of the font size."""
 
 
 def _setting(candidate: HeadingCandidate) -> tuple[float, bool, str, bool]:
@@ -391,7 +391,7 @@ def _setting(candidate: HeadingCandidate) -> tuple[float, bool, str, bool]:
 
 
 def _tight_lists(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
-    """Find numbered lines in plain print that follow one another line by line: a list, no headings without text."""
+    """Find numbered lines in plain print directly below each other: a list, not headings without text."""
     tight: set[int] = set()
     for one, other in itertools.pairwise(found):
         if one.page != other.page or not (one.key and other.key) or one.line.style != other.line.style:
@@ -404,7 +404,7 @@ def _tight_lists(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
 
 
 def _distinct_headings(found: Sequence[HeadingCandidate]) -> set[int]:
-    """Find the numbered lines that stand between blank lines, with text or a clause of their own below them."""
+    """Find the numbered lines between blank lines, with text or a subclause below them."""
     apart: set[int] = set()
     for one, below in itertools.pairwise(found):
         own = not below.key or (below.key[:-1] == one.key and one.page == below.page)
@@ -414,10 +414,10 @@ def _distinct_headings(found: Sequence[HeadingCandidate]) -> set[int]:
 
 
 def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Body, alone: Collection[int]) -> set[int]:
-    """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows.
+    """Find runs of four or more plain numbers that only their numbers make headings: lists, table rows.
 
-    Titles that run into their text are no list where clauses of the second depth are set so as well, nor are those
-    that stand `alone` where most first numbers are not set as headings, as on a typewriter.
+    Run-in titles are not a list if clauses of the second depth are set like them too. Nor are the lines in `alone` if
+    most first-level numbers are not set as headings, as on a typewriter.
     """
     firsts = [is_semi_strong(possible[link].line, body) for link in links if len(possible[link].key or ()) == 1]
     typed = 2 * sum(firsts) < len(firsts)
@@ -435,7 +435,7 @@ def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Bod
 
 
 def _is_led(candidate: HeadingCandidate) -> bool:
-    """Tell "1.2 Application. The ..." whose title is set apart from what goes on behind it: no row of a list is so."""
+    """Return whether the title in "1.2 Application. The ..." is emphasised, unlike in rows of a list."""
     return candidate.cut is not None and candidate.line.lead > 0 and len(candidate.key or ()) > 1
 
 
@@ -482,7 +482,7 @@ def _score(candidate: HeadingCandidate, body: Body, settings: Counter[tuple[floa
 
 
 def _unlisted(named: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body) -> list[HeadingCandidate]:
-    """Leave out what the contents would have named: other lines with a number they give, plain ones beside such."""
+    """Omit what the contents would have named: other lines with a number they name, plain ones next to such."""
     keys = {key for heading in listed if heading.number and (key := number_key(heading.number))}
     families = Counter(key[:-1] for key in keys)
     others = Counter((candidate.key or ())[:-1] for candidate in named)
@@ -498,7 +498,7 @@ def _unlisted(named: Sequence[HeadingCandidate], listed: Sequence[Heading], body
 
 
 def _depths_of_words(kept: Sequence[HeadingCandidate]) -> dict[str, int]:
-    """Tell how deep chapters, sections and articles stand in one another where a document has several of these."""
+    """Return the depths of chapters, sections and articles if a document has several of these."""
     words = {each.numbered.keyword for each in kept if each.numbered.keyword and len(each.key or ()) == 1}
     ranks = {word: rank for word in words if (rank := rank_of(word))}
     order = sorted(set(ranks.values()))
@@ -506,7 +506,7 @@ def _depths_of_words(kept: Sequence[HeadingCandidate]) -> dict[str, int]:
 
 
 def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body) -> Iterator[Heading]:
-    """Yield them, each as far below its listed parents as its number says."""
+    """Yield the headings, each as far below its listed parents as its number says."""
     levels: dict[tuple[int, ...], int] = {}
     for heading in listed:
         if heading.number and (key := number_key(heading.number)):
@@ -515,7 +515,7 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
     shift = shifts.most_common(1)[0][0] if shifts else 0
     taken = {candidate.key for candidate in kept} | levels.keys()
     depths = _depths_of_words(kept)
-    article: NumberKey = ()  # of the last one, below whose level its own numbers are
+    article: NumberKey = ()  # the last one; its own numbers are below its level
     article_level = 0
     for candidate in kept:
         key = candidate.key or ()

@@ -1,4 +1,4 @@
-"""Headings that the file itself names: bookmarks of the outline and H1 to H6 of the tags, found on their pages."""
+"""Finds the headings that the file itself names: bookmarks of the outline, and H1 to H6 of the tags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
 
 
 def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -> list[Heading]:
-    """Find the lines that bookmarks name; empty where fewer than three or less than 40 % of them can be found.
+    """Find the lines that bookmarks name; empty if fewer than three or less than 40 % of them are found.
 
     A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
     """
@@ -38,7 +38,7 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 
 
 def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
-    """Find the lines that printed contents name, letter by letter; empty where too few of them can be found."""
+    """Find the lines that a printed table of contents names, letter by letter; empty if too few are found."""
     placed = [Bookmark(entry.title, entry.level, entry.page, None) for entry in entries if entry.page is not None]
     found = _match_entries(placed, pages, exact=True)
     if len(found) < max(3, _LISTED_SHARE * len(entries)):
@@ -80,11 +80,11 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
 
 
 def _take_label(heading: Heading, free: Sequence[Line]) -> None:
-    """Give a heading the line right above it that holds its number alone: "Chapter 2" above "Operation".
+    """Add the line directly above a heading that contains only its number: "Chapter 2" above "Operation".
 
     Args:
-        heading: whose title counts nothing by a word of its own ("Item 1. Business" below "PART I").
-        free: lines of its page that no other heading has, in order.
+        heading: its title must not begin with its own word and number ("Item 1. Business" below "PART I").
+        free: lines of its page that belong to no other heading, in order.
     """
     place = next(index for index, line in enumerate(free) if line is heading.lines[0])
     label = split_clause_number(free[place - 1].text) if place else None
@@ -98,9 +98,9 @@ def _take_label(heading: Heading, free: Sequence[Line]) -> None:
 def _locate_entries(
     entries: Sequence[Bookmark], found: Sequence[Heading], pages: Sequence[PageLayout]
 ) -> list[Heading]:
-    """Put bookmarks whose words are not printed where they point to: at a line that opens something there.
+    """Place bookmarks whose words are not printed where they point to, at a line that begins something.
 
-    Captions stay captions, and names like "Page 3" name no section.
+    Captions stay captions, and names like "Page 3" do not name a section.
     """
     taken = {id(line) for heading in found for line in heading.lines}
     sheets = {page.number: page for page in pages}
@@ -125,13 +125,13 @@ def _locate_entries(
 
 
 def _opens(line: Line, page: PageLayout) -> bool:
-    """Tell a line that begins something from one in the middle of a paragraph."""
+    """Return whether a line begins something and is not in the middle of a paragraph."""
     above = [other.y1 for other in page.lines if other.y0 < line.y0 - 2 and other.x0 < line.x1 and other.x1 > line.x0]
     return (not above and not line.text[:1].islower()) or (bool(above) and line.y0 - max(above) > 0.5 * line.size)
 
 
 def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) -> tuple[list[Line], int | None] | None:
-    """Find the line or lines of a title: equal letters first, then a run-in beginning, then nearly equal letters."""
+    """Find the lines of a title: equal letters first, then the beginning of a line, then nearly equal letters."""
     whole = letters_of(title)
     bare = letters_of(split_clause_number(title).title)
     if len(whole) < 2:
@@ -140,7 +140,7 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
     firsts, start = {whole[0], bare[:1]}, whole[:4]
     for index, line in enumerate(lines):
         letters = letters_of(line.text)
-        # of a hundred thousand lines most are told by their first letter
+        # the first letter excludes most of a hundred thousand lines
         odd = letters.endswith(whole) or "normative" in letters or letters[:12].endswith(start)
         if letters and letters[0] not in firsts and not odd:
             continue
@@ -170,15 +170,14 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
 
 
 def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[int, int] | None:
-    """Compare one line, then up to four joined, with the title; tells rank (0 best) and lines used."""
+    """Compare one line, then up to four joined, with the title; return a rank (0 is best) and the number of lines
+    used."""
     letters = ""
     if not letters_of(lines[index].text):
         return None
     for count in range(1, min(5, len(lines) - index + 1)):
         line = lines[index + count - 1]
-        if count > 1 and STATUS.fullmatch(
-            line.text
-        ):  # contents may leave it out: "Annex A", "(informative)", its title
+        if count > 1 and STATUS.fullmatch(line.text):  # contents may omit it: "Annex A", "(informative)", its title
             continue
         letters += letters_of(line.text)
         if letters == whole:
@@ -189,14 +188,14 @@ def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[in
         if ends and len(whole) > 2 and _without_number(lines[index : index + count]) == whole:
             return 1, count
         if len(whole) >= _CUT_TITLE and letters.startswith(whole) and len(letters) < 3 * len(whole):
-            return _LOOSE, count + _goes_on(lines[index + count - 1 :])  # programs cut long bookmarks short
+            return _LOOSE, count + _goes_on(lines[index + count - 1 :])  # some programs truncate long bookmarks
         if not (whole.startswith(letters) or bare.startswith(letters) or letters[:12].endswith(whole[:4])):
             return None
     return None
 
 
 def _goes_on(lines: Sequence[Line]) -> int:
-    """Count the lines after the first that go on with its title: in its style, close below."""
+    """Count the lines after the first that continue its title: in its style, close below."""
     count = 0
     for one, other in itertools.pairwise(lines[:4]):
         if one.style != other.style or not 0 < other.y0 - one.y0 < 1.6 * one.size:
@@ -211,7 +210,7 @@ def _without_number(lines: Sequence[Line]) -> str:
 
 
 def _run_in(text: str, title: str) -> int | None:
-    """Tell where a title ends that opens a line of running text: "1. Scope. This section ..."."""
+    """Return the end of a title that begins a line of running text: "1. Scope. This section ..."."""
     want = letters_of(title)
     if len(want) < 4:
         return None
@@ -244,7 +243,7 @@ def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSour
 
 
 def tagged_headings(tagged: Iterable[TaggedHeading], pages: Sequence[PageLayout]) -> list[Heading]:
-    """Find the lines that heading tags mark; empty where they are fewer than three or half of them are no titles."""
+    """Find the lines that heading tags mark; empty if there are fewer than three, or half of them are too long."""
     lines: defaultdict[int, list[Line]] = defaultdict(list)
     for page in pages:
         lines[page.number] = page.lines
@@ -262,14 +261,14 @@ def tagged_headings(tagged: Iterable[TaggedHeading], pages: Sequence[PageLayout]
     return _in_order(found, pages)
 
 
-# ---- together -------------------------------------------------------------------------------------------------------
+# ---- merging --------------------------------------------------------------------------------------------------------
 
 
 def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
-    """Add to the headings that the file names the numbered ones it leaves out: clauses deeper than its outline goes.
+    """Add numbered headings that the file does not name to those it names: clauses deeper than its outline.
 
-    Where the file names a quarter or more of the numbered headings of some depth, nothing is added down to that depth,
-    and clauses of the first depth never are: an outline that leaves those out knows better than a list of numbers.
+    If the file names a quarter or more of the numbered headings of some depth, none are added down to that depth.
+    Clauses of the first depth are never added: an outline without them is more reliable than a list of numbers.
     """
     if not named:
         return list(detected)
@@ -297,7 +296,7 @@ def _depth(heading: Heading) -> int:
 
 
 def _relevel(headings: list[Heading], added: set[int]) -> list[Heading]:
-    """Put each added heading one level below the nearest heading before it whose number begins its own."""
+    """Put each added heading one level below the nearest heading before it whose number is a prefix of its own."""
     levels: dict[str, int] = {}
     for heading in headings:
         if id(heading) in added and heading.number:

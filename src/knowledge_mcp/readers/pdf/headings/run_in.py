@@ -1,4 +1,4 @@
-"""Where the heading of a numbered line ends and its text begins, and which lines are text from their number on."""
+"""Finds where the heading of a numbered line ends and its text begins, and which numbered lines are text."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
 _SENTENCE = re.compile(
     r"(?:an?|all|any|each|every|no|nothing|neither|if|unless|where|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE
 )
-"""A sentence that a clause without a title begins with: an article or the like, and six words and more."""
+"""The beginning of a sentence in a clause without a title: an article or the like, and at least five more words."""
 _SAYS = re.compile(
     r"\S \b(?:shall|must|should|may|is|are|has|have|muss|müssen|soll|sollen|darf|dürfen|ist|sind|doit|doivent|est|sont"
     r"|debe|deben|deberá|deberán|es|son|means?|bedeute[nt]|bezeichne[nt]|désignent?|significan?)\b"
 )
-"""A verb that makes a sentence of a clause without a title: "Doors shall open outwards."."""
+"""A verb that makes a clause without a title a sentence: "Doors shall open outwards."."""
 LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
 """A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 
 
 def cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[float, bool, str]]) -> None:
-    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell.
+    """Find where the heading ends in "1.2 Application. The ..." if its style does not show it.
 
-    The parser may give a whole line the face of its first words; `led` are the styles of which that is known.
+    The parser may give a whole line the style of its first words; `led` are the styles in which that is known.
     """
     title, number = candidate.numbered.title, candidate.numbered.number or ""
     start = len(candidate.text) - len(title)
@@ -53,17 +53,17 @@ def cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[fl
 
 
 def _is_sentence(words: str, end: int | None = None) -> bool:
-    """Tell whether words say something and name nothing, by how they begin, or by a verb before `end`."""
+    """Return whether words are a sentence and not a name, by their beginning, or by a verb before `end`."""
     return _SENTENCE.match(words) is not None or _SAYS.search(words[:end]) is not None
 
 
 def is_one_sentence(candidate: HeadingCandidate) -> bool:
-    """Tell whether a number stands before one sentence, which has no heading."""
+    """Return whether a number is before one sentence without a heading."""
     return candidate.cut is None and candidate.text.endswith(".") and _is_sentence(candidate.numbered.title)
 
 
 def is_text(candidate: HeadingCandidate, body: Body) -> bool:
-    """Tell a numbered paragraph from a heading: in plain print but for its number, and too long or going on below."""
+    """Return whether a numbered line is text: plain print except for its number, and too long or continued below."""
     if candidate.breaks and candidate.line.size < body.size + 0.9 and candidate.numbered.title[:1].isupper():
         return True
     if is_semi_strong(candidate.line, body):

@@ -1,4 +1,4 @@
-"""Sequences of clause numbers: which links of a numbering are none, and which stand once more in a copy."""
+"""Checks sequences of clause numbers: which links belong to no numbering, and which repeat it in a copy."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.numbering import follows, number_key
 
 _FEWEST_LINKS = 3
-"""Links from which on numbers are a sequence wherever they begin: two labels of a drawing may follow by chance."""
+"""Minimum number of links of a sequence that begins anywhere: two labels of a drawing may follow by chance."""
 FIRST_NUMBERS = frozenset({"0", "1"})
 _FIGURE = re.compile(r"[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}(?:\s|\Z)")
 _FEWEST = 4
-"""Headings of a copy at least."""
+"""Minimum number of headings of a copy."""
 _COPIED = 0.5
-"""Share of a numbering that stands once more, title by title, from which on the document is in the file again."""
+"""Share of a numbering that must recur, title by title, for the file to contain the document again."""
 
 
 def is_anchored(candidate: HeadingCandidate, anchors: Collection[int]) -> bool:
-    """Tell whether the contents name a candidate; `anchors` are the lines of what they name, by id."""
+    """Return whether the contents name a candidate; `anchors` are the lines that they name, by id."""
     return any(id(line) in anchors for line in candidate.lines)
 
 
 def out_of_sequence(chain: Sequence[int], possible: Sequence[HeadingCandidate], anchors: Collection[int]) -> set[int]:
-    """Find links whose number belongs to no sequence: one or two numbers that count on from nothing, as in a row.
+    """Find links whose number belongs to no sequence: one or two numbers with no predecessor, as in a table row.
 
-    A number with a word before it, one of several parts, a letter, and one that the contents name say by themselves
-    what they are; two links that begin a sequence are one. Behind a figure ("14 16 VIO") a number has to come next.
+    A number with a word before it, a number of several parts, a letter, and a number that the contents name are evident
+    by themselves; two links that begin a sequence are one. After a figure ("14 16 VIO") the next number must follow.
     """
     runs: list[list[int]] = []
     for link in chain:
@@ -50,14 +50,14 @@ def out_of_sequence(chain: Sequence[int], possible: Sequence[HeadingCandidate], 
 
 
 def is_plain_count(numbered: NumberedTitle) -> bool:
-    """Tell a number alone from a letter, a number of several parts and one behind a word."""
+    """Return whether a number is a plain integer: not a letter, not of several parts, not after a word."""
     return (numbered.number or "").isdigit() and not numbered.keyword
 
 
 def copied(chain: Collection[int], possible: Sequence[HeadingCandidate]) -> set[int]:
     """Find the headings of further copies of a document in one file: the same numbers with the same titles, in order.
 
-    They need not be set as headings are: their twins tell.
+    They need not be set as headings, as the originals are known.
     """
     twins = {(possible[index].key, letters_of(possible[index].text)) for index in chain}
     again = [
@@ -79,11 +79,11 @@ def copied(chain: Collection[int], possible: Sequence[HeadingCandidate]) -> set[
 
 _ROMAN = re.compile(r"[IVX]+")
 _FEWEST_ROMAN = 2
-"""Numerals of several letters that show it: a single one may be a product's."""
+"""Number of numerals with several letters that proves Roman numbering: a single one may be part of a product's name."""
 
 
 def read_roman(possible: Sequence[HeadingCandidate]) -> None:
-    """Read "I", "V" and "X" as Roman numerals where others are: "II" and "IV" show what is counted."""
+    """Read "I", "V" and "X" as Roman numerals if there are others, such as "II" and "IV"."""
     first = [(each, (each.numbered.number or "").split(".")[0]) for each in possible if not each.numbered.keyword]
     romans = {number for _, number in first if len(number) > 1 and _ROMAN.fullmatch(number)}
     for candidate, number in first if len(romans) >= _FEWEST_ROMAN else ():

@@ -1,7 +1,7 @@
-"""Headings without a number: lines set as the document sets its headings, and as nothing else in it.
+"""Finds headings without a number: lines set as the document sets its headings, and nothing else.
 
-The document votes, style by style: where most lines of a style stand alone and read like titles, all of them are
-believed; where a style serves tables and running text as well, only what stands out by itself.
+Each style is judged by the document as a whole: if most lines of a style are separate and read like titles, all of them
+are accepted; if a style is also used for tables and running text, only lines that stand out are accepted.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ _PROSE = 4
 _ROWS = 3
 _COVERED = 0.7
 _FRONT, _FRONT_PAGES, _REACHED = 0.25, 10, 0.6
-"""Where a numbering begins and how far it goes that is the whole document's: shares of the pages, and pages."""
+"""Where a numbering of the whole document begins, as a share of the pages and in pages, and how far it extends."""
 
 
 @dataclass(slots=True)
 class Numbered:
-    """What the headings that are known already say of the document: its numbered ones, and those that contents name.
+    """What the known headings say about the document: numbered ones, and those named by the contents.
 
     Attributes:
-        body: what running text is set in.
-        listed_from: page of the first heading that the contents name, 0 where there are none.
-        depths: how often each style serves each depth.
-        listed: how many headings of each style the contents name.
-        fonts: how many headings each font serves.
-        small: styles in which a heading begins with a small letter.
-        first_page: page of the first of the top depth.
-        most: pages of the first and the last of these, the outermost tenth of them left aside.
-        front: last page that a cover and what follows it can take.
+        body: style of the running text.
+        listed_from: page of the first heading that the contents name, 0 if there are none.
+        depths: number of uses of each style for each depth.
+        listed: number of headings named by the contents, by style.
+        fonts: number of headings, by font.
+        small: styles in which a heading begins with a lower-case letter.
+        first_page: page of the first heading of the top depth.
+        most: pages of the first and the last of these, without the outermost tenth of them.
+        front: last page of a cover and what may follow it.
         top_size: their usual size.
         is_numbered: whether the document numbers its clauses.
-        throughout: whether it does so from its beginning to its end, or in a part only.
+        throughout: whether it does so from beginning to end, or only in a part.
     """
 
     body: Body
@@ -94,7 +94,7 @@ class Numbered:
             self._pages.append(page)
 
     def settle(self, pages: int) -> None:
-        """Draw the conclusions, all headings being in."""
+        """Draw conclusions after all headings have been added."""
         self.front = max(_FRONT_PAGES, int(_FRONT * pages))
         if self._sizes:
             ordered = sorted(self._pages)
@@ -110,11 +110,11 @@ class Numbered:
         return self.listed_from or self.first_page
 
     def numbers(self, page: int) -> bool:
-        """Tell whether clauses are numbered where a page stands, so that lines without a number are seldom headings."""
+        """Return whether clauses are numbered around a page, so that lines without a number are seldom headings."""
         return self.is_numbered and (self.throughout or self.most[0] <= page <= self.most[1])
 
     def depth_of(self, line: Line) -> int | None:
-        """Return the depth that most known headings in the line's style have."""
+        """Return the most frequent depth of known headings in the line's style."""
         counts = self.depths.get(line.style)
         return counts.most_common(1)[0][0] if counts else None
 
@@ -123,14 +123,14 @@ class Numbered:
         return self.depths[line.style].total() if line.style in self.depths else 0
 
     def is_heading_face(self, line: Line) -> bool:
-        """Tell whether headings are set in the line's font, and running text in none of its family."""
+        """Return whether headings use the line's font, and running text uses another font family."""
         return self.fonts[line.font] >= 3 and family_of(line.font) != family_of(self.body.font)
 
 
 def unnumbered(
     rest: Sequence[HeadingCandidate], findings: Numbered, found: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
-    """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
+    """Return the candidates in `rest` that are headings; `found` are all candidates of the document."""
     labels = labels_of(found) | _listed_in_bold(found)
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
@@ -152,16 +152,17 @@ def unnumbered(
 
 
 _STRAY_WORDS, _STRAYS, _AROUND = 5, 3, 5
-"""Words of a label of a map or chart at most; left edges of other labels near it at least, within how many lines."""
+"""Maximum number of words of a label of a map or chart; minimum number of left edges of other labels near it, and the
+number of lines that count as near."""
 _BESIDE = 12.0
-"""Points by which labels begin apart at least: titles and items begin below each other, or are centred."""
+"""Minimum distance in points between left edges of labels: titles and items are aligned or centred."""
 
 
 def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
-    """Find the labels of maps, charts and drawings: short lines strewn over the page, among others of their kind.
+    """Find the labels of maps, charts and drawings: short lines scattered over the page, among others of their kind.
 
-    Others are near in the text, and no figures: a table elsewhere on the page makes no labels. What begins where
-    sentences near it begin is a title.
+    The others must be near in the text and not figures, so that a table elsewhere on the page makes no labels. A line
+    with the same left edge as sentences near it is a title.
     """
     labels: set[int] = set()
     for _, members in itertools.groupby(found, key=lambda each: each.page):
@@ -184,14 +185,14 @@ def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
 
 
 _CLOSE = 0.5
-"""Times its size by which lines of one text are apart at most; titles have more space around them."""
+"""Maximum distance between lines of one text as a factor of the font size; titles have more space around them."""
 _FEWEST_LINES = 4
-"""Lines of one print, close and flush below one another, from which on they are a list of two items below a title at
-least; titles are set apart."""
+"""Minimum number of lines in one style, close and aligned below each other, that are a list of at least two items below
+a title; titles are set apart."""
 
 
 def _listed_in_bold(found: Sequence[HeadingCandidate]) -> set[int]:
-    """Find the lines of lists that are set like titles: items below one another, and what goes on from a bullet.
+    """Find the lines of lists that are set like titles: items below each other, and continuations of a bullet.
 
     A line in capitals above items that are not is the title of the list.
     """
@@ -231,9 +232,9 @@ _LETTERED = re.compile(r"(?P<letter>[a-z])[.)]\s+(?P<title>[A-Z][^.]{2,100}\.)(?
 
 
 def lettered_run_ins(rest: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
-    """Pick titles that run into their text and are lettered from a. on, two and more: each stands out and has a stop.
+    """Return run-in titles with letters from a. on, at least two: each stands out and ends with a full stop.
 
-    The parser may give a whole line the face of its first words: a bold line in plain text has a bold beginning.
+    The parser may give a whole line the style of its first words: a bold line in plain text has a bold beginning.
     """
     found: list[HeadingCandidate] = []
     series: list[HeadingCandidate] = []
@@ -251,7 +252,7 @@ def lettered_run_ins(rest: Sequence[HeadingCandidate], body: Body) -> list[Headi
 
 
 def _is_led(candidate: HeadingCandidate, end: int, body: Body) -> bool:
-    """Tell whether a title up to `end` stands out at the beginning of a line that goes on."""
+    """Return whether a title up to `end` stands out at the beginning of a longer line."""
     if candidate.cut is not None:
         return abs(candidate.cut - end) <= 1
     return candidate.line.bold and not body.bold and len(candidate.text) > end + 1
@@ -259,11 +260,12 @@ def _is_led(candidate: HeadingCandidate, end: int, body: Body) -> bool:
 
 _TITLE_WORDS = 8
 _SAME_PLACE = 3.0
-"""Words of a title in the margin at most, and points by which the texts beside such titles begin apart."""
+"""Maximum number of words of a title in the margin, and distance in points between left edges of the texts next to
+them."""
 
 
 def margin_titles(found: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
-    """Pick bold titles in the left margin whose text stands beside them: two and more on one page, texts flush."""
+    """Return bold titles in the left margin with text next to them: at least two on one page, with aligned texts."""
     titles: list[HeadingCandidate] = []
     for _, members in itertools.groupby(found, key=lambda each: each.page):
         places: defaultdict[tuple[int, int], list[HeadingCandidate]] = defaultdict(list)
@@ -277,7 +279,7 @@ def margin_titles(found: Sequence[HeadingCandidate], body: Body) -> list[Heading
 
 
 def _is_in_margin(line: Line, text: Line, body: Body) -> bool:
-    """Tell a bold title from the cells of a row: what stands beside it is a sentence in plain print."""
+    """Return whether a bold line is a title, not a cell of a row: next to it is a sentence in plain print."""
     title, words = line.text, text.text.split()
     bold = line.bold and not (body.bold or text.bold or line.is_italic or line.code)
     named = title[:1].isupper() and title[-1] not in ".,;" and len(title.split()) <= _TITLE_WORDS
@@ -285,7 +287,7 @@ def _is_in_margin(line: Line, text: Line, body: Body) -> bool:
 
 
 def _purity(found: Sequence[HeadingCandidate]) -> dict[_Style, float]:
-    """Tell for each style what share of its lines stands alone; few lines of a style tell little."""
+    """Return for each style the share of its lines that are separate; a style with few lines says little."""
     alone: Counter[_Style] = Counter()
     every: Counter[_Style] = Counter()
     for candidate in found:
@@ -327,12 +329,12 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
     alike = findings.alike(line)
     gap = candidate.gap / line.size
     if candidate.page < findings.begins <= findings.front and candidate.prose < _PROSE and not known:
-        return False  # a cover is set in large print, too: only pages of running text have headings on them
+        return False  # a cover is set in large print too: only pages with running text have headings
     if findings.numbers(candidate.page) and not known:
         return _stands_among_numbered(candidate, findings, purity)
     among_rows = candidate.figures >= _ROWS or candidate.below_years
     if among_rows and candidate.prose < _PROSE and line.size < body.size + 1.4:
-        return False  # it is one of the rows of a statement
+        return False  # it is a row of a financial statement
     if alike >= 2 and (line.bold or (line.size > body.size + 0.4 and (gap > 0.25 or line.size >= body.size + 1.4))):
         return True
     if (
@@ -357,7 +359,7 @@ def _is_known(candidate: HeadingCandidate) -> bool:
 
 
 def _alone(found: Sequence[HeadingCandidate], style: _Style) -> int:
-    """Count the lines of a style that could be titles: contents that name most of them know the others to be none."""
+    """Count the lines of a style that could be titles: if contents name most of them, the others are none."""
     return sum(candidate.line.style == style and not (candidate.beside or candidate.flows) for candidate in found)
 
 
@@ -372,11 +374,11 @@ def _stands_among_numbered(candidate: HeadingCandidate, findings: Numbered, puri
     return large or capitals or (face and apart and (line.bold or line.size > body.size + 0.4))
 
 
-# ---- how deep -------------------------------------------------------------------------------------------------------
+# ---- depths ---------------------------------------------------------------------------------------------------------
 
 
 def levels_of(accepted: Sequence[HeadingCandidate], findings: Numbered) -> list[tuple[HeadingCandidate, int]]:
-    """Give each the depth of the known headings in its style, else of the next smaller ones, else rank by weight."""
+    """Give each the depth of known headings in its style, else of the next smaller ones, else its rank by weight."""
     by_size: defaultdict[float, Counter[int]] = defaultdict(Counter)
     for style, counts in findings.depths.items():
         by_size[style[0]].update(counts)

@@ -1,1 +1,1 @@
-"""Recognised words and rules of scanned pages to lines and tables, as if the pages had a text layer."""
+"""Turns recognised words and rules of scanned pages into lines and tables, as if the pages had a text layer."""

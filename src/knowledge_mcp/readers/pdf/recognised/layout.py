@@ -1,4 +1,4 @@
-"""Recognised words and rules to lines and tables in reading order, as if a page had a text layer; runs in the child."""
+"""Turns recognised words and rules into lines and tables in reading order, as a text layer; runs in the child."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_o
 _Line = list[Word]
 
 _WIDE, _WIDER = 1.0, 2.5
-"""How wide a gutter is at least: in heights of the words beside it, and in gaps between words of the same lines."""
+"""Minimum width of a gutter: as factors of the height of the words next to it, and of the gaps between words."""
 _FOLLOWING = 2.6
-"""Heights from line to line, at most, of lines that follow each other."""
+"""Maximum distance between consecutive lines, as a factor of their height."""
 _LEAST_WORDS = 4.0
 _RAGGED = 0.4
 _GOES_ON = 0.5
@@ -31,13 +31,13 @@ _ENDED = re.compile(r"[.:;!?][)\]\"”’]*$")
 
 
 def order_by_column(lines: Sequence[_Line], depth: int = _DEEPEST) -> Iterator[_Line]:
-    """Yield lines in reading order: those of a left column before those of the one beside it.
+    """Yield lines in reading order: those of a left column before those of the column to its right.
 
     Args:
-        lines: of one page, in the engine's order; a word is its text, confidence, box in pixels, line and block.
-        depth: how many times more what stands on the right may be parted.
+        lines: lines of one page, in the engine's order; a word is its text, confidence, box in pixels, line and block.
+        depth: how many more times the part on the right may be split.
 
-    Words stay as they are but for their block: a column that was cut out has one of its own, between those of others.
+    Words are unchanged except for their block: a column that is split off gets its own, between those of others.
     """
     at = 0
     while at < len(lines):
@@ -65,7 +65,7 @@ def _in_block(lines: Sequence[_Line], block: float) -> Iterator[_Line]:
 
 
 def _run(lines: Sequence[_Line]) -> tuple[int, float] | None:
-    """Find a gutter that begins in the first line: the longest run of lines that it parts, and its left edge."""
+    """Find a gutter that begins in the first line: the longest run of lines that it separates, and its left edge."""
     best: tuple[int, float] | None = None
     for start, end in _gaps(lines[0]):
         left, right, count = start, end, 1
@@ -82,7 +82,7 @@ def _run(lines: Sequence[_Line]) -> tuple[int, float] | None:
 
 
 def _rest(lines: Sequence[_Line], left: Sequence[_Line], right: Sequence[_Line]) -> list[_Line]:
-    """List the lines, from the second on, with which the longer of two columns goes on alone."""
+    """List the lines, from the second on, that continue only the longer of two columns."""
     near, far = (min(line[0][2] for line in side) for side in (left, right))
     found: list[_Line] = []
     for above, line in itertools.pairwise(lines):
@@ -112,17 +112,17 @@ def _follows(above: _Line, line: _Line) -> bool:
 
 
 def _is_gutter(lines: Sequence[_Line], start: float, end: float) -> bool:
-    """Tell whether prose stands on both sides of a strip."""
+    """Return whether prose is on both sides of a strip."""
     sides = [[[word for word in line if word[4] <= start] for line in lines]]
     sides.append([[word for word in line if word[2] >= end] for line in lines])
-    if not all(line for side in sides for line in side):  # words that overlap or stand out of order
+    if not all(line for side in sides for line in side):  # words overlap or are out of order
         return False
     joints = [_goes_on(above, line) for side in sides for above, line in itertools.pairwise(side)]
     return all(map(_is_prose, sides)) and sum(joints) >= _GOES_ON * len(joints)
 
 
 def _is_prose(side: Sequence[_Line]) -> bool:
-    """Tell whether lines have several words each, and end about alike; the last of several may be short."""
+    """Return whether lines have several words each and similar right edges; the last of several may be short."""
     if statistics.fmean(map(len, side)) < _LEAST_WORDS or any(line[-1][0].endswith(":") for line in side):
         return False
     left, right = min(line[0][2] for line in side), max(line[-1][4] for line in side)
@@ -130,17 +130,17 @@ def _is_prose(side: Sequence[_Line]) -> bool:
 
 
 def _goes_on(above: _Line, line: _Line) -> bool:
-    """Tell whether a sentence runs from one line into the next."""
+    """Return whether a sentence continues from one line into the next."""
     return not _ENDED.search(above[-1][0]) and (above[-1][0].endswith("-") or line[0][0][:1].islower())
 
 
 _SAME_SIZE = 0.13
-"""Share by which the size of a line, as measured by its letters, may be off that of the running text."""
+"""Share by which the measured font size of a line may differ from that of the running text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """One recognised page as a layout, with the reason why it was recognised and its words' mean confidence."""
+    """One recognised page as a layout, with the reason for recognition and the mean confidence of its words."""
 
     layout: PageLayout
     reason: str
@@ -148,8 +148,8 @@ class Recognised:
 
 
 def load_recognised(path: str) -> dict[int, Recognised]:
-    """Read the file that `recognition.recognise` wrote; pages by number."""
-    with Path(path).open(encoding="utf-8") as lines:  # twice: a long scan is never held in memory
+    """Read the file that `recognition.recognise` wrote; return pages by number."""
+    with Path(path).open(encoding="utf-8") as lines:  # read twice: a long scan is never held in memory
         usual = _usual([each for text in lines for each in _strokes(json.loads(text)["words"])])
         lines.seek(0)
         pages = {page.layout.number: page for page in (_page(text, usual) for text in lines)}
@@ -158,7 +158,7 @@ def load_recognised(path: str) -> dict[int, Recognised]:
 
 
 def _strokes(words: Sequence[Word]) -> Iterator[tuple[float, int]]:
-    """Yield how wide the strokes of each line are, and its letters."""
+    """Yield the stroke width of each line, and its number of letters."""
     for line in _lines(words):
         if stroke := stroke_of(line, size_of(line)):
             yield stroke, sum(len(word[0]) for word in line)
@@ -183,7 +183,7 @@ def _page(text: str, usual: float) -> Recognised:
 
 
 def _insert(elements: list[Line | Table], table: RuledTable) -> None:
-    """Put a table before the first line of its column that stands below it, or behind the last one above it."""
+    """Insert a table before the first line of its column below it, or after the last one above it."""
     left, top, right, _ = table.box
     beside = [
         (place, line)
@@ -203,7 +203,7 @@ def _lines(words: Sequence[Word]) -> Iterator[_Line]:
 
 
 def _settle_sizes(pages: Sequence[PageLayout]) -> None:
-    """Give lines of about the size of the running text exactly that size, and round the others to half points."""
+    """Set sizes close to that of the running text to exactly that size, and round the others to half points."""
     lines = [line for page in pages for line in page.lines]
     if not lines:
         return
@@ -220,7 +220,7 @@ def _usual_size(lines: Sequence[Line]) -> float:
 
 
 def _usual(measures: Sequence[tuple[float, int]]) -> float:
-    """Return the measure that half of the letters are above, half below; 0 where there are none."""
+    """Return the weighted median of the measures; 0 if there are none."""
     weighed = sorted(measures)
     half, seen = sum(weight for _, weight in weighed) / 2, 0
     for measure, weight in weighed:

@@ -1,4 +1,4 @@
-"""Tables of scanned pages: recognised words between the rules that the picture shows, read as those of a text layer."""
+"""Tables of scanned pages: recognised words between the rules of the picture, read like those of a text layer."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ if TYPE_CHECKING:
     from liteparse.types import TextItem, VectorGraphics
 
 _BLANK = 0.6
-"""Times the size of type up to which two words of a line are one text: blanks of justified lines may be wider."""
+"""Maximum gap between two words of one text, as a factor of the font size: justified lines may have wider spaces."""
 _BLANK_OF_FIGURES = 0.4
-"""The same for two figures: columns of figures stand as close as a wide blank."""
+"""The same for two figures: the gap between columns of figures may be as narrow as a wide space."""
 _SAME_SIZE = 0.15
-"""Share by which the type of a cell, as measured by its letters, may be off that of the page."""
+"""Share by which the measured font size of a cell may differ from that of the page."""
 _ABOVE, _BELOW = 0.95, 0.25
-"""Shares of the type size that a line takes above and below the foot of its letters, as the parser measures lines."""
+"""Height of a line above and below its baseline, as shares of the font size, as the parser measures lines."""
 _OVER = 0.3
-"""Times the size of type by which the boxes of two words of one text lie over each other at most."""
+"""Maximum overlap of the boxes of two words of one text, as a factor of the font size."""
 _OFF = 0.5
-"""Times the size of type by which words may seem to stand off their line: a rule below them may be in their box."""
+"""Apparent distance of words from their line, as a factor of the font size, up to which they are on it: a rule below
+them may be in their box."""
 _SLACK = 4
-"""Pixels by which a word may reach over a rule beside it."""
+"""Pixels by which a word may overlap a rule next to it."""
 _SIGNS = "|[]{}_-—–=!'‘’.,:;"
-"""What a rule is taken for, where it is taken for letters."""
+"""Characters as which rules are misread."""
 
 
 def take_tables(
     words: Sequence[Word], graphics: VectorGraphics, page: int, scale: float, usual: float
 ) -> tuple[list[RuledTable], list[Word]]:
-    """Make the tables of a page; returns them with the words that are in none.
+    """Make the tables of a page; return them and the words that are in none.
 
     Args:
-        words: of the page, in the engine's order.
+        words: words of the page, in the engine's order.
         graphics: the rules of the page.
         page: its number.
-        scale: points a pixel.
-        usual: stroke of the running text, as a share of its size.
+        scale: points per pixel.
+        usual: stroke width of the running text, as a share of its font size.
     """
     drawn = drawn_of(graphics)
     upright = sorted((line.at / scale, line.start / scale, line.end / scale) for line in drawn.upright)
@@ -67,7 +68,7 @@ def take_tables(
 
 
 def graphics_of(rules: Sequence[Sequence[float]], scale: float) -> VectorGraphics:
-    """Give rules the form in which the parser gives the lines of a page; each is as level or upright as it is meant."""
+    """Convert rules to the form in which the parser returns lines, each exactly horizontal or vertical."""
     from liteparse.types import VectorGraphics, VectorLine
 
     lines: list[VectorLine] = []
@@ -79,13 +80,13 @@ def graphics_of(rules: Sequence[Sequence[float]], scale: float) -> VectorGraphic
 
 
 _Upright = tuple[float, float, float]
-"""An upright rule in pixels: its place, and from where to where it runs."""
+"""A vertical rule in pixels: its position, its start and its end."""
 
 
 def _items(
     words: Sequence[Word], upright: Sequence[_Upright], scale: float, usual: float
 ) -> Iterator[tuple[TextItem, Sequence[Word]]]:
-    """Yield the words that stand together in a line, with no rule between them, each time as one item."""
+    """Yield one item, with its words, for each group of adjacent words of a line without a rule between them."""
     lines = [list(line) for _, line in itertools.groupby(words, key=lambda word: word[6])]
     most = statistics.median([size_of(line) for line in lines]) if lines else 0.0
     for line in lines:
@@ -105,7 +106,7 @@ def _items(
 
 
 def _without_rules(word: Word, upright: Sequence[_Upright]) -> Word:
-    """Leave out of a word what a rule at one of its ends was taken for; nothing may be left."""
+    """Remove characters as which a rule at one end of a word was read; the word may become empty."""
     text, edge = word[0], (word[5] - word[3]) / 2
     if not text.strip(_SIGNS):
         return ["" if _is_crossed(word[2], word[4], word, upright) else text, *word[1:]]
@@ -117,14 +118,14 @@ def _without_rules(word: Word, upright: Sequence[_Upright]) -> Word:
 
 
 def _is_crossed(start: float, end: float, word: Word, upright: Sequence[_Upright]) -> bool:
-    """Tell whether an upright rule goes through a place at the height of a word."""
+    """Return whether a vertical rule crosses a place at the height of a word."""
     middle = (word[3] + word[5]) / 2
     first, last = bisect_left(upright, (start - _SLACK,)), bisect_right(upright, (end + _SLACK,))
     return any(top <= middle <= bottom for _, top, bottom in upright[first:last])
 
 
 def _item(run: Sequence[Word], foot: float, size: float, scale: float, usual: float) -> TextItem:
-    """Make an item of words; `foot` is where the letters of their whole line stand, if these do."""
+    """Make an item from words; `foot` is the baseline of their whole line, used if it is close to theirs."""
     from liteparse.types import TextItem
 
     left, right = min(word[2] for word in run), max(word[4] for word in run)

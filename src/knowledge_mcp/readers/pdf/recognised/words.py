@@ -1,7 +1,7 @@
-"""Recognised words: how large their type is, where they stood before the page was turned, and the lines they make.
+"""Recognised words: their font size, their place before the page was turned, and the lines that they form.
 
-A box of letters says how large the type is once one knows which letters they are: "arms" has neither ascender nor
-descender, "play" has both. So sizes and baselines come out alike for a line of running text and the next one.
+The box of a word shows its font size once the letters are known: "arms" has neither ascenders nor descenders, "play"
+has both. Therefore sizes and baselines of consecutive lines of running text agree.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["FONT", "Turn", "Word", "foot_of", "is_heavy", "line_of", "size_of", 
 Word = list[Any]
 """Text, confidence, left, top, right, bottom in pixels of the upright page, line, block, width of its strokes."""
 FONT = "recognised"
-"""Name of the font of recognised words: their faces are not known."""
+"""Name of the font of recognised words: their fonts are not known."""
 
 _ASCENT, _X_HEIGHT, _DESCENT = 0.72, 0.52, 0.21
-"""Shares of the type size that capitals, small letters, and descenders take, on average over common faces."""
+"""Heights of capitals, small letters and descenders as shares of the font size, on average over common fonts."""
 _SHORT = set("acemnorsuvwxz")
 _LOW = set("gjpqyQ,;()[]{}|/@$§")
 
@@ -44,14 +44,14 @@ class Turn:
     skew: float = 0.0
 
     def undone(self, left: float, top: float, right: float, bottom: float) -> tuple[float, float, float, float]:
-        """Return the box, in pixels of the page as it came, that holds a box of the upright page."""
+        """Return the bounding box, in pixels of the original page, of a box of the upright page."""
         if not self.quarter and not self.skew:
             return left, top, right, bottom
         xs, ys = zip(*(self._undone(x, y) for x in (left, right) for y in (top, bottom)), strict=True)
         return min(xs), min(ys), max(xs), max(ys)
 
     def shown(self, line: Line, scale: float) -> tuple[float, float, float, float]:
-        """Return where a line stands on the page as it came, in points; `scale` is in points a pixel."""
+        """Return the place of a line on the original page, in points; `scale` is in points per pixel."""
         left, top, right, bottom = self.undone(line.x0 / scale, line.y0 / scale, line.x1 / scale, line.y1 / scale)
         return left * scale, top * scale, right * scale, bottom * scale
 
@@ -64,7 +64,7 @@ class Turn:
         elif self.quarter == 270:
             x, y, across, along = along - y, x, along, across
         sine, cosine = math.sin(math.radians(self.skew)), math.cos(math.radians(self.skew))
-        # turning made the sheet larger, so that it holds all of the page
+        # turning enlarged the sheet, so that it contains the whole page
         larger = cosine * cosine - sine * sine
         width, height = (across * cosine - along * abs(sine)) / larger, (along * cosine - across * abs(sine)) / larger
         x, y = x - across / 2, y - along / 2
@@ -72,35 +72,35 @@ class Turn:
 
 
 def size_of(words: Sequence[Word]) -> float:
-    """Estimate the type size of some words of a line, in pixels."""
+    """Estimate the font size of some words of a line, in pixels."""
     sizes = [size for word in words if (size := _size(word)) > 0]
     tall = statistics.median(word[5] - word[3] for word in words)
     return statistics.median(sizes) if sizes else tall / (_ASCENT + _DESCENT)
 
 
 def foot_of(words: Sequence[Word], size: float) -> float:
-    """Estimate where the letters of a line stand, in pixels from the top of the page."""
+    """Estimate the baseline of a line, in pixels from the top of the page."""
     return statistics.median(word[5] - (_DESCENT * size if _LOW & set(word[0]) else 0) for word in words)
 
 
 _HEAVY = 1.2
-"""Times the stroke of the running text from which on print is bold: on made pages plain lines had .78 to 1.1, bold ones
-1.25 to 1.7, in three faces and at 200 and 300 dots per inch."""
+"""Factor of the stroke width of the running text from which print is bold: on generated pages plain lines had 0.78 to
+1.1, bold ones 1.25 to 1.7, in three fonts and at 200 and 300 dots per inch."""
 
 
 def stroke_of(words: Sequence[Word], size: float) -> float:
-    """Measure how wide the strokes of some words are, as a share of their size; 0 where that was not measured."""
+    """Return the stroke width of some words as a share of their font size; 0 if it was not measured."""
     letters = sum(len(word[0]) for word in words if word[8])
     return sum(len(word[0]) * word[8] for word in words) / letters / size if letters else 0.0
 
 
 def is_heavy(words: Sequence[Word], size: float, usual: float) -> bool:
-    """Tell whether words are bold; `usual` is the stroke of the running text, as a share of its size."""
+    """Return whether words are bold; `usual` is the stroke width of the running text as a share of its font size."""
     return 0 < _HEAVY * usual <= stroke_of(words, size)
 
 
 def line_of(words: Sequence[Word], page: int, scale: float, turn: Turn, usual: float) -> Line:
-    """Make a line of words from the left; `scale` is in points a pixel, `usual` as of `is_heavy`."""
+    """Make a line from words sorted from the left; `scale` is in points per pixel, `usual` as in `is_heavy`."""
     size = size_of(words)
     foot = foot_of(words, size)
     gaps = [after[2] - before[4] for before, after in itertools.pairwise(words)]
@@ -127,7 +127,7 @@ def line_of(words: Sequence[Word], page: int, scale: float, turn: Turn, usual: f
 
 
 def _size(word: Sequence[Any]) -> float:
-    """Estimate the type size of one word in pixels; 0 where its letters do not tell."""
+    """Estimate the font size of one word in pixels; 0 if it has no letters or digits."""
     letters = [letter for letter in word[0] if letter.isalnum()]
     if not letters:
         return 0.0

@@ -1,1 +1,1 @@
-"""Running heads and feet, and printed page numbers: what stands on pages and is no text of them."""
+"""Headers, footers and printed page numbers: what is on pages but is not part of the text."""

@@ -1,7 +1,7 @@
-"""What speaks against running lines: text that pages begin or end with alike is text all the same.
+"""Finds lines that look like headers or footers but are text.
 
-A running line stands off the text. What is set at the pitch of the text, or belongs to a heading below, is text, unless
-it counts the pages, or most pages of a longer document have it in a print of its own.
+A running line is apart from the text. A line at the line pitch of the text, or one that belongs to a heading below, is
+text, unless it counts the pages, or most pages of a longer document have it in its own style.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from knowledge_mcp.readers.pdf.running.rows import NEAR, ROW, Rows
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
 _OFTEN_NEAR, _MOSTLY_NEAR = 0.25, 0.5
-"""Shares of the pages on which lines at one height are near the text where they are text: near their own print, and
-near any print. Heads that stand off come near their own print on one page of ten at most."""
+"""Shares of pages with lines near the text from which the lines at one height are text: near text of the same style,
+and near any text. Headers that are apart are near text of their style on at most one page in ten."""
 _COUNTED = 3
-"""Pages that a line stands on at least where it is a running one of itself; on two it may by chance."""
+"""Minimum number of pages with a running line; on two pages a line may repeat by chance."""
 _RULE = 3
-"""Signs of which a drawn rule has that many at least; fewer are braces and bullets."""
+"""Minimum number of characters of a drawn rule; fewer are braces and bullets."""
 _FEW, _MANY, _SURELY = 4, 5, 8
-"""Pages with a line up to which its repetition says little, from which on it says much, and from which on even bold
-print directly above the text is no heading."""
+"""Numbers of pages with a line: up to the first its repetition says little, from the second it says much, and from the
+third even bold print directly above the text is not a heading."""
 _MOST, _NEARLY_ALL = 0.6, 0.8
-"""Shares of the pages that have a line near the text where it is a running one, by another print and by the same."""
+"""Shares of pages that have a line near the text from which it is a running line: in another style, in the same
+style."""
 _TITLED, _ENDED, _FAR = 2.5, 3.0, 4.0
-"""Pitches up to which a heading is off its text, the last sentence of a page where no other line was left to end it
-with, and a note or a caption."""
+"""Distances in line pitches: maximum between a heading and its text, between the last sentence of a page and the other
+lines, and between a note or a caption and the text."""
 _ALIKE_TITLES = 0.3
-"""Share of the pages that have one large line at their top, where it is a running one: odd pages of a third of them."""
+"""Share of pages with the same large line at the top from which it is a running line: odd pages of a third of them."""
 _SAMPLE = 1000
-"""Lines of a document that tell how it says what is required: about twenty pages."""
+"""Number of lines of a document, about twenty pages, that show how it marks requirements."""
 _IN_BRACKETS = re.compile(r"\(\d{1,3}[a-z]?\)|\([A-Z]\.?\d{1,3}\)")
 """The number of a formula."""
 _CONTINUED = re.compile(
@@ -44,21 +45,21 @@ _CONTINUED = re.compile(
     r"|continue[sd] (?:on|from) (?:the )?(?:next|previous|following) page)\W{0,4}\Z",
     re.IGNORECASE,
 )
-"""What says itself that it stands on an earlier page too."""
+"""Words that say that a line is also on an earlier page."""
 _STOP_WITHIN = re.compile(r"[^\W\d_]{3}[.:;] \w")
-"""Behind the title of a clause its sentence goes on."""
+"""A sentence that continues after the title of a clause."""
 _OPEN_ENDS = (",", ";", ":", "-", "–")
 _STOPS = (".", "!", "?")
 
 
 class RunningLines:
-    """Tell which of the lines that are taken for running ones are text.
+    """Finds text among the lines that are taken as running lines.
 
     Args:
-        pages, zones: the document, and the margin of each line by its identity.
-        shape: reduces a line to what repetitions of it have in common.
+        pages, zones: the document, and the margin of each line by its id.
+        shape: reduces a line to what its repetitions have in common.
         counting: ids of the lines that count the pages.
-        large, body: size of print from which on it is that of titles, and what the text is set in.
+        large, body: font size from which a line is a title, and style of the text.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class RunningLines:
         self._texts = Counter(line.text for page in pages for line in page.lines if id(line) in zones)
 
     def text_among(self, gone: set[int], rows: Rows) -> None:
-        """Take lines that are text out of `gone`, from the text outwards until nothing changes."""
+        """Remove lines that are text from `gone`, from the text outwards until nothing changes."""
         lines = [line for page in self._pages.values() for line in page.lines if id(line) in gone and not line.rotated]
         gone -= {id(line) for line in [*self._titles(lines), *self._beside_formulas(lines, gone, rows)]}
         while True:
@@ -92,9 +93,9 @@ class RunningLines:
             gone -= found
 
     def changing(self, gone: Collection[int], rows: Rows) -> Iterator[int]:
-        """Find heads that name the chapter: most pages have one at this height, off the text and in small print.
+        """Find headers that name the chapter: most pages have one at this height, apart from the text and small.
 
-        What is taken out stands elsewhere: on another page at this height, or as a line of the text.
+        A line is only removed if its words also occur on another page at this height, or as a line of the text.
         """
         lines = [
             line
@@ -119,12 +120,12 @@ class RunningLines:
                     yield id(line)
 
     def _is_alone(self, line: Line, rows: Rows, zone: str) -> bool:
-        """Tell whether a line is all that is left as text of the outermost row of its page."""
+        """Return whether a line is the only remaining text in the outermost row of its page."""
         row = rows.outermost(self._pages[line.page], zone)
         return len(row) == 1 and row[0] is line
 
     def _titles(self, lines: Sequence[Line]) -> Iterator[Line]:
-        """Find large lines that few pages have alike: titles of slides, sheets and chapters, words of drawings."""
+        """Find large lines that few pages share: titles of slides, sheets and chapters, words of drawings."""
         alike = Counter(line.text for line in lines)
         enough = max(_COUNTED, _ALIKE_TITLES * len(self._pages))
         for line in lines:
@@ -135,7 +136,7 @@ class RunningLines:
                 yield line
 
     def _beside_formulas(self, lines: Sequence[Line], gone: Collection[int], rows: Rows) -> Iterator[Line]:
-        """Find numbers in brackets that stand in one row with text of one page alone, and that text: formulas."""
+        """Find formulas: numbers in brackets in one row with text that only one page has, and that text."""
         for line in lines:
             if _IN_BRACKETS.fullmatch(line.text) is None:
                 continue
@@ -144,7 +145,7 @@ class RunningLines:
                 yield from row
 
     def _bands(self, lines: Sequence[Line]) -> Iterator[list[Line]]:
-        """Yield the lines that stand at one height from the edge of their page."""
+        """Yield groups of lines at the same distance from the edge of their page."""
         by_zone: defaultdict[str, list[tuple[float, Line]]] = defaultdict(list)
         for line in lines:
             zone = self._zones.get(id(line), "")
@@ -161,7 +162,7 @@ class RunningLines:
             yield [line for _, line in band]
 
     def _text_in(self, band: Sequence[Line], rows: Rows) -> Iterator[Line]:
-        """Yield what is text among lines at one height."""
+        """Yield the lines at one height that are text."""
         zone = self._zones.get(id(band[0]), "")
         distances = {
             id(line): distance
@@ -193,12 +194,12 @@ class RunningLines:
             (text if is_text else running).append(same)
         styles = {line.style for same in running for line in same if any(map(str.isalpha, line.text))}
         for same in text:
-            # the date beside a designation is on fewer pages than this
+            # the date next to a designation is on fewer pages than the designation
             if not (len(same) > 1 and all(line.style in styles for line in same)):
                 yield from same
 
     def _stand_beside_numbers(self, same: Sequence[Line], rows: Rows) -> bool:
-        """Tell what most pages have beside their number, in a print of its own: the name of a gazette."""
+        """Return whether most pages have this line next to their number, in its own style: the name of a gazette."""
         pages = {line.page for line in same}
         return (
             len(pages) >= max(_COUNTED, _NEARLY_ALL * len(self._pages))
@@ -208,7 +209,7 @@ class RunningLines:
         )
 
     def _own_prints(self, band: Sequence[Line], rows: Rows, zone: str) -> set[object]:
-        """Find the prints that most pages have at this height, small ones, and never the text next to it."""
+        """Find small styles that most pages use at this height, and that the text next to it never has."""
         pages: defaultdict[object, set[int]] = defaultdict(set)
         for line in band:
             if not is_strong(line, self._body) and not self._is_in_print_of(line, rows, zone):
@@ -216,15 +217,15 @@ class RunningLines:
         return {style for style, found in pages.items() if len(found) >= max(_FEW, _MOST * len(self._pages))}
 
     def _stands_elsewhere(self, same: Sequence[Line]) -> bool:
-        """Tell what other pages or the text have as well, such as the name of a part at the head of its pages."""
+        """Return whether other pages or the text have a line too, such as the name of a part in its header."""
         return not _is_labelled(same[0].text) and (len(same) > 1 or self._letters[letters_of(same[0].text)] > 1)
 
     def _is_in_print_of(self, line: Line, rows: Rows, zone: str) -> bool:
-        """Tell whether the text next to a line is set as it is."""
+        """Return whether the text next to a line has the same style."""
         return any(each.style == line.style for each in rows.neighbour(self._pages[line.page], line, zone))
 
     def _stands_near(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
-        """Tell running lines near the text: they count the pages, say so, or most pages have them."""
+        """Return whether lines near the text are running lines: page numbers, stated so, or on most pages."""
         text = same[0].text
         if not any(map(str.isalnum, text)):
             return len(text) >= _RULE
@@ -242,14 +243,14 @@ class RunningLines:
         return self._is_on_most(same, rows, zone)
 
     def _names_columns(self, same: Sequence[Line]) -> bool:
-        """Tell heads of the columns of clauses and comments: pages have them in both."""
+        """Return whether lines are headers of the columns of clauses and comments: pages have them in both."""
         stripped = [page for page in self._pages.values() if page.strip]
         return len(stripped) >= 2 and len({line.page for line in same}) >= _MOST * len(stripped)
 
     def _is_on_most(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
-        """Tell whether most pages have a line, in a print of its own or with nothing that makes it a sentence."""
+        """Return whether most pages have a line, in its own style or without anything that makes it a sentence."""
         text = same[0].text
-        pages = max(len({line.page for line in same}), self._texts[text])  # sheets of several sizes have it elsewhere
+        pages = max(len({line.page for line in same}), self._texts[text])  # sheets of other sizes have it elsewhere
         share = pages / len(self._pages)
         beside = [rows.neighbour(self._pages[line.page], line, zone) for line in same]
         apart = [bool(row) and line.style != row[0].style for line, row in zip(same, beside, strict=True)]
@@ -266,14 +267,14 @@ class RunningLines:
         return pages >= _MANY and share >= _NEARLY_ALL and varied >= _NEARLY_ALL * pages
 
     def _has_force(self, text: str) -> bool:
-        """Tell whether a line obliges, allows or advises in the document's language."""
+        """Return whether a line has normative force in the document's language."""
         if self._convention is None:
             lines = itertools.chain.from_iterable(page.lines for page in self._pages.values())
             self._convention = detect_convention("\n".join(line.text for line in itertools.islice(lines, _SAMPLE)))
         return force_of(text, self._convention) is not None
 
     def _reads_on(self, line: Line, row: Sequence[Line], rows: Rows) -> bool:
-        """Tell a line that the text below goes on from, where no sentence of the page before does."""
+        """Return whether the text below continues this line, and does not continue a sentence of the previous page."""
         if not row or not row[0].text[:1].islower():
             return False
         before = self._pages.get(line.page - 1)
@@ -281,22 +282,22 @@ class RunningLines:
         return not last or last[-1].text.endswith(_STOPS)
 
     def _stand_alone(self, same: Sequence[Line], rows: Rows) -> bool:
-        """Tell numbers beside which no text of their page stands, as a formula does beside its number."""
+        """Return whether these numbers have no text of their page in their row, as the number of a formula has."""
         beside = (each for line in same for each in rows.of(self._pages[line.page], line) if each is not line)
         return all(self._recurs(each) and not rows.is_text(each) for each in beside)
 
     def _recurs(self, line: Line) -> bool:
-        """Tell whether a line counts the pages, or stands in the margins of three pages."""
+        """Return whether a line counts the pages, or is in the margins of three pages."""
         return id(line) in self._counting or self._texts[line.text] >= min(_COUNTED, len(self._pages))
 
     def _has_outer(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
-        """Tell whether most of these lines have a running line farther out that is no other line of one head."""
+        """Return whether most of these lines have a running line farther out that is not of the same header."""
         outer = [(line, each) for line in same for each in rows.outer(self._pages[line.page], line, zone)[:1]]
         apart = sum(line.style != each.style or self._texts[each.text] < len(same) for line, each in outer)
         return 2 * apart > len(same)
 
     def _belongs_to_text(self, same: Sequence[Line], distances: Mapping[int, float], rows: Rows, zone: str) -> bool:
-        """Tell text off the text: headings, and what is closer to the text than to the running line farther out."""
+        """Return whether lines apart from the text are text: headings, or closer to it than to a running line."""
         text = same[0].text
         if _CONTINUED.search(text) or self._has_inner(same, rows, zone):
             return False
@@ -323,11 +324,11 @@ class RunningLines:
         return typical <= _TITLED and is_closer and not (pages >= _MANY and pages >= _MOST * len(self._pages))
 
     def _has_inner(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
-        """Tell whether most of these lines have a running line between them and the text."""
+        """Return whether most of these lines have a running line between them and the text."""
         return 2 * sum(rows.has_inner(self._pages[line.page], line, zone) for line in same) > len(same)
 
     def _is_sentence(self, line: Line) -> bool:
-        """Tell a sentence in the print of the text."""
+        """Return whether a line is a sentence in the style of the text."""
         return self._is_plain(line) and line.text.endswith(_STOPS) and line.text.count(" ") >= _COUNTED
 
     def _is_plain(self, line: Line) -> bool:
@@ -335,6 +336,6 @@ class RunningLines:
 
 
 def _is_labelled(text: str) -> bool:
-    """Tell notes, examples and captions: no running line is called so."""
+    """Return whether a line is a note, an example or a caption: running lines have no such labels."""
     whole = f"{text}: ..."  # a label alone has its text on the next line
     return bool(note_label(whole) or example_label(whole) or caption_label(text, is_sure=True))

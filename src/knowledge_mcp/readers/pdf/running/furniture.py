@@ -1,6 +1,6 @@
-"""What a page repeats: running heads and feet, page numbers, tables drawn as frames.
+"""Removes what pages repeat: headers, footers, page numbers, tables drawn as frames.
 
-All is told by repetition over the whole document, so that nothing is dropped that does not stand elsewhere too.
+Repetition over the whole document decides, so nothing is dropped that does not occur elsewhere too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from knowledge_mcp.support.wording import how_many
 
 _ZONE = 0.13
 _WIDE_ZONE = 0.2
-"""Share of a page's height in which its first and last row are looked at: books have running heads at an eighth."""
+"""Share of a page's height in which its first and last row are examined: books have headers at an eighth."""
 _STANDS_OUT = 1.4
 _COUNTED = 3
 _MOST = 0.6
-"""Share of the pages that carry a page number at least: some have none."""
+"""Minimum share of pages with a page number: some have none."""
 _MOSTLY = 0.5
-"""Share of the lines at one height that are repeated ones where it lies outside of the text, and of the pages that a
-line of signs alone stands on: more are than are not."""
+"""Minimum share of repeated lines among the lines at one height outside the text, and of the pages with a line that has
+only signs: more than half."""
 _LONG, _OFF, _LINE_OFF = 24, 4, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}")
@@ -39,11 +39,11 @@ _CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+\S")
 def remove_furniture(
     pages: Sequence[PageLayout], labels: Sequence[str] = ()
 ) -> tuple[dict[int, list[Line | Table]], list[Line]]:
-    """Take running heads, feet and page numbers out of all pages, in place; `labels` are the pages' printed numbers.
+    """Remove headers, footers and page numbers from all pages, in place; `labels` are the printed page numbers.
 
     Returns:
-        What stood on the pages on which nothing is left, by page number: a stamp on a scan, or a page of one line; and
-        the lines that were taken out.
+        The original elements of pages on which nothing is left, by page number, such as a stamp on a scan or a page of
+        one line; and the removed lines.
     """
     _open_repeated_tables(pages)
     body = body_of(pages)
@@ -55,9 +55,9 @@ def remove_furniture(
     enough = 2 if 2 <= count <= 4 else max(3, round(0.02 * count))
     repeated: list[tuple[str, list[Line]]] = []
     for (zone, shape), lines in places.items():
-        stamped = zone == "side" and lines[0].size >= large  # a watermark stands elsewhere on a sheet that is wider
+        stamped = zone == "side" and lines[0].size >= large  # a watermark is elsewhere on a wider sheet
         band = lines if stamped else _at_one_height(lines)
-        needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, no brace
+        needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, not a brace
         if len({line.page for line in band} - copied) >= needed and not _are_titles(band):
             repeated.append((zone, band))
     outermost = _outermost(pages, zones)
@@ -83,10 +83,10 @@ def remove_furniture(
 
 
 def _places(pages: Sequence[PageLayout], zones: Mapping[int, str], large: float) -> dict[tuple[str, str], list[Line]]:
-    """Group the lines in the margins by what repetitions of them have in common.
+    """Group the lines in the margins by what their repetitions have in common.
 
-    "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: running lines only where they
-    are repeated to the letter; so is the number of an entry that a page begins with.
+    "5.1 General" and "6.1 General" are two clauses, and large print is a title. Such lines are running lines only if
+    they are repeated exactly; so is an entry number at the beginning of a page.
     """
     places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
     paged = _paged_by_chapter(pages, zones)
@@ -102,7 +102,7 @@ def _places(pages: Sequence[PageLayout], zones: Mapping[int, str], large: float)
 def _without(
     pages: Sequence[PageLayout], gone: Collection[int], zones: Mapping[int, str]
 ) -> tuple[dict[int, list[Line | Table]], list[Line]]:
-    """Take lines out of the pages; returns as `remove_furniture`."""
+    """Remove lines from the pages; return values as in `remove_furniture`."""
     taken: list[Line] = []
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
@@ -117,11 +117,11 @@ def _without(
 
 
 _MOST_TOLD, _LONGEST_TOLD = 20, 120
-"""Kinds of running lines that are told one by one, and characters of each: a document has three or four."""
+"""Maximum number of kinds of running lines listed one by one, and characters of each: a document has three or four."""
 
 
 def running_lines(lines: Sequence[Line]) -> str:
-    """Tell which lines were left out as running ones: each with the number of its pages, numbers as on the first."""
+    """Describe the removed running lines: each with the number of its pages, numbers as on the first page."""
     alike: defaultdict[str, list[Line]] = defaultdict(list)
     for line in lines:
         alike[_shape(line.text) or line.text].append(line)
@@ -137,11 +137,11 @@ def running_lines(lines: Sequence[Line]) -> str:
 
 
 _SAME, _FEWEST_SAME = 0.9, 8
-"""Share of a page's lines, and lines at least, that stand on one earlier page too where it is a copy of that page."""
+"""Minimum share of a page's lines, and number of lines, that are on one earlier page if it is a copy of that page."""
 
 
 def _copied(pages: Sequence[PageLayout]) -> set[int]:
-    """Tell which pages are copies of earlier ones: what stands at their head is no running line for standing twice."""
+    """Return the pages that copy earlier ones: their headers are not running lines only because they occur twice."""
     holders: defaultdict[str, list[int]] = defaultdict(list)
     copied: set[int] = set()
     for page in pages:
@@ -157,7 +157,7 @@ def _copied(pages: Sequence[PageLayout]) -> set[int]:
 
 
 def _paged_by_chapter(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> set[str]:
-    """Tell in which margins most pages have a number like "5.12" alone: pages that are counted chapter by chapter."""
+    """Return the margins in which most pages have only a number like "5.12": pages counted chapter by chapter."""
     found: defaultdict[str, set[int]] = defaultdict(set)
     for page in pages:
         for line in page.lines:
@@ -167,10 +167,10 @@ def _paged_by_chapter(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> 
 
 
 def _zones_of(pages: Sequence[PageLayout]) -> dict[int, str]:
-    """Tell in which margin each line stands that stands in one, by the line's identity.
+    """Return the margin of each line that is in one, by the line's id.
 
-    The first and the last row of a page stand in its margins farther in as well, where pages have their numbers in such
-    a row, or where it says what other pages say in their margins.
+    The first and the last row of a page also count as margins if they are farther in, provided that pages have their
+    numbers in such a row, or that other pages have the same words in their margins.
     """
     zones = {id(line): zone for page in pages for line in page.lines if (zone := _zone(line, page.height))}
     shapes = Counter(_shape(line.text) for page in pages for line in page.lines if id(line) in zones)
@@ -209,12 +209,12 @@ def _zone(line: Line, height: float) -> str:
 
 @functools.lru_cache(maxsize=8192)
 def _shape(text: str) -> str:
-    """Reduce a line to its letters, every number and roman numeral to one sign."""
+    """Reduce a line to its letters, replacing every number and roman numeral by one sign."""
     return re.sub(r"[^\w#]", "", _NUMBERS.sub("#", text.lower()))
 
 
 def _at_one_height(lines: list[Line]) -> list[Line]:
-    """Keep those that stand where most do: a few points off, long ones and those of the same words a line off."""
+    """Keep lines at the most frequent height: within a few points, long or identical ones within a line."""
     heights = Counter(round(line.y0) for line in lines)
     best = max(heights, key=lambda y: sum(heights[y + shift] for shift in range(-3, 4)))
     usual = {line.text for line in lines if abs(line.y0 - best) <= _OFF}
@@ -228,10 +228,11 @@ def _at_one_height(lines: list[Line]) -> list[Line]:
 def _in_margins(
     repeated: Sequence[tuple[str, list[Line]]], places: Mapping[tuple[str, str], Sequence[Line]], sure: Collection[int]
 ) -> Iterator[tuple[str, list[Line]]]:
-    """Leave those lines that are repeated outside of the text: where they stand, few pages have words of their own.
+    """Omit repeated lines at heights where most pages have other words: these are text.
 
-    The first line of the text is repeated too, by chance: "Year ended December 31,", "EXAMPLE", a closing brace. What
-    is `sure`, as it counts the pages, may stand anywhere: the foot of a first page does that has no head, or is short.
+    The first line of the text is repeated too, by chance: "Year ended December 31,", "EXAMPLE", a closing brace. Lines
+    that are `sure` to be running lines, as they count the pages, may be anywhere: so is the footer of a short first
+    page, or of one without a header.
     """
     there: defaultdict[str, Counter[int]] = defaultdict(Counter)
     alike: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -249,7 +250,7 @@ def _in_margins(
 
 
 def _are_titles(lines: Sequence[Line]) -> bool:
-    """Tell lines that differ by numbers which neither come back nor count the pages: "Exhibit 21.1", "Exhibit 32.2"."""
+    """Return whether lines differ by numbers that neither recur nor count the pages: "Exhibit 21.1", "Exhibit 32.2"."""
     texts = {line.text for line in lines}
     if len(texts) < max(2, _MOSTLY * len(lines)):
         return False
@@ -263,7 +264,7 @@ def _are_titles(lines: Sequence[Line]) -> bool:
 
 
 def _outermost(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> set[int]:
-    """Find the lines in the margins that no other line of their page is farther out than."""
+    """Find the lines in the margins that are the outermost of their page."""
     found: set[int] = set()
     for page in pages:
         heights = [line.y0 for line in page.lines if not line.rotated]
@@ -281,7 +282,7 @@ def _changing_heads(
     places: Mapping[tuple[str, str], Sequence[Line]],
     bands: Mapping[str, Counter[int]],
 ) -> Iterator[int]:
-    """Find lines at the height of running lines that stand on two pages at least: heads that name the chapter."""
+    """Find lines at the height of running lines that are on at least two pages: headers that name the chapter."""
     for (zone, _), lines in places.items():
         if zone == "side" or len({line.page for line in lines}) < 2:
             continue
@@ -291,7 +292,7 @@ def _changing_heads(
 
 
 def _beside_numbers(pages: Sequence[PageLayout], zones: Mapping[int, str], counting: set[int]) -> Iterator[int]:
-    """Find what stands in the first or last row of a page together with its number: the head of one section."""
+    """Find what is in the first or last row of a page together with its number: the header of one section."""
     for page in pages:
         for zone, outermost in (("top", min), ("bottom", max)):
             lines = [line for line in page.lines if zones.get(id(line)) == zone]
@@ -304,7 +305,7 @@ def _beside_numbers(pages: Sequence[PageLayout], zones: Mapping[int, str], count
 def _numbered_heads(
     pages: Sequence[PageLayout], zones: Mapping[int, str], large: float
 ) -> Iterator[tuple[str, list[Line]]]:
-    """Find outermost lines that begin or end with the page's number, counted from wherever the document does."""
+    """Find outermost lines that begin or end with the page number, whatever number the document starts at."""
     found: defaultdict[tuple[str, int], list[Line]] = defaultdict(list)
     for page in pages:
         lines = [line for line in page.lines if not line.rotated]
@@ -322,15 +323,15 @@ def _numbered_heads(
 def _section_heads(
     pages: Sequence[PageLayout], zones: Mapping[int, str], candidates: set[int], gone: set[int]
 ) -> Iterator[int]:
-    """Find outermost lines that say the same on page after page of one section, or above a table that goes on.
+    """Find outermost lines with the same words on consecutive pages of one section, or above a table that continues.
 
-    Other pages may have text at that height, so that the first of them stays: it may be the section's title.
+    Other pages may have text at that height, so the first of these lines stays: it may be the section's title.
 
     Args:
         pages: of the document, in order.
-        zones: margins that lines stand in, by identity.
+        zones: margins of lines, by id.
         candidates: lines that are repeated at one height.
-        gone: lines that are known to be running ones.
+        gone: lines that are known to be running lines.
     """
     for zone in ("top", "bottom"):
         waiting = [
@@ -348,7 +349,7 @@ def _section_heads(
 
 
 def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Find the same words at one height on three pages or more that follow one another, or every second one does."""
+    """Find the same words at one height on at least three consecutive pages, or on every second page."""
     open_runs: dict[str, list[Line]] = {}
     for line in lines:
         run = open_runs.get(line.text, [])
@@ -363,9 +364,9 @@ def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
 def _counting_lines(
     pages: Sequence[PageLayout], zones: Mapping[int, str], outermost: Collection[int]
 ) -> Iterator[tuple[str, list[Line]]]:
-    """Find lines in the margins, of any print, that are the same on three pages but for a number that counts them.
+    """Find lines in the margins, of any style, that are the same on three pages except for a number that counts them.
 
-    Where a line has several numbers, it must be the outermost of its page, and no clause: rows of tables have them too.
+    A line with several numbers must be the outermost of its page, and not a clause: rows of tables have several too.
     """
     found: defaultdict[tuple[str, str, int, int], list[Line]] = defaultdict(list)
     for page in pages:
@@ -382,7 +383,7 @@ def _counting_lines(
 
 
 def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
-    """Turn tables that stand in the margins of many pages (frames around heads and feet) back into lines."""
+    """Turn tables in the margins of many pages (frames around headers and footers) back into lines."""
     framed = {
         id(element): _table_shape(element)
         for page in pages

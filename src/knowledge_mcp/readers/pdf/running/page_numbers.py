@@ -1,4 +1,4 @@
-"""Printed page numbers: their forms ("- 12 -", "Page 12 of 40", "A-3", "xii"), and which numbers are such."""
+"""Printed page numbers: their forms ("- 12 -", "Page 12 of 40", "A-3", "xii"), and how they are recognised."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _FORM = re.compile(
     re.IGNORECASE,
 )
 _AROUND = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum()) + " ·•–—―|¦«»“”…\u2060\u200b"
-"""Signs that stand around a number: dashes, dots, brackets, bars."""
+"""Signs around a number: dashes, dots, brackets, bars."""
 _BRACKETS = ("(", ")")
-"""A number in round brackets is that of a formula or an item; pages are not counted so."""
+"""A number in round brackets belongs to a formula or an item; page numbers are not printed so."""
 _EDGE = 0.06
-"""Share of a page's height at its edges in which no text is printed: margins are half an inch at least."""
+"""Share of a page's height at its edges in which no text is printed: margins are at least half an inch."""
 _APART = 2.5
-"""Pitches by which a row with other words is off the text at least where a number in its corner is that of the page."""
+"""Minimum distance in line pitches between the text and a row with other words whose corner has the page number."""
 _MIDDLE, _CORNER = 0.04, 0.15
-"""Shares of a page's width: how far off its middle a centred number is, and how close to its sides one in a corner."""
+"""Shares of a page's width: maximum distance of a centred number from the middle, and of a number in a corner from the
+side."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageNumber:
-    """A line read as the number of its page: the number as printed, the count of pages, whether a word says so."""
+    """A line read as a page number: the number as printed, the page count, whether a word says that it is one."""
 
     printed: str
     count: int | None
@@ -42,13 +43,13 @@ class PageNumber:
 
     @property
     def value(self) -> int | None:
-        """What it counts, None where that is a letter and a number."""
+        """Return the number as an integer; None for a letter with a number."""
         return int(self.printed) if self.printed.isdigit() else roman_value(self.printed.upper())
 
 
 @functools.lru_cache(maxsize=8192)
 def page_number(text: str) -> PageNumber | None:
-    """Read a line that is nothing but a page's number; a word or a count of pages may stand with it."""
+    """Read a line that consists only of a page number, optionally with a word or a page count."""
     match = _FORM.fullmatch(text.strip(_AROUND)) if len(text) <= _LONGEST else None
     if match is None:
         return None
@@ -60,7 +61,7 @@ def page_number(text: str) -> PageNumber | None:
 
 
 _LONGEST = 40
-"""Characters of such a line at most, its dashes and blanks counted in."""
+"""Maximum number of characters of such a line, including dashes and spaces."""
 
 
 def lone_page_numbers(
@@ -70,10 +71,10 @@ def lone_page_numbers(
     labels: Sequence[str],
     body: Body,
 ) -> Iterator[int]:
-    """Find numbers of single pages, outermost and off the text: they need not be repeated at one height.
+    """Find page numbers on single pages, outermost and apart from the text; they need not be repeated at one height.
 
-    They count as such where they say so, where they are the number or the label of their page, and where they stand in
-    the middle or the corner of the paper's edge. Numbers in large or bold print at the top are those of chapters.
+    A number counts if a word says so, if it is the number or the label of its page, or if it is in the middle or the
+    corner of the paper's edge. Numbers in large or bold print at the top are chapter numbers.
     """
     for page in pages:
         label = labels[page.number - 1] if page.number <= len(labels) else ""
@@ -85,7 +86,7 @@ def lone_page_numbers(
                 if number is None or (zone == "top" and is_strong(line, body) and not number.said):
                     continue
                 names = _names_page(number, page.number, label, len(pages))
-                if distance is None:  # the page has no other text: it is the text where the document has no other page
+                if distance is None:  # the page has no other text: if it is the only page, this is the text
                     found = names and len(pages) > 1 and len(row) == 1
                 elif distance <= NEAR:
                     found = names and number.said and number.count is not None
@@ -93,7 +94,7 @@ def lone_page_numbers(
                     found = names and distance > _APART and _is_in_corner(line, page)
                 else:
                     found = names
-                # where there is no other page to compare it with, a number at the edge may be any
+                # with a single page to look at, a number at the edge may be anything
                 is_off = distance is None or distance > NEAR
                 if found or (len(pages) > 1 and is_off and _is_at_edge(line, page)):
                     yield id(line)
@@ -101,7 +102,7 @@ def lone_page_numbers(
 
 
 def _beside_numbers(page: PageLayout, rows: Rows, label: str, count: int) -> Iterator[int]:
-    """Find what stands in the outermost margin in one row with the number of its page: the head of one page."""
+    """Find what is in the outermost margin in one row with the page number: the header of one page."""
     for zone in ("top", "bottom"):
         for row in rows.inwards(page, zone):
             if not is_in_outermost_margin(row[0], page):
@@ -115,7 +116,7 @@ def _beside_numbers(page: PageLayout, rows: Rows, label: str, count: int) -> Ite
 
 
 def _names_page(number: PageNumber, page: int, label: str, pages: int) -> bool:
-    """Tell whether a number is that of its page: its place, its label, or said so with as many pages as there are."""
+    """Return whether a number is that of its page: its position, its label, or stated with the right page count."""
     if number.count is not None:
         value = number.value or 0
         return 0 < value <= number.count and (number.said or number.count == pages or value == page)
@@ -123,7 +124,7 @@ def _names_page(number: PageNumber, page: int, label: str, pages: int) -> bool:
 
 
 def _is_at_edge(line: Line, page: PageLayout) -> bool:
-    """Tell whether a line stands where no text is: in the outermost margin, in its middle or a corner."""
+    """Return whether a line is where no text is: in the outermost margin, in its middle or a corner."""
     if not is_in_outermost_margin(line, page):
         return False
     return abs(line.x0 + line.x1 - page.width) <= 2 * _MIDDLE * page.width or _is_in_corner(line, page)
@@ -134,5 +135,5 @@ def _is_in_corner(line: Line, page: PageLayout) -> bool:
 
 
 def is_in_outermost_margin(line: Line, page: PageLayout) -> bool:
-    """Tell whether a line stands so close to the paper's upper or lower edge that it is above or below all text."""
+    """Return whether a line is so close to the paper's upper or lower edge that it is above or below all text."""
     return line.y1 < _EDGE * page.height or line.y0 > (1 - _EDGE) * page.height

@@ -1,4 +1,4 @@
-"""The rows of pages, and how far lines in the margins are off the text."""
+"""The rows of pages, and the distance of lines in the margins from the text."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
 ROW = 3
-"""Points by which lines of one row differ in height: at their tops or, where they differ in size, at their feet."""
+"""Maximum height difference in points between lines of one row: at the top or, if sizes differ, at the bottom."""
 NEAR = 1.6
-"""Pitches of the text up to which a row belongs to it: a blank line makes two. Of the heads and feet of 168 public PDFs
-that are not text two are nearer."""
+"""Distance in line pitches up to which a row belongs to the text: an empty line makes two. Of the headers and footers
+of 168 public PDFs two are nearer."""
 _WIDEST, _LOCAL = 2.0, 8
-"""Sizes of print that lines of running text are apart at most, and rows next to a margin that tell a page's own pitch:
-those of forms and tables are farther apart."""
+"""Maximum distance between lines of running text as a factor of the font size, and number of rows next to a margin that
+determine a page's own line pitch: that of forms and tables is larger."""
 _SPARSE = 2.5
-"""Pitches of the text that rows of forms are apart at most; farther apart are the few words of a cover or a slide."""
+"""Maximum line pitch of forms as a factor of that of the text; the few words of a cover or a slide are farther
+apart."""
 
 
 class Rows:
-    """Know the rows of each page, from the top, and what of them is text.
+    """The rows of each page, from the top, and which of them are text.
 
     Args:
         pages: of the document.
-        body: what its text is set in.
-        gone: ids of the lines that are no text; the collection may grow and shrink.
+        body: style of its text.
+        gone: ids of the lines that are not text; the collection may grow and shrink.
     """
 
     def __init__(self, pages: Sequence[PageLayout], body: Body, gone: Collection[int]) -> None:
@@ -37,43 +38,43 @@ class Rows:
         self._pitch = _pitch(pages, body)
 
     def is_text(self, line: Line) -> bool:
-        """Tell whether a line is text, as far as that is known by now."""
+        """Return whether a line is text, as far as is known."""
         return id(line) not in self._gone
 
     def inwards(self, page: PageLayout, zone: str, line: Line | None = None) -> Iterator[list[Line]]:
-        """Yield a page's rows from a margin inwards, or those behind the row of a line."""
+        """Yield a page's rows from a margin inwards, or those after the row of a line."""
         rows = self._rows[page.number]
         at = self._places[id(line)] if line is not None else -1 if zone == "top" else len(rows)
         yield from (rows[place] for place in (range(at + 1, len(rows)) if zone == "top" else range(at - 1, -1, -1)))
 
     def of(self, page: PageLayout, line: Line) -> list[Line]:
-        """Return the row that a line stands in."""
+        """Return the row of a line."""
         return self._rows[page.number][self._places[id(line)]]
 
     def outermost(self, page: PageLayout, zone: str) -> list[Line]:
-        """Return what is text of the outermost row that has any; empty where none has."""
+        """Return the text of the outermost row that has any; empty if none has."""
         return self._first_text(self.inwards(page, zone))
 
     def neighbour(self, page: PageLayout, line: Line, zone: str) -> list[Line]:
-        """Return what is text of the row next to a line's, farther from the margin; empty where there is none."""
+        """Return the text of the next row with text, farther from the margin than a line; empty if there is none."""
         return self._first_text(self.inwards(page, zone, line))
 
     def has_inner(self, page: PageLayout, line: Line, zone: str) -> bool:
-        """Tell whether a row of lines that are no text stands between a line and the text of its page."""
+        """Return whether a row of running lines is between a line and the text of its page."""
         row = next(self.inwards(page, zone, line), None)
         return row is not None and not self._text_of(row)
 
     def outer(self, page: PageLayout, line: Line, zone: str) -> list[Line]:
-        """Return the next row that is closer to the paper's edge; empty where there is none."""
+        """Return the next row closer to the paper's edge; empty if there is none."""
         return next(self.inwards(page, "bottom" if zone == "top" else "top", line), list[Line]())
 
     def outer_distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
-        """Measure how far the row is off that is closer to the paper's edge, in pitches; None where there is none."""
+        """Return the distance to the next row closer to the paper's edge, in line pitches; None if there is none."""
         row = self.outer(page, line, zone)
         return abs(line.y0 - row[0].y0) / self._local(page, zone) if row else None
 
     def distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
-        """Measure how far the text is from a line in a margin, in pitches; None where there is no text."""
+        """Return the distance from a line in a margin to the text, in line pitches; None if there is no text."""
         row = self.neighbour(page, line, zone)
         return abs(row[0].y0 - line.y0) / self._local(page, zone) if row else None
 
@@ -84,7 +85,7 @@ class Rows:
         return [line for line in row if id(line) not in self._gone]
 
     def _local(self, page: PageLayout, zone: str) -> float:
-        """Return the pitch of a page's text next to a margin: at least that of the document's text."""
+        """Return the line pitch of a page's text next to a margin: at least that of the document's text."""
         text = (row[0].y0 for row in self.inwards(page, zone) if any(id(line) not in self._gone for line in row))
         gaps = sorted(abs(other - one) for one, other in pairwise(islice(text, _LOCAL + 1)))
         return min(max(self._pitch, gaps[len(gaps) // 4] if gaps else 0.0), _SPARSE * self._pitch)
@@ -102,7 +103,7 @@ def _rows_of(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def _pitch(pages: Sequence[PageLayout], body: Body) -> float:
-    """Measure how far lines of running text are apart, in points."""
+    """Return the line pitch of running text, in points."""
     found: Counter[int] = Counter()
     for page in pages:
         for one, other in pairwise(page.lines):
