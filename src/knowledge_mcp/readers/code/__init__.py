@@ -1,1 +1,1 @@
-"""Source code."""
+"""Reading source code."""

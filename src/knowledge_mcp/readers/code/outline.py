@@ -11,18 +11,18 @@ from typing import Any
 from knowledge_mcp.model.document import Span
 
 _NAMED = {"c++": "cpp", "plain": "text", "shellscript": "bash"}
-"""Names of languages that are others than those in their media types."""
+"""Names of languages that differ from those in their media types."""
 
 
 def language_of(media_type: str) -> str:
-    """Name the language of a media type: `python` for `text/x-python`, `text` for `text/plain`."""
+    """Return the language of a media type: `python` for `text/x-python`, `text` for `text/plain`."""
     name = media_type.partition("/")[2].removeprefix("x-")
     return _NAMED.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Tell a definition's first line: what it defines, and the expression that it fits (group `name`)."""
+    """Recognises a definition's first line: the kind that it defines, and the regular expression (group `name`)."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -139,7 +139,7 @@ _MOST_SYMBOLS = 20_000
 _MOST_COMMENTS = 60
 _MOST_LEVELS = 32
 _UNTIL_NEXT = frozenset({"table", "section", "stage"})
-"""What goes on until the next of its kind, however its lines are indented."""
+"""Kinds that continue until the next of their kind, regardless of indentation."""
 _CLOSERS = re.compile(r"\s*(?:[)\]}>]|end\b|END\b|</|else\b|elif\b|except\b|finally\b|catch\b|esac\b|fi\b|done\b|\.$)")
 _MIDDLE = re.compile(r"\s*\}?\s*(?:else|elif|except|finally|catch)\b")
 _COMMENT = re.compile(r"\s*(?:#|//|--|;|%|/\*|\*|'|!|\(\*)")
@@ -152,7 +152,7 @@ _RST_RULE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Describe one definition, or one heading: its name, what it is, where it stands, its signature, what holds it."""
+    """One definition or heading: its name, kind, span, signature, and the index of its parent."""
 
     name: str
     kind: str
@@ -163,13 +163,13 @@ class Symbol:
 
 @dataclass(slots=True)
 class Outline:
-    """Hold what is known of a text's structure.
+    """What is known of a text's structure.
 
     Attributes:
-        structure: `symbols` from a grammar, `outline` from the lines' own form, `lines` where there is none.
+        structure: `symbols` from a grammar, `outline` from the form of the lines, `lines` if there is none.
         symbols: in order, parents before children.
-        cuts: lines, from 0, before which a cut harms little, with how deep inside something they are.
-        roles: lines of imports, comments and documentation; code is not named.
+        cuts: lines, from 0, before which the text may be cut with little harm, with their nesting depth.
+        roles: lines of imports, comments and documentation; code is not listed.
     """
 
     structure: str
@@ -179,7 +179,7 @@ class Outline:
 
 
 def line_starts(text: str) -> list[int]:
-    """List where each line begins, and after them the text's end."""
+    """List the start of each line, followed by the end of the text."""
     starts = [0]
     found = text.find("\n")
     while found >= 0:
@@ -191,7 +191,7 @@ def line_starts(text: str) -> list[int]:
 
 
 def from_parse(found: Mapping[str, Any]) -> Outline:
-    """Make the outline of what `code_parse.parse` yields."""
+    """Make the outline from what `parse.parse` yields."""
     outline = Outline("symbols")
     for name, kind, start, end, opens, closes, parent in found["symbols"]:
         holder = None if parent < 0 else int(parent)
@@ -209,7 +209,7 @@ def from_parse(found: Mapping[str, Any]) -> Outline:
 
 
 def from_lines(text: str, language: str) -> Outline:
-    """Make an outline of what the lines look like: their indentation, blank lines, and a language's rules."""
+    """Make an outline from the form of the lines: their indentation, blank lines, and a language's rules."""
     if language == "text":
         return Outline("lines")
     starts = line_starts(text)
@@ -229,14 +229,14 @@ def from_lines(text: str, language: str) -> Outline:
 
 
 def _indent(line: str) -> int | None:
-    """Count a line's leading blanks, a tab as four; None for a blank line."""
+    """Count a line's leading spaces, a tab as four; None for a blank line."""
     body = line.lstrip()
     return None if not body else len(line[: len(line) - len(body)].expandtabs(4))
 
 
 @dataclass(slots=True)
 class _Row:
-    """One definition told by a rule, as its lines are read."""
+    """One definition found by a rule, while the lines are read."""
 
     name: str
     kind: str
@@ -251,7 +251,7 @@ def _symbols(
     outline: Outline, lines: Sequence[str], indents: Sequence[int | None], starts: Sequence[int], rules: Sequence[Rule]
 ) -> None:
     rows: list[_Row] = []
-    open_rows: list[int] = []  # rows that hold the line at hand
+    open_rows: list[int] = []  # rows that contain the current line
     for number, line in enumerate(lines):
         indent = indents[number]
         if indent is None:
@@ -281,12 +281,12 @@ def _symbols(
 
 
 def _may_open(open_rows: Sequence[int], kind: str) -> bool:
-    """Tell whether a definition counts here: keys at the top only, and nothing too deep."""
+    """Return whether a definition counts here: keys only at the top level, and nothing nested too deep."""
     return len(open_rows) < _MOST_LEVELS and not (open_rows and kind == "key")
 
 
 def _close(rows: Sequence[_Row], open_rows: list[int], line: str, number: int, indent: int) -> None:
-    """Let go of the definitions that a line no longer stands in; a closing line is their last."""
+    """Close the definitions that do not contain this line; a closing line is the last of its definition."""
     while open_rows and indent <= rows[open_rows[-1]].indent:
         row = rows[open_rows[-1]]
         if row.kind in _UNTIL_NEXT:
@@ -313,7 +313,7 @@ def _documentation(lines: Sequence[str], number: int) -> int:
 
 
 def from_markup(text: str, language: str) -> Outline:
-    """Make an outline of Markdown or reStructuredText as it is written: headings, paragraphs, items, whole code."""
+    """Make an outline of Markdown or reStructuredText source: headings, paragraphs, items, whole code blocks."""
     starts = line_starts(text)
     lines = [text[start:stop].rstrip("\n")[:_SHORTENED] for start, stop in pairwise(starts)]
     outline = Outline("outline")

@@ -1,7 +1,7 @@
-"""What runs in the sandbox's child: source text to its symbols and to the lines where it may be cut.
+"""The parsing job in the sandbox's child process: source text to its symbols and the lines where it may be cut.
 
-A grammar's parser is native code and the text is untrusted, so it runs where it can be stopped. What comes back is one
-JSON value (`Outline` of `code_outline` is made of it): places are code points of the text, lines count from 0.
+A grammar's parser is native code and the text is untrusted, so it runs where it can be stopped. It returns one JSON
+value (`outline.from_parse` reads it): positions are code points of the text, lines count from 0.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def _kinds(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Describe one language's grammar.
+    """One language's grammar.
 
     Attributes:
-        module: the wheel's module.
-        symbols: what a node type defines.
-        imports: node types that bring other modules in, or name this one.
+        module: the module of its package.
+        symbols: node types that define a symbol, with its kind.
+        imports: node types that import other modules, or name this one.
         wrappers: node types around one definition that belong to it (decorators, `export`, `template`).
-        attached: node types that stand before a definition and belong to it, beside comments (attributes).
-        function: the module's function that gives the language.
+        attached: node types before a definition that belong to it, in addition to comments (attributes).
+        function: the module's function that returns the language.
     """
 
     module: str
@@ -166,7 +166,7 @@ GRAMMARS: Mapping[str, Grammar] = {
         _words("import_declaration"),
     ),
 }
-"""One grammar by language name."""
+"""Grammars by language name."""
 
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "multiline_comment", "doc_comment"})
 _NO_INSIDE = _COMMENTS | {"string", "string_literal", "template_string", "heredoc_body", "raw_string_literal", "text"}
@@ -181,14 +181,14 @@ _FUNCTIONS = frozenset("arrow_function function_expression generator_function cl
 _VALUED = {
     "variable_declarator": "name", "field_definition": "property", "public_field_definition": "name", "pair": "key",
 }  # fmt: skip
-"""What is a definition where its value is a function or class, with the field of its name."""
+"""Node types that are definitions if their value is a function or class, with the field of their name."""
 _C_TYPES = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
-"""What names a type, and defines it only where a body follows."""
+"""Node types that name a type, and define it only if they have a body."""
 
 _DEEPEST = 200
 _MOST_SYMBOLS = 50_000
 _MOST_LEVELS = 32
-"""Symbols inside each other; what is defined deeper belongs to the last of them."""
+"""Maximum nesting of symbols; anything defined deeper belongs to the innermost of them."""
 
 _parsers: dict[str, Parser] = {}
 
@@ -227,7 +227,7 @@ def _parser(language: str) -> Parser:
 
 
 class _Places:
-    """Turn byte offsets into code points, line by line."""
+    """Converts byte offsets to code points, line by line."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -239,7 +239,7 @@ class _Places:
             self._points.append(self._points[-1] + len(_text(line)) + 1)
 
     def point(self, offset: int) -> int:
-        """Return the code point that begins at a byte."""
+        """Return the code point at a byte offset."""
         if self._ascii:
             return offset
         line = bisect_right(self._bytes, offset) - 1
@@ -251,7 +251,7 @@ def _text(data: bytes) -> str:
 
 
 class _Walk:
-    """Go through one tree once."""
+    """Walks through one tree once."""
 
     def __init__(self, grammar: Grammar, data: bytes, root: Node) -> None:
         self._grammar = grammar
@@ -267,7 +267,7 @@ class _Walk:
         self._glued: set[int] = set()
 
     def outline(self) -> dict[str, Any]:
-        """Collect what `parse` yields."""
+        """Return what `parse` yields."""
         waiting: list[tuple[Node, int, int]] = [(child, 0, -1) for child in reversed(self._root.named_children)]
         while waiting:
             node, depth, parent = waiting.pop()
@@ -287,7 +287,7 @@ class _Walk:
         }
 
     def _visit(self, node: Node, depth: int, parent: int) -> int:
-        """Note one node; returns the row of the symbol that its children stand in."""
+        """Record one node; return the row of the symbol that contains its children."""
         kind = node.type
         first, column = node.start_point
         if not column or not self._data[node.start_byte - column : node.start_byte].strip():
@@ -345,7 +345,7 @@ class _Walk:
         return node.end_byte if stop < 0 else stop
 
     def _outer(self, node: Node) -> Node:
-        """Return the outermost wrapper that holds this one definition."""
+        """Return the outermost wrapper that contains only this definition."""
         outer = node
         while outer.parent is not None and outer.parent.type in self._grammar.wrappers:
             siblings = [child for child in outer.parent.named_children if child.type in self._grammar.symbols]
@@ -355,7 +355,7 @@ class _Walk:
         return outer
 
     def _opening(self, outer: Node) -> Node:
-        """Return the first of the comments and attributes that stand directly above a definition."""
+        """Return the first of the comments and attributes directly above a definition."""
         first = outer
         while True:
             above = first.prev_named_sibling
@@ -400,7 +400,7 @@ class _Walk:
 
 
 def _last_row(node: Node) -> int:
-    """Return a node's last line; one that ends with its line feed ends on the line before."""
+    """Return a node's last line; a node that ends with its line feed ends on the line before."""
     end = node.end_point
     return max(node.start_point.row, end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row)
 
@@ -433,7 +433,7 @@ def _body(node: Node) -> Node | None:
 
 
 def _docstring(body: Node | None) -> Node | None:
-    """Return the string that opens a Python body."""
+    """Return the docstring of a Python body."""
     if body is None or body.type != "block" or not body.named_children:
         return None
     first = body.named_children[0]

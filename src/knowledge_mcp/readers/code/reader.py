@@ -1,9 +1,9 @@
-"""Source code and the texts beside it to `Document`: the file's own text, verbatim, with its symbols as sections.
+"""Turns source code and related text files into a `Document`: the file's text, verbatim, with its symbols as sections.
 
-The canonical text is the file's text line by line, so that a span's lines are the file's. A section is a symbol (class,
-function, table, heading …): its title the name, its heading the signature, its span with the comments above. A block is
-a run of whole lines that should not be cut; `Block.depth` tells how deep inside something it begins, `Block.marker`
-what it is: a symbol's kind on its first lines, else `import`, `doc`, `comment` or nothing.
+The canonical text is the file's text line by line, so line numbers agree. A section is a symbol (class, function,
+table, heading …): its title is the name, its heading the signature, and its span includes the comments above. A block
+is a run of whole lines that should not be cut. `Block.depth` is its nesting depth, `Block.marker` its kind: the
+symbol's kind if it contains a signature, else `import`, `doc`, `comment` or empty.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CPP = re.compile(
     r"|(?:public|private|protected)[ \t]*:|using[ \t]+(?:namespace\b|\w+[ \t]*=))",
     re.MULTILINE,
 )
-"""What stands in no file of C."""
+"""Code that is in no file of C."""
 _MARKUP = frozenset({"markdown", "rst"})
 _FAILURES = {
     FailureKind.TOO_SLOW: "its parser took too long",
@@ -53,11 +53,11 @@ _FAILURES = {
 class CodeReader(SandboxedReader):
     """Read source code, markup and configuration files. Thread-safe.
 
-    A grammar parses in a child process with limits of memory and time. Where it fails, the file is not refused: it is
-    read by its lines, with a warning. The same holds where a language's grammar is not installed.
+    A grammar parses in a child process with limits of memory and time. If it fails, the file is not refused but read by
+    its lines, with a warning. The same applies if a language's grammar is not installed.
 
     Args:
-        sandbox, limits: as `SandboxedReader`.
+        sandbox, limits: as in `SandboxedReader`.
     """
 
     def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits = _LIMITS) -> None:
@@ -99,7 +99,7 @@ class CodeReader(SandboxedReader):
         )
 
     def _outline(self, text: str, language: str) -> tuple[Outline, str]:
-        """Find the structure; the second value says why it is less than the language allows."""
+        """Find the structure; the second value explains why it is less than the language allows."""
         if language in _MARKUP:
             return from_markup(text, language), ""
         grammar = GRAMMARS.get(language)
@@ -148,7 +148,7 @@ def _sections(text: str, outline: Outline) -> tuple[Section, ...]:
         parent = built[symbol.parent] if symbol.parent is not None else None
         start = _line_start(text, symbol.span.start)
         end = symbol.span.end
-        if parent is not None:  # a grammar that recovers from an error may let a child stand out of its parent
+        if parent is not None:  # after a syntax error, a grammar may let a child extend beyond its parent
             start, end = max(start, parent.span.start), min(end, parent.span.end)
         built.append(
             Section(
@@ -166,7 +166,7 @@ def _sections(text: str, outline: Outline) -> tuple[Section, ...]:
 
 
 def _line_start(text: str, place: int) -> int:
-    """Go back to the line's start where nothing but blanks stands before a place."""
+    """Return the start of the line if only white space is before the position, else the position itself."""
     start = text.rfind("\n", 0, place) + 1
     return start if not text[start:place].strip() else place
 
@@ -199,7 +199,7 @@ def _blocks(text: str, outline: Outline, sections: Sequence[Section]) -> tuple[B
 
 
 def _openings(sections: Sequence[Section], outline: Outline, starts: Sequence[int]) -> dict[int, str]:
-    """Map the line of each signature to what it opens; of several on one line the first."""
+    """Map the line of each signature to the kind of its symbol; the first one if a line has several."""
     found: dict[int, str] = {}
     line = 0
     for section in sorted(sections, key=lambda one: one.heading.start):

@@ -1,1 +1,1 @@
-"""Image files."""
+"""Reading image files."""

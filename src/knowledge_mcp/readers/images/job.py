@@ -1,7 +1,7 @@
-"""What runs in the sandbox's child: image files to grey page images, and recognised words to a document's blocks.
+"""The reading job in the sandbox's child process: image files to grey page images, recognised words to blocks.
 
-Pillow is imported inside functions. Only the formats named here are tried, and only pictures of a bearable size: a few
-hundred bytes can ask for gigabytes.
+Pillow is imported inside functions. Only the formats named here are tried, and only pictures of a reasonable size: a
+few hundred bytes can ask for gigabytes.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def check(path: str) -> Iterator[dict[str, Any]]:
     """Open the file and yield its number of pages.
 
     Raises:
-        Refusal: it is no image of a known format, damaged, or too large.
+        Refusal: it is not an image of a known format, damaged, or too large.
     """
     with _opened(path) as image:
         yield {"pages": _frames(image)}
 
 
 def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[str, Any] | bytes]:
-    """Yield each page's `page` number, `dpi`, `blank`, and `failed` with the reason; then its PNG, unless one of these.
+    """Yield each page's `page` number with `dpi` and `blank`, or `failed` with the reason; if neither, then its PNG.
 
-    The picture is turned as its EXIF data says, made grey on white, and scaled to `dpi`.
+    The picture is turned according to its EXIF data, converted to grey on white, and scaled to `dpi`.
 
     Raises:
-        Refusal: as in `check`; the only page is damaged.
+        Refusal: as in `check`; or the only page is damaged.
     """
     with _opened(path) as image:
         count = _frames(image)
@@ -66,10 +66,10 @@ def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[
 
 
 def read(path: str, *, scans: str = "", recognised: str = "", unread: Sequence[int] = ()) -> Iterator[dict[str, Any]]:
-    """Yield `scans` with all pages where `scans` is given, else the messages of `readers.pdf.job.compose`.
+    """Yield `scans` with all pages if `scans` is given, else the messages of `readers.pdf.job.compose`.
 
     Raises:
-        Refusal: as in `check`; there is no text on any page.
+        Refusal: as in `check`; or there is no text on any page.
     """
     with _opened(path) as image:
         count = _frames(image)
@@ -88,7 +88,7 @@ def _opened(path: str) -> Image:
     from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = None  # the size is checked here, for every page of a file
-    warnings.simplefilter("ignore")  # odd metadata is no concern of ours, and nobody reads what a child prints
+    warnings.simplefilter("ignore")  # odd metadata does not matter, and nobody reads what a child prints
     try:
         image = Image.open(path, formats=_FORMATS)
     except UnidentifiedImageError as error:
@@ -144,7 +144,7 @@ def _check_size(image: Image) -> None:
 
 
 def _prepared(image: Image, dpi: int) -> tuple[Image, float]:
-    """Return the page upright, grey, at `dpi` as far as that can be told, and the dots per inch that it then has."""
+    """Return the page upright, in grey, at `dpi` as far as its resolution is known, and its resulting resolution."""
     from PIL import Image as Pillow
     from PIL import ImageOps
 
@@ -177,7 +177,7 @@ def _grey(image: Image) -> Image:
 
 
 def _stretched(image: Image) -> Image:
-    """Spread the shades of a picture of more than eight bits over eight."""
+    """Scale the shades of a picture with more than eight bits to eight bits."""
     extremes: Any = image.getextrema()
     lowest, highest = float(extremes[0]), float(extremes[1])
     scale = 255.0 / max(highest - lowest, 1.0)
@@ -185,7 +185,7 @@ def _stretched(image: Image) -> Image:
 
 
 def _resolution(image: Image) -> float:
-    """Return the dots per inch that the file states, where they make a likely sheet; else those of an A4 page."""
+    """Return the dots per inch that the file states if they give a plausible sheet, else those of an A4 page."""
     longest = max(image.width, image.height)
     try:
         stated = float(image.info["dpi"][0])

@@ -1,4 +1,4 @@
-"""The image reader: every page of an image file is read by text recognition, and laid out like a page of print."""
+"""The image reader: recognises the text of every page of an image file, and lays it out like a printed page."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from knowledge_mcp.readers.shared.isolation import inaccessible, unreadable
 
 
 class ImageReader(SeeingReader):
-    """Read PNG, JPEG, TIFF (all its pages) and BMP files by text recognition. Thread-safe.
+    """Read PNG, JPEG, TIFF (all pages) and BMP files by text recognition. Thread-safe.
 
-    Its arguments are those of `SeeingReader`; without an engine, and with `enabled=False`, no image can be read.
+    Its arguments are those of `SeeingReader`; without an engine, or with `enabled=False`, no image can be read.
     """
 
     label = "image-9"
@@ -27,13 +27,13 @@ class ImageReader(SeeingReader):
         """Open the file and count its pages.
 
         Raises:
-            UnreadableDocumentError: empty, no image, damaged or too large.
+            UnreadableDocumentError: the file is empty, not an image, damaged or too large.
         """
         _check_size(item)
         return self._counted(item)
 
     def survey(self, item: SourceItem) -> Survey:
-        """Tell its pages: each is a picture as a whole.
+        """Return its pages, each of which is completely a picture.
 
         Raises:
             UnreadableDocumentError: as in `check`.
@@ -45,8 +45,8 @@ class ImageReader(SeeingReader):
         """Read all pages.
 
         Raises:
-            UnreadableDocumentError: as in `check`; or no page has text, or could be read (the suggestion says what is
-                missing); or time or memory ran out.
+            UnreadableDocumentError: as in `check`; or no page has text or could be read (the suggestion says what is
+                    missing); or time or memory ran out.
         """
         _check_size(item)
         if self._ocr is None or not self._options.enabled:
@@ -61,7 +61,7 @@ class ImageReader(SeeingReader):
 
 
 def _check_size(item: SourceItem) -> None:
-    """Make sure that there are bytes at all."""
+    """Check that the file is not empty."""
     try:
         with item.open() as stream:
             empty = not stream.read(1)

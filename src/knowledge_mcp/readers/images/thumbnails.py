@@ -1,4 +1,4 @@
-"""Small pictures of pages, for people who look at a report; runs in the sandbox's child."""
+"""Small pictures of pages for people who read a report; runs in the sandbox's child."""
 
 from __future__ import annotations
 

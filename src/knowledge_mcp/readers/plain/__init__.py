@@ -1,1 +1,1 @@
-"""Plain text as typewriters and editors set it: RFCs, older standards, notes."""
+"""Reading plain text, typewritten or from an editor: RFCs, older standards, notes."""

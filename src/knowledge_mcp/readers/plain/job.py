@@ -1,7 +1,7 @@
-"""What runs in the sandbox's child: a plain text's bytes to the messages of a laid-out document.
+"""The reading job in the sandbox's child process: turns the bytes of a plain text into messages of a laid-out document.
 
-Messages are those of `readers.pdf.job.compose`; blocks have the lines of their file in place of boxes, and their words
-as they stand there.
+The messages are those of `readers.pdf.job.compose`; blocks have the lines of their file instead of boxes, and their
+words as they are in the file.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from knowledge_mcp.readers.shared.text import text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MOST_ROWS = 200_000
-"""Rows up to which a text is laid out as pages: 3,500 printed ones. What is longer is a log or a table."""
+"""Maximum number of rows that are laid out as pages: 3,500 printed pages. A longer text is a log or a table."""
 _BLANK = "\ufeff\u200b \t\r\n\x0b\x0c\ufffd"
 _SERIES = 3
-"""Numbered headings that make a series, which may stand without blank lines."""
+"""Number of numbered headings that make a series; these may have no blank lines around them."""
 _COLUMNS = re.compile(r"\S {3,}\S")
 _BLOCK_KINDS = {BlockKind.PARAGRAPH.value, BlockKind.LIST_ITEM.value, BlockKind.NOTE.value, BlockKind.EXAMPLE.value}
 
 
 def check(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the number of pages that form feeds make, None without any.
+    """Yield the number of pages separated by form feeds, None without any.
 
     Raises:
-        Refusal: empty, too large, another format, or in an unknown encoding.
+        Refusal: the file is empty, too large, of another format, or in an unknown encoding.
     """
     text, _ = _text_of(path)
     yield {"pages": _pages(text) or None}
 
 
 def read(path: str) -> Iterator[dict[str, Any]]:
-    """Yield `progress`, `warning` where the encoding is a guess, and the messages of `readers.pdf.job.compose`.
+    """Yield `progress`, `warning` if the encoding is a guess, and the messages of `readers.pdf.job.compose`.
 
     Raises:
         Refusal: as `check`.
@@ -82,13 +82,13 @@ def _text_of(path: str) -> tuple[str, str]:
 
 
 def _pages(text: str) -> int:
-    """Count the pages, 0 where nothing parts them; a form feed at the very end begins none."""
+    """Count the pages, 0 without form feeds; a form feed at the very end begins no page."""
     count = text.rstrip().count("\f")
     return count + 1 if count else 0
 
 
 def _paragraphs(sheets: Sequence[TextPage], *, paged: bool) -> Iterator[dict[str, Any]]:
-    """Yield runs of rows as they stand: a text too long to be laid out."""
+    """Yield runs of rows unchanged, for a text that is too long to be laid out."""
     for sheet in sheets:
         items: list[dict[str, Any]] = []
         for rows in runs_of(sheet):
@@ -103,7 +103,7 @@ def _paragraphs(sheets: Sequence[TextPage], *, paged: bool) -> Iterator[dict[str
 
 
 def _with_places(fields: dict[str, Any], originals: dict[int, list[TextRow]], *, paged: bool) -> dict[str, Any]:
-    """Give a block its lines in place of its boxes, and its words as the file has them."""
+    """Replace the boxes of a block by its lines, and its words by those of the file."""
     rows: list[tuple[int, TextRow]] = []
     for box in unpacked(fields.pop("boxes", ())):
         first = math.floor((box.top + 1.5) / PITCH)
@@ -124,7 +124,7 @@ def _with_places(fields: dict[str, Any], originals: dict[int, list[TextRow]], *,
 
 
 def _without_lines_of_text(items: list[dict[str, Any]], filled: Collection[int]) -> list[dict[str, Any]]:
-    """Make text of numbered headings right below another line, where the text's headings have a blank line above."""
+    """Turn numbered headings directly below another line into text if most others have a blank line above."""
     numbered = [each for each in items if "heading" in each and each["source"] == HeadingSource.NUMBERING.value]
     tight = [each for each in numbered if each["lines"][0] - 1 in filled]
     if 2 * len(tight) < len(numbered) or len(numbered) < _SERIES:
@@ -137,7 +137,7 @@ def _without_lines_of_text(items: list[dict[str, Any]], filled: Collection[int])
 
 
 def _as_written(fields: dict[str, Any], rows: Sequence[tuple[int, TextRow]]) -> None:
-    """Take the block's words from its rows where these are just them: hyphens stay, line ends where they are meant."""
+    """Take a block's words from its rows if the letters agree: this keeps hyphens, and intended line ends."""
     meant = _is_set_by_row([row for _, row in rows])
     indent = min(row.indent for _, row in rows)
     words = [row.text[indent:] if meant else " ".join(row.text.split()) for _, row in rows]
@@ -155,7 +155,7 @@ def _as_written(fields: dict[str, Any], rows: Sequence[tuple[int, TextRow]]) -> 
 
 
 def _is_set_by_row(rows: Sequence[TextRow]) -> bool:
-    """Tell rows that are ended on purpose: most have columns, or room left for the first word of the next one."""
+    """Return whether line ends are intended: most rows have columns, or room for the first word of the next row."""
     if len(rows) < 2:
         return False
     width = max(len(row.text) for row in rows)

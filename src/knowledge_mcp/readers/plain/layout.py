@@ -1,7 +1,7 @@
-"""Plain text as pages of typewriter print: every row at its place, so that it is read by the rules that PDF pages are.
+"""Lays out plain text as typewritten pages, with every row at its place, so that the rules for PDF pages apply.
 
-A row stands out where its author set it apart: underlined, outdented, centred above the text, or after more blank rows
-than paragraphs have between them. Drawings, boxes and program text are code; boxes of columns are tables.
+A row stands out if its author set it apart: underlined, outdented, centred above the text, or after more blank rows
+than there are between paragraphs. Drawings, boxes and program text are code; boxes with columns are tables.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.shared.numbering import roman_value
 
 COLUMN, PITCH, SIZE = 6.0, 12.0, 10.0
-"""Points of a column and of a row, and the size of the print: a typewriter of ten points on ordinary paper."""
+"""Width of a column and height of a row in points, and the font size: a ten-point typewriter on ordinary paper."""
 _TITLE, _UNDERLINED = 14.0, {"=": 13.0, "-": 12.0}
 _LESSER = 11.5
-"""Sizes that stand for a title, and for headings by what underlines them."""
+"""Font sizes that represent a title, and headings by the character that underlines them."""
 _PAPER = 72
-"""Columns of a page where its text has fewer."""
+"""Minimum number of columns of a page."""
 _MOST_HEADING = 0.85
-"""Share of the text's width up to which a row is a heading; running text is broken at its full width."""
+"""Maximum width of a heading as a share of the text's width; running text is broken at its full width."""
 _NAME = 5
-"""Capitals of a row from which on it is a heading beside running text; fewer may be an abbreviation."""
+"""Number of capitals from which a row is a heading next to running text; fewer may be an abbreviation."""
 _TITLE_ROWS, _OFF_CENTRE = 3, 5
-"""Rows of a title, and by how many columns one that is centred by hand is off."""
+"""Maximum number of rows of a title, and of columns by which a row that is centred by hand is off."""
 _FEET, _CLAUSES = 3, 3
-"""Lines like "[Page 7]" that make pages of a text without form feeds, and titles that make a series of clauses."""
+"""Number of lines like "[Page 7]" that divide a text without form feeds into pages, and of titles that make a series
+of clauses."""
 _TITLE_WORDS = 12
-"""Words of a clause's title at most; what has more is a sentence."""
+"""Maximum number of words of a clause's title; more words are a sentence."""
 
 _FOOT = re.compile(r".*\[Page (?P<number>\d{1,4})\]\s*")
 _UNDERLINE = re.compile(r"\s*(?P<sign>[=\-~^*#+_\"])(?P=sign){2,}\s*")
@@ -48,7 +49,7 @@ _OPEN_END = (".", ",", ";", ":", "-")
 
 @dataclass(slots=True)
 class TextRow:
-    """Hold one row that is not blank: its line in the file, its place on the page from 0, its text as it stands."""
+    """One row that is not blank: its line number in the file, its place on the page from 0, its text as in the file."""
 
     number: int
     place: int
@@ -57,28 +58,28 @@ class TextRow:
     bold: bool = False
     code: bool = False
     group: int = 0
-    """Counts the runs of rows between blank ones, so that no paragraph goes on over a blank row."""
+    """Number of the run of rows without blank ones, so that no paragraph continues over a blank row."""
 
     @property
     def indent(self) -> int:
-        """Count the blanks before the text."""
+        """Count the spaces before the text."""
         return len(self.text) - len(self.text.lstrip())
 
 
 @dataclass(slots=True)
 class TextPage:
-    """Hold one page: its number, its rows, and the tables drawn on it by the rows that they take up."""
+    """One page: its number, its height in rows, its rows, and the tables drawn on it."""
 
     number: int
     height: int
     rows: list[TextRow]
     tables: dict[int, Table] = field(default_factory=dict[int, Table])
-    """By the place of the table's first row; its other rows are `within`."""
+    """By the place of the table's first row; all its rows are in `within`."""
     within: set[int] = field(default_factory=set[int])
 
 
 def text_pages(text: str) -> list[TextPage]:
-    """Part a text into pages: at form feeds, else below lines that end in "[Page 7]"; one page where there are none."""
+    """Split a text into pages: at form feeds, else after lines that end in "[Page 7]"; otherwise it is one page."""
     pages: list[list[tuple[int, str]]] = [[]]
     lines = text.rstrip().split("\n")
     feet = 0 if "\f" in text.strip() else sum(_FOOT.fullmatch(line) is not None for line in lines)
@@ -101,7 +102,7 @@ def _filled(rows: Sequence[tuple[int, str]]) -> Iterator[TextRow]:
 
 
 def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
-    """Set pages as typewriter print, what stands out in larger or bolder print; underlines and borders are not text."""
+    """Lay out pages, with rows that stand out in larger or bolder print; underlines and borders are not text."""
     groups = [(sheet, group) for sheet in sheets for group in runs_of(sheet)]
     width = max((len(row.text) for sheet in sheets for row in sheet.rows), default=_PAPER)
     for position, (sheet, group) in enumerate(groups):
@@ -118,7 +119,7 @@ def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
 
 
 def runs_of(sheet: TextPage) -> Iterator[list[TextRow]]:
-    """Yield runs of rows without a blank one between them."""
+    """Yield runs of rows without blank rows between them."""
     group: list[TextRow] = []
     for row in sheet.rows:
         if group and row.place != group[-1].place + 1:
@@ -129,11 +130,11 @@ def runs_of(sheet: TextPage) -> Iterator[list[TextRow]]:
         yield group
 
 
-# ---- what is no running text ----------------------------------------------------------------------------------------
+# ---- tables and code ------------------------------------------------------------------------------------------------
 
 
 def _take_tables(sheet: TextPage, group: Sequence[TextRow]) -> None:
-    """Make tables of boxes whose rows all have their bars where the border has its crosses."""
+    """Make tables of boxes if all rows have bars at the positions of the border's crosses."""
     start = next((at for at, row in enumerate(group) if _BORDER.fullmatch(row.text)), None)
     if start is None:
         return
@@ -146,7 +147,7 @@ def _take_tables(sheet: TextPage, group: Sequence[TextRow]) -> None:
     borders = sum(row.text == border or _BORDER.fullmatch(row.text) is not None for row in taken)
     if len(crosses) < 3 or borders < 2 or borders == len(taken):
         return
-    # with a border below each row a cell may take up several; else each row is one of its own
+    # with a border below each row, a cell may have several rows; otherwise each row is a row of the table
     ruled = borders > 3
     rows: list[list[str]] = []
     fresh = True
@@ -174,7 +175,7 @@ def _fits(text: str, border: str, crosses: Sequence[int]) -> bool:
 
 
 def _mark_code(group: Sequence[TextRow]) -> None:
-    """Mark a group of rows that is a drawing, a list of contents with leaders, or program text."""
+    """Mark a group of rows that is a drawing, a table of contents with leaders, or program text."""
     drawn = sum(is_drawn(row.text.strip()) for row in group)
     bars = sum(len(row.text.strip()) > 1 and row.text.strip()[0] == row.text[-1] == "|" for row in group)
     if len(group) > 1 and drawn + bars and 2 * (drawn + bars) >= len(group):
@@ -191,11 +192,11 @@ def _set_code(group: Sequence[TextRow]) -> None:
         row.code = True
 
 
-# ---- what stands out ------------------------------------------------------------------------------------------------
+# ---- rows that stand out --------------------------------------------------------------------------------------------
 
 
 def _mark_underlined(sheets: Sequence[TextPage]) -> None:
-    """Set rows with a line of signs of their own length below them larger, and take the lines of signs away."""
+    """Enlarge rows with an underline of characters of their own length, and remove the underlines."""
     for sheet in sheets:
         gone: set[int] = set()
         for above, row in zip(sheet.rows, sheet.rows[1:], strict=False):
@@ -204,7 +205,7 @@ def _mark_underlined(sheets: Sequence[TextPage]) -> None:
                 continue
             if _UNDERLINE.fullmatch(above.text) or abs(len(row.text.strip()) - len(above.text.strip())) > 2:
                 continue
-            words = split_clause_number(above.text).title  # two blanks may stand behind a number
+            words = split_clause_number(above.text).title  # a number may be followed by two spaces
             if any(map(str.isalpha, above.text)) and not _WIDE_GAP.search(above.text[above.text.find(words[:1]) :]):
                 above.size, above.bold, above.code = _UNDERLINED.get(found["sign"], _LESSER), True, False
                 gone.add(row.place)
@@ -217,7 +218,7 @@ def _mark_underlined(sheets: Sequence[TextPage]) -> None:
 
 
 def _mark_outstanding(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
-    """Set rows bold that are set apart: outdented, in capitals, or after more blank rows than running text has."""
+    """Make rows bold that are set apart: outdented, in capitals, or after more blank rows than running text has."""
     texts = [group for _, group in groups if len(group) > 1 and not group[0].code]
     indents = Counter(row.indent for group in texts for row in group)
     if not indents:
@@ -247,10 +248,10 @@ def _mark_outstanding(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
 
 
 def _mark_series(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
-    """Set rows bold that count up from 0 or 1 in one form, each with text below: "1. Scope." on the typewriter.
+    """Make rows bold that count up from 0 or 1 in one form, each with text below: "1. Scope." on a typewriter.
 
-    The items of a list follow one another; what has text below and counts up is a clause, whether its title has a full
-    stop, and whether a blank row is below it.
+    The items of a list follow each other. A row that counts up and has text below is a clause, with or without a full
+    stop after its title, and with or without a blank row below it.
     """
     width = max((len(row.text) for _, group in groups for row in group if len(group) > 1), default=_PAPER)
     runs: defaultdict[tuple[int, str, str], list[tuple[int, TextRow]]] = defaultdict(list)
@@ -265,7 +266,7 @@ def _mark_series(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
 
 
 def _heads_text(group: Sequence[TextRow], following: TextRow | None, width: int) -> bool:
-    """Tell a numbered title with text below: in its own group, or right below where the title's row has room left."""
+    """Return whether a group is a numbered title with text below: in its own group, or below a title row with room."""
     row = group[0]
     numbered = split_clause_number(row.text)
     title = numbered.title
@@ -287,7 +288,7 @@ def _heads_text(group: Sequence[TextRow], following: TextRow | None, width: int)
 
 
 def _mark_named(groups: Sequence[Sequence[TextRow]], width: int) -> None:
-    """Set rows bold that say what they open: "Subpart F Loads", and "CHAPTER 9" with or without its title below."""
+    """Make rows bold that name what they begin: "Subpart F Loads", and "CHAPTER 9" with or without its title below."""
     for group in groups:
         row, words = group[0], group[0].text.strip()
         numbered = split_clause_number(words)
@@ -320,9 +321,9 @@ def _counts_of(row: TextRow) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def _counting_up(members: Sequence[tuple[int, TextRow]]) -> list[TextRow]:
-    """Find the longest run that counts up from 0 or 1, no more than one number missing; none below three."""
+    """Find the longest run that counts up from 0 or 1, with at most one number missing in a row; none below three."""
     best: list[tuple[int, int]] = []  # length of the longest run that ends here, and the member before it
-    longest: dict[int, tuple[int, int]] = {}  # by count: length of the longest run that ends with it, minus its place
+    longest: dict[int, tuple[int, int]] = {}  # by count: length of the longest run that ends with it, minus its index
     for at, (count, _) in enumerate(members):
         length, place = max((longest[each] for each in (count - 1, count - 2) if each in longest), default=(0, 1))
         best.append((length + 1 if length or count <= 1 else 0, -place))
@@ -339,7 +340,7 @@ def _counting_up(members: Sequence[tuple[int, TextRow]]) -> list[TextRow]:
 
 
 def _mark_title(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
-    """Set the rows larger that are centred above the text of the first page, else the row that it begins with."""
+    """Enlarge the rows that are centred above the text of the first page, else the row that it begins with."""
     texts = [group for _, group in groups if len(group) > 1 and not group[0].code]
     right = round(median([max(len(row.text) for row in group) for group in texts] or [_PAPER]))
     left = min((row.indent for group in texts for row in group), default=0)

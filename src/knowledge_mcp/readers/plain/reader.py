@@ -1,4 +1,4 @@
-"""The plain text reader: a child process lays the text out, this side puts the `Document` together."""
+"""Reads plain text: a child process lays the text out, this module assembles the `Document`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ class PlainTextReader(SandboxedReader):
 
     @property
     def version(self) -> str:
-        """Name the reader and its version; a change of what it produces must change this."""
+        """Return the reader's name and version; it must change when what the reader produces changes."""
         return "plain-13"
 
     def check(self, item: SourceItem) -> Inspection:
-        """Make sure that it is text, and count the pages that form feeds make.
+        """Check that it is text, and count the pages separated by form feeds.
 
         Raises:
-            UnreadableDocumentError: empty, inaccessible, too large, another format, or in an unknown encoding.
+            UnreadableDocumentError: the file is empty, inaccessible, too large, of another format, or in an unknown
+            encoding.
         """
         messages = run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)
         with contextlib.closing(messages):
@@ -38,8 +39,8 @@ class PlainTextReader(SandboxedReader):
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the whole text.
 
-        Its title is what stands centred above it, else its first line or heading, where that reads like a title and
-        the text has sections; else the file's name.
+        The title is what is centred above the text, else its first line or heading if that reads like a title and the
+        text has sections; else the file's name.
 
         Raises:
             UnreadableDocumentError: as in `check`; or time or memory ran out.

@@ -1,1 +1,1 @@
-"""Pages read by text recognition."""
+"""Reading pages by text recognition."""

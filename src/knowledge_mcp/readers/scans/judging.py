@@ -1,6 +1,6 @@
-"""A reader that looks before it reads: documents that are nothing but pictures are refused, with what was measured.
+"""A reader that surveys documents before it reads them, and refuses documents of only pictures, with measurements.
 
-It stands before the PDF and the image reader where planning documents are taken in, and fills the same port.
+It wraps the PDF and the image reader when planning documents are ingested, and implements the same port.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _FOUND = frozenset(
         *("document_type_confidence", "document_type_reason", "force_ocr", "ocr_language", "other_places"),
     }
 )
-"""Names in a record's metadata that a file's own front matter must not fill: answers are made of them."""
+"""Metadata names that a file's own front matter must not set: answers are made from them."""
 
 
 class SurveyingReader(Protocol):
-    """A reader that can look at a document's pages before it reads them, and read a sample of them."""
+    """A reader that can survey a document's pages before it reads them, and read a sample of them."""
 
     @property
     def version(self) -> str: ...
@@ -58,10 +58,10 @@ class SurveyingReader(Protocol):
 
 
 class JudgingReader:
-    """Read what is worth reading (B-FR-001 step 3, B-NFR-001). Thread-safe as the reader behind it.
+    """Read only what is worth reading (B-FR-001 step 3, B-NFR-001). As thread-safe as the wrapped reader.
 
     Args:
-        reader: who reads; closed with this one.
+        reader: the wrapped reader; closed with this one.
         options: how scanned pages are treated.
         threshold: average image ratio above which a document is image-based (`IMAGE_RATIO_THRESHOLD`).
         strict: True for `IMAGE_SKIP=strict`.
@@ -83,28 +83,29 @@ class JudgingReader:
 
     @property
     def version(self) -> str:
-        """Name the reader behind it, and by what it judges."""
+        """Return the version of the wrapped reader, with the threshold and the mode."""
         mode = "strict" if self._strict else "sample"
         return f"{self._reader.version} judged ({self._threshold:g}, {mode})"
 
     def with_options(self, options: ScanOptions) -> JudgingReader:
-        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        """Return a reader with other options for scanned pages; it shares this one's children, so do not close it."""
         return JudgingReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
 
     def check(self, item: SourceItem) -> Inspection:
-        """Open the file and count its pages; raises what the reader behind it raises."""
+        """Open the file and count its pages; raise the errors of the wrapped reader."""
         return self._reader.check(item)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        """Read the document, and keep what was found of its pages in its metadata.
+        """Read the document, and add what was found out about its pages to its metadata.
 
-        Added to the metadata are `extraction_method`, `contains_drawings`, `image_ratio`, `total_pages`, and
-        `page_coverage`: a JSON list of one object per page (`page`, `method`, `image_ratio`, `paths`, `drawing`, and,
-        where there are any, `confidence`, `doubtful`, `reason`).
+        The metadata get `extraction_method`, `contains_drawings`, `image_ratio`, `total_pages`, and `page_coverage`: a
+        JSON list of one object per page (`page`, `method`, `image_ratio`, `paths`, `drawing`, and, if known,
+        `confidence`, `doubtful`, `reason`).
 
         Raises:
-            UnreadableDocumentError: with the reason `image_based` and the facts `image_ratio` and `total_pages` where
-                it is skipped; else as the reader behind it.
+            UnreadableDocumentError: with the reason `image_based` and the facts `image_ratio` and `total_pages` if it
+            is
+                skipped; otherwise as the wrapped reader.
         """
         verdict, sampled = self.judge(item)
         if verdict.skipped:
@@ -117,7 +118,7 @@ class JudgingReader:
         return dataclasses.replace(document, metadata=tuple(metadata.items()))
 
     def judge(self, item: SourceItem) -> tuple[ExtractionVerdict, Recognition]:
-        """Look at a document, read a sample of its pages if the verdict hangs on it, and decide.
+        """Survey a document, read a sample of its pages if the verdict depends on it, and decide.
 
         Raises:
             UnreadableDocumentError: it cannot be opened or parsed.
@@ -139,7 +140,7 @@ class JudgingReader:
         return verdict, sampled
 
     def close(self) -> None:
-        """End the idle child processes of the reader behind it."""
+        """End the idle child processes of the wrapped reader."""
         self._owner.close()
 
 
@@ -185,14 +186,14 @@ def _facts(verdict: ExtractionVerdict, document: Document) -> dict[str, str]:
 
 
 class PlanningReader(JudgingReader):
-    """Read planning documents (`ports.Reader`); `SourceItem.language` and `force_ocr` win over the options given."""
+    """Read planning documents (`ports.Reader`); `SourceItem.language` and `force_ocr` override the options."""
 
     def with_options(self, options: ScanOptions) -> PlanningReader:
-        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        """Return a reader with other options for scanned pages; it shares this one's children, so do not close it."""
         return PlanningReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        """Read the document as its item asks; metadata and errors as the judging reader's."""
+        """Read the document with the options of its item; metadata and errors as in `JudgingReader.read`."""
         options = dataclasses.replace(
             self._options,
             force=item.force_ocr or self._options.force,
@@ -217,10 +218,10 @@ class PlanningReader(JudgingReader):
 
 
 class CountingReader:
-    """Read documents that have no pictures of pages, and keep the sizes that an ingest reports (`ports.Reader`).
+    """Read documents without page images, and add the sizes that an ingest reports (`ports.Reader`).
 
     Args:
-        reader: who reads; closed with this one.
+        reader: the wrapped reader; closed with this one.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -228,24 +229,24 @@ class CountingReader:
 
     @property
     def version(self) -> str:
-        """Name the reader behind it."""
+        """Return the version of the wrapped reader."""
         return self._reader.version
 
     def check(self, item: SourceItem) -> Inspection:
-        """Open the file; raises what the reader behind it raises."""
+        """Open the file; raise the errors of the wrapped reader."""
         return self._reader.check(item)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the document; `total_chars` and `total_words` are added to its metadata.
 
-        What the file claims of its type, or under the name of a fact that is found by looking, is left out.
+        The document type that the file claims is dropped, and its metadata under names that a survey sets.
         """
         document = self._reader.read(item, progress)
         metadata = tuple((name, value) for name, value in document.metadata if name not in _FOUND)
         return _with_sizes(dataclasses.replace(document, document_type=None, metadata=metadata))
 
     def close(self) -> None:
-        """End the idle child processes of the reader behind it."""
+        """End the idle child processes of the wrapped reader."""
         self._reader.close()
 
 

@@ -1,4 +1,4 @@
-"""What readers of files whose pages may be pictures share: parse, recognise what needs it, lay out."""
+"""What readers of files with scanned pages share: parse, recognise the pages that need it, lay out."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox
 class SeeingReader(SandboxedReader):
     """Read files whose pages may need recognition: parse, recognise what needs it, lay out. Thread-safe.
 
-    A subclass gives `label`, `job`, the module with the jobs `check` and `read`, and `renders`, the job that renders
-    pages.
+    A subclass sets `label`, `job` (the module with the jobs `check` and `read`) and `renders` (the job that renders
+    pages).
 
     Args:
-        sandbox, limits: as `SandboxedReader`.
-        ocr: who recognises; it stays its giver's to close. None leaves scanned pages unread, each with a note.
+        sandbox, limits: as in `SandboxedReader`.
+        ocr: the OCR engine; whoever passes it closes it. With None, scanned pages stay unread, each with a note.
         options: how scanned pages are treated.
     """
 
@@ -49,7 +49,7 @@ class SeeingReader(SandboxedReader):
 
     @property
     def version(self) -> str:
-        """Name the reader and its version; a change of what it produces must change this."""
+        """Return the reader's name and version; it must change when what the reader produces changes."""
         version = self._ocr.version if self._ocr is not None and self._options.enabled else ""
         if not version:
             return self.label
@@ -57,13 +57,13 @@ class SeeingReader(SandboxedReader):
         return f"{self.label} ({version}, {self._options.language}, {self._options.dpi} dpi{forced})"
 
     def with_options(self, options: ScanOptions) -> Self:
-        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        """Return a reader with other options for scanned pages; it shares this one's children, so do not close it."""
         other = copy.copy(self)
         other._options = options  # noqa: SLF001 - a copy of this one
         return other
 
     def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
-        """Recognise a few pages for what comes of them; their words are not kept."""
+        """Recognise a few pages to see the result; their words are not kept."""
         if self._ocr is None:
             return Recognition()
         with words_file() as sink:
@@ -72,7 +72,7 @@ class SeeingReader(SandboxedReader):
             return recognise(item, whole, render, self._ocr, self._options, sink, lambda _: None)
 
     def _counted(self, item: SourceItem) -> Inspection:
-        """Count the pages of a file by its job."""
+        """Count the pages of a file with its `check` job."""
         with contextlib.closing(self._run("check", item, {})) as messages:
             pages = 0
             for message in messages:
@@ -82,9 +82,9 @@ class SeeingReader(SandboxedReader):
     def _seen(
         self, item: SourceItem, arguments: Mapping[str, Any], progress: Progress | None
     ) -> tuple[Assembly, Recognition]:
-        """Read the file by its job; where that asks for recognition, do it and call the job once more.
+        """Read the file with its `read` job; if that asks for recognition, recognise and run the job again.
 
-        Pages that are recognised count twice in what `progress` is told: once parsed, once recognised.
+        Recognised pages count twice in the numbers passed to `progress`: once when parsed, once when recognised.
         """
         scans = "all" if self._options.force else "find"
         all_arguments = {"scans": scans if self._ocr is not None and self._options.enabled else "", **arguments}
@@ -135,7 +135,7 @@ class SeeingReader(SandboxedReader):
 
 
 def _explained(item: SourceItem, error: UnreadableDocumentError, recognition: Recognition) -> KnowledgeError:
-    """Say of a file without any text why recognition gave none."""
+    """Explain for a file without any text why recognition found none."""
     if error.reason is not UnreadableReason.EMPTY:
         return error
     if recognition.error is not None:

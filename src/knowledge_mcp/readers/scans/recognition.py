@@ -1,4 +1,4 @@
-"""Page images read by an OCR engine, some at a time: what any reader of scans does with what its child renders.
+"""Reads page images with an OCR engine, a few at a time; used by every reader of scans after its child has rendered.
 
 The words go into a file, page by page, for the child that lays them out: a long scan is never held in memory.
 """
@@ -30,21 +30,21 @@ from knowledge_mcp.support.events import log_event
 
 _logger = logging.getLogger(__name__)
 _FRUITLESS = 3600.0
-"""Seconds in which no page gives a sure word, after which the others are left unread, and named: sheets of strokes or
-grain take two minutes each, and a file of 10,000 of them would keep its reader for a week. Plates of photographs take
-some seconds each."""
+"""Number of seconds without a sure word after which the remaining pages are left unread, and named: sheets of strokes
+or grain take two minutes each, and a file of 10,000 of them would occupy its reader for a week. Plates of photographs
+take a few seconds each."""
 NO_WORDS = "no text was recognised: a picture, or too poor to read"
 BLANK = "no text on this page"
 
 
 @dataclass(slots=True)
 class Recognition:
-    """What became of the pages: the readings by page, those that failed with the reason, those that are blank.
+    """The results for the pages: readings by page, failed pages with the reason, blank pages.
 
     Attributes:
-        fruitful: when a sure word was read last, by the monotonic clock.
-        language: the languages that the pages were read in, joined by `+`.
-        ready: raises what is missing for another language.
+        fruitful: when the last sure word was read, by the monotonic clock.
+        language: the languages in which the pages were read, joined by `+`.
+        ready: checks another language; raises an error that says what is missing.
     """
 
     readings: dict[int, RecognisedPage] = field(default_factory=dict[int, RecognisedPage])
@@ -73,18 +73,17 @@ def recognise(
     """Read pages and write their words to `sink`, one JSON object per page and line.
 
     Args:
-        item: whose pages they are, for the log.
-        pages: numbers of the pages with the reason why each is read.
-        images: renders pages: yields a description (`page`, `dpi`, `blank` where there is nothing to read, `failed`
-            with the reason where it cannot be rendered), and after it, unless it is one of these, the PNG.
-        engine: who reads.
-        options: in which language.
-        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`, `rules` where
-            there are any, and `turned` (degrees clockwise: quarter turns, and what was needed beyond them) where it was
-            not upright.
-        on_page: told after each page how many are done.
+        item: the file of the pages, for the log.
+        pages: numbers of the pages, each with the reason why it is read.
+        images: renders pages: yields a description (`page`, `dpi`, `blank` if there is nothing to read, `failed` with
+            the reason if it cannot be rendered), followed by the PNG unless the page is blank or failed.
+        engine: the OCR engine.
+        options: which languages to read.
+        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`, `rules` if there
+            are any, and `turned` (degrees clockwise: quarter turns, and the rest) if the page was not upright.
+        on_page: called after each page with the number of finished pages.
 
-    Nothing is raised for a page that fails: its reason is kept, and the other pages are read.
+    A page that fails raises no error: its reason is kept, and the other pages are read.
     """
     result = Recognition(language=options.language, ready=engine.ready)
     try:
@@ -130,7 +129,7 @@ def _collect(
     sink: IO[str],
     on_page: Callable[[int], None],
 ) -> None:
-    """Take over what is done, at least one page."""
+    """Collect finished pages, at least one."""
     while not (done := wait(waiting, GLANCE, return_when=FIRST_COMPLETED).done):
         checkpoint()
     for task in done:
@@ -154,7 +153,7 @@ def _collect(
 
 
 def _give_up(result: Recognition, pages: Mapping[int, str], waiting: Mapping[Any, Mapping[str, Any]]) -> None:
-    """Leave the pages that are not begun unread, and say so."""
+    """Leave the pages that have not begun unread, and record why."""
     result.error = TimedOutError(
         f"Text recognition was stopped: it found no word in {_FRUITLESS / 60:.0f} minutes.",
         suggestion="Split the document, and leave out pages of drawings and pictures.",
@@ -172,7 +171,7 @@ def _said(error: KnowledgeError) -> str:
 
 
 def _report(item: SourceItem, number: int, page: OcrPage) -> None:
-    """Log a page at WARNING where its confidence is low (B-NFR-001)."""
+    """Log a page, at WARNING if its confidence is low (B-NFR-001)."""
     low = bool(page.words) and page.confidence < LOW_CONFIDENCE
     log_event(
         _logger,
@@ -200,11 +199,11 @@ def _reading(number: int, page: OcrPage) -> RecognisedPage:
 
 
 _MOST_DIGITS = 8
-"""Doubtful numbers that a note prints; it counts the others."""
+"""Maximum number of doubtful numbers that a note prints; it counts the others."""
 
 
 def _digits(page: OcrPage) -> str:
-    """Say which words with digits are doubtful: a wrong letter shows, a wrong digit does not."""
+    """Describe which words with digits are doubtful: a wrong letter is noticed, a wrong digit is not."""
     doubtful = [word.text for word in page.words if word.confidence < DOUBTFUL and any(map(str.isdigit, word.text))]
     if not doubtful:
         return ""
@@ -214,7 +213,7 @@ def _digits(page: OcrPage) -> str:
 
 
 _LEAST_UNREAD = 0.005
-"""Share of a page's print from which on it is told: on a full page about a word."""
+"""Minimum unread share of a page's print that is reported: about a word on a full page."""
 
 
 def _unread(page: OcrPage) -> str:
@@ -234,7 +233,7 @@ def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, An
     return record
 
 
-# ---- what is told of it ---------------------------------------------------------------------------------------------
+# ---- reporting ------------------------------------------------------------------------------------------------------
 
 
 def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...], list[str]]:
@@ -272,11 +271,11 @@ _PACKS = {
     "da": "dan", "fi": "fin", "ru": "rus", "zh": "chi_sim", "ja": "jpn", "ko": "kor", "ar": "ara", "he": "heb",
     "el": "ell", "th": "tha", "hi": "hin",
 }  # fmt: skip
-"""Tesseract's names of the languages that are recognised."""
+"""Tesseract's names of the languages that `language_of` recognises."""
 
 
 def _with_languages(text: str, pages: Sequence[Page], result: Recognition, warnings: list[str]) -> tuple[Page, ...]:
-    """Say of pages that they are in a language that they were not read in, and add to the warnings what to do."""
+    """Note on pages that their language was not among those read, and add warnings with what to do."""
     others: dict[str, list[int]] = {}
     told: list[Page] = []
     for page in pages:
@@ -305,7 +304,7 @@ def _remedy(pack: str, languages: str, result: Recognition) -> str:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Print ascending page numbers briefly: "page 2", "pages 2, 5-9"."""
+    """Format ascending page numbers briefly: "page 2", "pages 2, 5-9"."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
@@ -323,12 +322,12 @@ Progress = Callable[[int, int], None]
 
 
 _BEGINNING = 50_000
-"""Characters of a text whose words speak for a title: about twenty printed pages."""
+"""Number of characters of a text whose words count as evidence for a title: about twenty printed pages."""
 
 
 @dataclasses.dataclass(slots=True)
 class Assembly:
-    """Take a child's messages and build the document of them."""
+    """Collects a child's messages and builds the document from them."""
 
     builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
     facts: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
@@ -339,7 +338,7 @@ class Assembly:
     pages: int = 0
 
     def take(self, messages: Iterable[Any], recognition: Recognition, progress: Progress | None) -> None:
-        """Lay down what messages say; `scans` is filled where the child asks for recognition instead."""
+        """Process messages; `scans` is filled if the child asks for recognition instead."""
         for message in messages:
             if "progress" in message:
                 self.pages = message["progress"][1]
@@ -365,9 +364,9 @@ class Assembly:
     def build(
         self, item: SourceItem, recognition: Recognition, *, metadata: Mapping[str, str], stated: str = ""
     ) -> Document:
-        """Make the document, with what recognition says of its pages; `stated` is its title by its own properties.
+        """Build the document, with the recognition results of its pages; `stated` is the title in its properties.
 
-        What was left out as running heads and feet is told in its metadata, as `running_lines`.
+        Removed headers and footers are listed in its metadata as `running_lines`.
         """
         metadata = {**metadata, **({"running_lines": self.left_out} if self.left_out else {})}
         document = self.builder.build(item, metadata=metadata)
@@ -433,7 +432,7 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
 
 
 def _losses(scanned: Sequence[int], count: int, recognition: Recognition) -> list[str]:
-    """Say which pages were not read and why, one sentence for each reason."""
+    """Return warnings about the pages that were not read, one sentence for each reason."""
     reasons: dict[str, list[int]] = {}
     for number in scanned:
         reasons.setdefault(recognition.failed.get(number, ""), []).append(number)

@@ -163,8 +163,7 @@ def is_drawn(text: str) -> bool:
 
 
 def _is_running(text: str) -> bool:
-    """Return whether a line is running text: several words, and hardly any characters that are not part of
-    sentences."""
+    """Return whether a line is running text: several words, and hardly any other characters."""
     words = _PLAIN_WORD.findall(text)
     return len(words) > _FEW_WORDS and sum(map(len, words)) > _PLAIN * len(text.replace(" ", ""))
 
@@ -249,8 +248,7 @@ def is_counted_annex(numbered: NumberedTitle) -> bool:
 
 
 def _key(numbered: NumberedTitle) -> NumberKey | None:
-    """Return the number's key; a numbered annex gets one like a lettered annex, so that its clauses may begin with
-    1."""
+    """Return the number's key; a numbered annex gets one like a lettered annex, as its clauses may begin with 1."""
     if is_counted_annex(numbered):
         return (int(numbered.number or 0) * LETTERED,)
     return number_key(numbered.number, numbered.keyword) if numbered.number else None
@@ -264,8 +262,7 @@ size."""
 
 
 def _running_lines(lines: Sequence[Line], body: Body, width: float) -> list[Line]:
-    """Find lines of running text: wider than half of the page, or aligned below each other and most of a column
-    wide."""
+    """Find lines of running text: wider than half the page, or aligned below each other and most of a column wide."""
     near = [line for line in lines if abs(line.size - body.size) < 0.3]
     found = {id(line): line for line in near if line.x1 - line.x0 > 0.5 * width}
     for one, other in itertools.pairwise(near):

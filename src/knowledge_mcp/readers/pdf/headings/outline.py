@@ -170,8 +170,7 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
 
 
 def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[int, int] | None:
-    """Compare one line, then up to four joined, with the title; return a rank (0 is best) and the number of lines
-    used."""
+    """Compare one line, then up to four joined, with the title; return a rank (0 is best) and the lines used."""
     letters = ""
     if not letters_of(lines[index].text):
         return None
