@@ -84,13 +84,13 @@ class PageComment:
 def comments_on(page: Any, text: Any, number: int) -> tuple[list[PageComment], list[Box], int]:
     """List the comments on an open PDFium page, and the boxes that they strike out, in points from the top left.
 
-    Returns:
-        The comments, the boxes, and how many annotations, or lines marked by one, exceed the limits.
-
     Args:
         page: the page.
         text: its open text page.
         number: physical page from 1.
+
+    Returns:
+        The comments, the boxes, and how many annotations, or lines marked by one, exceed the limits.
     """
     pdfium = raw()
     found: list[PageComment] = []

@@ -365,7 +365,7 @@ def _is_ended(element: object) -> bool:
 
 
 def _is_between(elements: Sequence[object], index: int) -> bool:
-    """Return whether a paragraph may begin here: after an end, or with a change of style."""
+    """Return whether a paragraph may begin here: after an end, or with another font size."""
     here, above = elements[index], elements[index - 1] if index else None
     if above is None or not isinstance(here, Line) or not isinstance(above, Line):
         return above is not None or _begins(here)

@@ -242,7 +242,7 @@ def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSour
 
 
 def tagged_headings(tagged: Iterable[TaggedHeading], pages: Sequence[PageLayout]) -> list[Heading]:
-    """Find the lines that heading tags mark; empty if there are fewer than three, or half of them are too long."""
+    """Find the lines that heading tags mark; empty if there are fewer than three, or most are too long."""
     lines: defaultdict[int, list[Line]] = defaultdict(list)
     for page in pages:
         lines[page.number] = page.lines
