@@ -86,7 +86,7 @@ def _places(pages: Sequence[PageLayout], zones: Mapping[int, str], large: float)
     """Group the lines in the margins by what their repetitions have in common.
 
     "5.1 General" and "6.1 General" are two clauses, and large print is a title. Such lines are running lines only if
-    they are repeated exactly; so is an entry number at the beginning of a page.
+    they are repeated exactly. The same holds for an entry number at the beginning of a page.
     """
     places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
     paged = _paged_by_chapter(pages, zones)
