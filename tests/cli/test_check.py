@@ -174,7 +174,7 @@ def test_an_edited_file_is_read_back(
 
 
 @pytest.mark.parametrize(
-    ("mark", "why"), [("2#3=maybe", "A row cannot be 'maybe'"), ("9=applicable", "There is no row '9'")]
+    ("mark", "why"), [("2#3=maybe", "'maybe' is not a decision"), ("9=applicable", "There is no row '9'")]
 )
 def test_a_mark_that_means_nothing_is_refused(
     knowledge: Command, sides: tuple[str, str, str], mark: str, why: str

@@ -285,7 +285,7 @@ def test_what_are_no_editions_of_one_document_is_refused(
     other.write_text("# Bread\n\n## Dough\n\nKnead flour, water and salt until nothing sticks to your hands.\n")
     done = knowledge("compare", editions[0], str(other))
     assert done.code == 1
-    assert "not editions of one document: 0% in common" in done.err
+    assert "not editions of the same document: 0% in common" in done.err
     assert knowledge("compare", editions[0], str(other), "--anyway").code == 0
 
 
@@ -364,7 +364,7 @@ def test_unrelated_documents_with_one_sentence_in_common_are_refused_with_the_sh
         (tmp_path / f"{name}.md").write_text(f"# {name.title()}s\n\n{shared}## 1 Keeping\n\n{body}\n")
     done = knowledge("compare", str(tmp_path / "kiln.md"), str(tmp_path / "tide.md"))
     assert done.code == 1
-    assert re.search(r"not editions of one document: [1-4]% in common", done.err)
+    assert re.search(r"not editions of the same document: [1-4]% in common", done.err)
 
 
 def test_a_file_of_each_kind_is_the_same_as_itself(knowledge: Command, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_ingest_tells_editions_and_the_commands_ask_for_them(
 ) -> None:
     report = told(real_ingest(str(shelf), "--json"))
     assert report["editions"] == [
-        "lifts-2018 is taken as edition 2018 of ACME 100: Lifts, not the current one (others: lifts-2023).",
-        "lifts-2023 is taken as edition 2023 of ACME 100: Lifts, the current one (others: lifts-2018).",
+        "lifts-2018 is treated as edition 2018 of ACME 100: Lifts, not the current one (others: lifts-2023).",
+        "lifts-2023 is treated as edition 2023 of ACME 100: Lifts, the current one (others: lifts-2018).",
     ]
     now = told(knowledge("search", "landing door", "--json"))
     assert [each["source"]["document_id"] for each in now["results"]] == ["lifts-2023"]
@@ -83,9 +83,9 @@ def test_an_edition_that_nobody_has_is_refused_with_those_that_there_are(
     real_ingest(str(shelf))
     refused = knowledge("search", "landing door", "--edition", "1999")
     assert refused.code != 0
-    assert "No document is of the edition '1999'" in refused.err
-    assert "Give one of 2018, 2023" in refused.err
-    assert "'2020-13' is no date" in knowledge("search", "landing door", "--edition", "as of 2020-13").err
+    assert "No document has the edition '1999'" in refused.err
+    assert "Use one of 2018, 2023" in refused.err
+    assert "'2020-13' is not a date" in knowledge("search", "landing door", "--edition", "as of 2020-13").err
     assert knowledge("search", "landing door", "--edition", "as of 2020-12").code == 0
     assert "as of yesterday" in knowledge("search", "landing door", "--edition", "as of yesterday").err
 

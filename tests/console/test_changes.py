@@ -139,9 +139,10 @@ def test_editions_that_say_the_same_leave_nothing_to_choose(console: Console, ed
 
 
 def test_documents_that_cannot_be_compared_say_why_and_are_tried_again(console: Console, editions: Service) -> None:
-    editions.failures["GET /changes"] = [Failure(422, "validation_error", "These are not editions of one document.")]
+    message = "These are not editions of the same document."
+    editions.failures["GET /changes"] = [Failure(422, "validation_error", message)]
     console.open(COMPARISON)
-    expect(console.at("#compare-problem")).to_contain_text("These are not editions of one document.")
+    expect(console.at("#compare-problem")).to_contain_text("These are not editions of the same document.")
     expect(console.at("#compare-submit")).to_be_enabled()
     expect(console.page.get_by_role("button", name="Show all changes")).to_have_count(0)
     console.page.get_by_role("button", name="Try again").click()

@@ -75,7 +75,7 @@ def test_links_of_another_file_lead_to_the_section_or_the_passage_that_bears_the
     }
     reasons = {link.text: link.reason for link in answer.outgoing if link.reason}
     assert reasons == {
-        "nothing": "'guide' has no place for the anchor '#nowhere'.",
+        "nothing": "'guide' has no location for the anchor '#nowhere'.",
         "gone": "The file 'other.html' is not in the knowledge base.",
     }
     notes = next(link for link in answer.outgoing if link.text == "the notes")

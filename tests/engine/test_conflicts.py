@@ -231,7 +231,7 @@ def test_more_than_can_be_compared_or_told_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(comparing, "MOST_ITEMS", 30)
     monkeypatch.setattr(comparing, "MOST_FOUND", 100)
     assert len(conflicts(limited(10), TERMS)) == 45
-    with pytest.raises(InvalidInputError, match="More than 100 pairs do not go together, one of them “The valve shall"):
+    with pytest.raises(InvalidInputError, match="More than 100 pairs conflict, one of them “The valve shall"):
         conflicts(limited(30), TERMS)
     with pytest.raises(InvalidInputError, match="more than 30 requirements"):
         conflicts(limited(31), TERMS)

@@ -138,7 +138,7 @@ def test_uris_and_paths_name_the_same_file(uri: str, path: str) -> None:
         ("ftp://example.org/a.pdf", "file:///"),
         ("data:text/plain,x", "file:///"),
         ("file://server/share/a.pdf", "three slashes"),
-        ("file:///a/%FF.pdf", "path itself"),
+        ("file:///a/%FF.pdf", "path instead"),
     ],
 )
 def test_other_addresses_are_refused_with_advice(uri: str, words: str) -> None:
@@ -202,11 +202,11 @@ def test_a_word_document_becomes_markdown(world: World) -> None:
 def test_only_the_pages_that_are_asked_for_come(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo\nthree\nfour")
     assert world.service.convert(str(path), pages=(2, 3)).text == "<!-- page 2 -->\n\ntwo\n\n<!-- page 3 -->\n\nthree\n"
-    with pytest.raises(InvalidInputError, match="No text") as caught:
+    with pytest.raises(InvalidInputError, match="contain no text") as caught:
         world.service.convert(str(path), pages=(5, 6))
     assert "4 pages" in caught.value.details
     unpaged = world.file("plain.md", "text")
-    with pytest.raises(InvalidInputError, match="not divided"):
+    with pytest.raises(InvalidInputError, match="has no pages"):
         world.service.convert(str(unpaged), pages=(1, 1))
 
 

@@ -67,7 +67,7 @@ def test_a_store_written_before_there_were_check_sums_compares_passages_with_the
     change(world, IN_THE_TEXT)
     with pytest.raises(DamagedError):
         world.knowledge.verify_quote(QuoteQuery(FORGED))
-    assert any("not what the canonical text says" in each.message for each in world.knowledge.verify())
+    assert any("from the canonical text at that location" in each.message for each in world.knowledge.verify())
     change(world, IN_THE_PASSAGE)
     with pytest.raises(DamagedError):
         world.knowledge.verify_quote(QuoteQuery(FORGED))
@@ -78,7 +78,7 @@ def test_a_damaged_passage_is_left_out_and_named_until_it_is_ingested_again(worl
     answer = world.knowledge.search(SearchQuery("How long does the battery run?", limit=20))
     assert answer.hits
     assert all("could run" not in hit.chunk.content for hit in answer.hits)
-    assert ["Left out" in each and "pumps" in each and "--force" in each for each in answer.degraded] == [True]
+    assert ["Omitted" in each and "pumps" in each and "--force" in each for each in answer.degraded] == [True]
     health = world.knowledge.health()
     assert health.status == "degraded"
     assert "damaged" in health.vector_store.message

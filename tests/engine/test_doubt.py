@@ -25,9 +25,9 @@ def _held(note: str, method: str = "text_layer", text: str = _WOVEN) -> dict[str
     [
         (LAYOUT_UNCERTAIN, "text_layer"),
         (LAYER_UNCHECKED, "text_layer"),
-        ("read by text recognition, confidence 95 %; about 14% of its print was not read: stamps", "ocr"),
-        ("read by text recognition, confidence 61 % (low; 30% of the words are doubtful)", "ocr"),
-        ("read by text recognition, confidence 91 %; doubtful digits: '8'", "ocr"),
+        ("read by OCR, confidence 95 %; about 14% of its print was not read: stamps", "ocr"),
+        ("read by OCR, confidence 61 % (low; 30% of the words are doubtful)", "ocr"),
+        ("read by OCR, confidence 91 %; doubtful digits: '8'", "ocr"),
     ],
 )
 def test_an_uncertain_page_that_holds_the_words_is_named(note: str, method: str) -> None:
@@ -37,5 +37,5 @@ def test_an_uncertain_page_that_holds_the_words_is_named(note: str, method: str)
 
 def test_a_page_that_was_read_with_confidence_is_not_named_nor_one_with_other_words() -> None:
     assert uncertain_pages(_held(""), _QUOTE) == ()
-    assert uncertain_pages(_held("read by text recognition, confidence 95 %", "ocr"), _QUOTE) == ()
+    assert uncertain_pages(_held("read by OCR, confidence 95 %", "ocr"), _QUOTE) == ()
     assert uncertain_pages(_held(LAYOUT_UNCERTAIN, text="The pump has four wheels."), _QUOTE) == ()

@@ -349,9 +349,9 @@ def test_a_defect_in_one_file_does_not_stop_the_others(world: World, monkeypatch
 def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_read(world: World) -> None:
     path = world.write("figures.csv", "a,b\n")
     (skipped,) = world.knowledge.ingest(FileSource(path), IngestOptions()).skipped
-    told = "figures.csv: Files of this kind are not read (text/csv)."
+    told = "figures.csv: Files of this type are not supported (text/csv)."
     assert (skipped.reason, skipped.message) == ("unsupported", told)
-    assert skipped.suggestion.endswith("convert it to a kind that is read here: .markdown, .md, .mdx.")
+    assert skipped.suggestion.endswith("convert it to a supported type: .markdown, .md, .mdx.")
 
 
 def test_a_caller_that_leaves_while_a_file_is_opened_is_no_fault_of_the_file(

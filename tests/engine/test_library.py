@@ -134,8 +134,8 @@ def test_an_address_is_fetched_and_known_by_itself(shelf: Shelf) -> None:
         (Deposit(text="a", content=b"a"), "exactly one"),
         (Deposit(text=" \n"), "empty"),
         (Deposit(filename="a.md", content=b""), "empty"),
-        (Deposit(filename="a.xyz", content=b"a"), "What kind of file"),
-        (Deposit(filename="a.pdf", content=b"a"), "Files of this kind are not read"),
+        (Deposit(filename="a.xyz", content=b"a"), "The type of the file"),
+        (Deposit(filename="a.pdf", content=b"a"), "Files of this type are not supported"),
         (Deposit(filename="a.md", text="a\ud800"), "lone surrogates"),
     ],
 )

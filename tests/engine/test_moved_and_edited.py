@@ -43,7 +43,7 @@ def test_it_keeps_its_document_and_that_is_told(world: World, tmp_path: Path, pl
     assert (after.id, after.created_at) == (before.id, before.created_at)
     assert len(world.knowledge.documents()) == 2
     assert report.ingest.editions == (
-        f"{tmp_path / place}: taken as '{before.id}', moved from {tmp_path / 'pumps.md'} and edited.",
+        f"{tmp_path / place}: treated as '{before.id}', which was moved from {tmp_path / 'pumps.md'} and edited.",
     )
     again = synced(world, tmp_path)
     assert all(each.unchanged for each in again.ingest.documents)

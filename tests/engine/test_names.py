@@ -414,7 +414,7 @@ def test_a_clause_that_the_named_document_has_not_is_not_taken_from_another(name
     assert named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).hits[0].score < 0.93
 
 
-NOWHERE = "was not found in what was searched; what is found has other words or parts of it."
+NOWHERE = "was not found in the searched documents; the results match other words or parts of it."
 
 
 @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
@@ -469,7 +469,7 @@ def test_an_identifier_is_looked_for_within_the_filter_and_beside_a_weight(world
         assert world.knowledge.search(query).notes == (f"REQ-12 {NOWHERE}",)
     assert world.knowledge.search(SearchQuery("REQ-12 of the valve", weight=0.7)).notes == ()
     nothing = world.knowledge.search(SearchQuery("QRS-9999", mode=SearchMode.KEYWORD))
-    assert (nothing.hits, nothing.note) == ((), "QRS-9999 was not found in what was searched.")
+    assert (nothing.hits, nothing.note) == ((), "QRS-9999 was not found in the searched documents.")
 
 
 def test_a_designation_is_held_by_its_document_and_begins_longer_ones(named: World) -> None:
@@ -478,7 +478,7 @@ def test_a_designation_is_held_by_its_document_and_begins_longer_ones(named: Wor
     other = named.knowledge.search(SearchQuery("what ABC 4100:2031 says of cells"))
     assert other.notes == (f"ABC 4100:2031 {NOWHERE}",)
     (told,) = named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).notes
-    assert told.startswith("Clause 7 was not found in the document that is named;")
+    assert told.startswith("Clause 7 was not found in the document in the question;")
 
 
 def test_a_topic_with_an_identifier_that_no_requirement_has_says_so(world: World) -> None:

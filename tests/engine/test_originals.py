@@ -54,7 +54,7 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, pdf: PdfReader) -> None:
     file = service.deposit(Deposit("plans", "standard.pdf", content=DATA))
     for document, page, passage, told in (
         (note, 1, None, "has no pages that can be drawn"),
-        (file.document_id, 0, None, f"has {file.pages} pages, and no page 0"),
+        (file.document_id, 0, None, f"has {file.pages} pages; there is no page 0"),
         (file.document_id, file.pages + 1, None, "no page"),
         (file.document_id, 1, 999, "has no passage 1000"),
         ("0123456789abcdef", 1, None, "not found"),
@@ -63,9 +63,9 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, pdf: PdfReader) -> None:
             service.page_image(document, page, passage)
     for each in kept(tmp_path):
         each.unlink()
-    with pytest.raises(NotFoundError, match=r"No copy of standard\.pdf is kept here") as caught:
+    with pytest.raises(NotFoundError, match=r"There is no copy of standard\.pdf here") as caught:
         service.page_image(file.document_id, 1)
-    assert "Add the file once more" in caught.value.suggestion
+    assert "Add the file again" in caught.value.suggestion
     service.deposit(Deposit("plans", "standard.pdf", content=DATA))
     assert service.page_image(file.document_id, 1).startswith(PNG)
 
@@ -107,12 +107,12 @@ def test_a_file_is_opened_where_it_stands_below_the_allowed_folders_while_it_is_
     assert originals.find(uri).size == len(DATA)
     (root / "link.pdf").symlink_to(secret)
     for record, kind, told in (
-        (record_of(secret, DATA), NotFoundError, "not below a folder"),
-        (record_of(root / "link.pdf", DATA), NotFoundError, "not below a folder"),
-        (record_of(root / ".." / "secret.pdf", DATA), NotFoundError, "not below a folder"),
-        (record_of(root / "gone.pdf", DATA), NotFoundError, "is gone"),
+        (record_of(secret, DATA), NotFoundError, "not in a folder"),
+        (record_of(root / "link.pdf", DATA), NotFoundError, "not in a folder"),
+        (record_of(root / ".." / "secret.pdf", DATA), NotFoundError, "not in a folder"),
+        (record_of(root / "gone.pdf", DATA), NotFoundError, "is no longer at its location"),
         (record_of(file, OTHER), InvalidInputError, "has changed since"),
-        (replace(record_of(file, DATA), source_path="https://a.example/one.pdf"), NotFoundError, "No copy"),
+        (replace(record_of(file, DATA), source_path="https://a.example/one.pdf"), NotFoundError, "There is no copy"),
     ):
         with pytest.raises(kind, match=told):
             originals.find(record)

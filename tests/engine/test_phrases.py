@@ -78,10 +78,10 @@ def test_a_named_weight_ranks_only_what_says_the_quoted_words(world: World) -> N
 
 
 def test_quoted_words_that_no_passage_says_are_told(world: World) -> None:
-    told = 'No passage says "6 am until 7 pm" word for word'
+    told = 'No passage contains "6 am until 7 pm" word for word'
     by_both = world.knowledge.search(SearchQuery('work "6 am until 7 pm"'))
     assert len(by_both.hits) > 1
-    assert by_both.note == f"{told}; the results are for the words apart."
+    assert by_both.note == f"{told}; the results match the separate words."
     by_words = world.knowledge.search(SearchQuery('work "6 am until 7 pm"', mode=SearchMode.KEYWORD))
     assert (by_words.hits, by_words.note) == ((), f"{told}.")
 
@@ -89,8 +89,8 @@ def test_quoted_words_that_no_passage_says_are_told(world: World) -> None:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("zebras", "No passage says a word of the question; the results are the nearest in meaning."),
-        ("?", "The question has no word to look for; the results are the nearest in meaning."),
+        ("zebras", "No passage contains a word of the question; the results are the closest in meaning."),
+        ("?", "The question has no word to search for; the results are the closest in meaning."),
         ("zebras on a shift", ""),
     ],
 )
@@ -102,7 +102,7 @@ def test_results_that_say_no_word_of_the_question_are_called_so(world: World, qu
 @pytest.mark.parametrize("question", ["?", '"', "% &"])
 def test_a_search_by_words_without_a_word_says_so(world: World, question: str) -> None:
     answer = world.knowledge.search(SearchQuery(question, mode=SearchMode.KEYWORD))
-    assert (answer.hits, answer.note) == ((), "The question has no word to look for.")
+    assert (answer.hits, answer.note) == ((), "The question has no word to search for.")
 
 
 def test_a_filter_holds_for_quoted_words_too(world: World) -> None:

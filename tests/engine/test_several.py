@@ -118,7 +118,7 @@ def test_a_collection_that_says_no_word_of_the_question_keeps_what_is_near_in_me
     found = kb.knowledge.search(SearchQuery("steel", 50, collections=("*",)))
     assert ({hit.collection for hit in found.hits}, found.note) == ({"kb", "plant"}, "")
     nobody = kb.knowledge.search(SearchQuery("zebra", 50, collections=("*",)))
-    assert "No passage says a word of the question" in nobody.note
+    assert "No passage contains a word of the question" in nobody.note
 
 
 def test_an_identifier_is_missed_only_where_no_collection_has_it(both: tuple[World, World]) -> None:

@@ -313,7 +313,7 @@ class FakeLibrary:
         self._before("page_image")
         document = self._find(document_id)
         if not 0 < page <= document.record.pages:
-            raise NotFoundError(f"There is no page {page}.", suggestion=f"Ask for 1 to {document.record.pages}.")
+            raise NotFoundError(f"There is no page {page}.", suggestion=f"Use 1 to {document.record.pages}.")
         if passage is not None and passage >= len(document.chunks):
             raise NotFoundError(f"There is no passage {passage + 1}.")
         return _PIXEL

@@ -114,7 +114,7 @@ def test_documents_are_listed_searched_read_and_deleted(filled: World, command: 
     found = command("search", "cycle parking", "--ref", REF, "--limit", "2")
     assert "Transport Assessment.pdf, page" in found.stdout
     assert "No document" in command("search", "cycle parking", "--ref", "99/9").stdout
-    assert "are the nearest in meaning" in command("search", "zebra quagga").stdout
+    assert "are the closest in meaning" in command("search", "zebra quagga").stdout
     (exact,) = json.loads(command("search", "cycle parking", "-m", "semantic", "-n", "1", "--json").stdout)["results"]
     assert "cosine" not in exact
     text = command("text", document["document_id"])

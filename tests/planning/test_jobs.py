@@ -217,7 +217,7 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
         let_go.set()
         assert running.wait(10)
         if began:
-            raise NotFoundError("The bytes of this job are gone.")
+            raise NotFoundError("The document of this job no longer exists.")
         return {}
 
     second = Jobs(Deaf(tmp_path), bereft, explain=explain, workers=1)
@@ -272,7 +272,7 @@ def test_a_job_that_two_threads_find_left_at_once_is_taken_up_once(tmp_path: Pat
     def count(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         calls.append(1)
         if len(calls) > 1:
-            raise NotFoundError("The bytes of this job are gone.")
+            raise NotFoundError("The document of this job no longer exists.")
         return echo(request, line)
 
     journal = Unlocked(tmp_path)

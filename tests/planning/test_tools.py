@@ -228,9 +228,9 @@ def test_a_version_that_cannot_be_read_leaves_the_earlier_one_in_place(world: Wo
     Path(path).write_bytes(b"{")
     told = refusal(world, "ingest_document", file_path=path, application_ref=REF)
     assert told["error_type"] == "extraction_failed"
-    assert told["message"].endswith(f" The earlier version still answers: {old['document_id']}.")
+    assert told["message"].endswith(f" The previous version is still found: {old['document_id']}.")
     world.paper("a.pdf", Sheet(image_ratio=1.0, ocr=3.0))
-    assert world.ingest(path)["message"].endswith(f" The earlier version still answers: {old['document_id']}.")
+    assert world.ingest(path)["message"].endswith(f" The previous version is still found: {old['document_id']}.")
     listed = world.call("list_ingested_documents", application_ref=REF)
     assert [each["document_id"] for each in listed["documents"]] == [old["document_id"]]
 

@@ -245,7 +245,7 @@ def test_a_clone_whose_tree_leads_out_of_it_is_refused_and_leaves_nothing(world:
 
 @pytest.mark.parametrize("source", ["", "  "])
 def test_nothing_is_no_folder(world: World, source: str) -> None:
-    with pytest.raises(InvalidInputError, match="No repository is named"):
+    with pytest.raises(InvalidInputError, match="No repository is given"):
         world.index(source)
 
 

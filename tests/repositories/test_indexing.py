@@ -315,7 +315,7 @@ def test_files_left_out_are_told_with_their_reasons(world: World) -> None:
     assert any("data.txt" in each for each in done.skipped)
     assert {each.what: each.count for each in done.left_out} == {
         "files of other extensions (no extension 1, .bmp 1)": 2,
-        "files and folders that a .gitignore names": 1,
+        "files and folders that a .gitignore excludes": 1,
     }
 
 
@@ -326,7 +326,7 @@ def test_what_is_not_in_the_index_is_told_with_the_file(world: World, server: Gi
     made.git("submodule", "add", "--quiet", str(lib.folder), "libs/lib")
     made.commit()
     syntax = "The file has syntax errors; some symbols may be missing."
-    absent = "Submodules whose files are not there: libs/lib. Index their own repositories."
+    absent = "Submodules without files: libs/lib. Index their own repositories."
     assert world.index(server.url("team/my-api")).warnings == (f"a.py: {syntax}", absent)
     made.commit({"a.py": broken + "\n", "c.py": broken})
     refreshed = world.call("refresh_repository", repository="my-api")
@@ -345,7 +345,7 @@ def test_a_repository_without_its_files_is_refused(world: World, tmp_path: Path)
     made = world.repository()
     made.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
     for folder in (tmp_path / "bare.git", made.folder / ".git"):
-        with pytest.raises(InvalidInputError, match="without its files"):
+        with pytest.raises(InvalidInputError, match="without files"):
             world.index(folder)
 
 

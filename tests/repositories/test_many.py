@@ -137,6 +137,6 @@ def test_a_repository_removed_amid_a_refresh_stays_removed(world: World, monkeyp
         return found
 
     monkeypatch.setattr(GitClones, "worktree", remove_then_look)
-    with pytest.raises(NotFoundError, match="removed meanwhile"):
+    with pytest.raises(NotFoundError, match="removed in the meantime"):
         world.service.refresh("my-api")
     assert world.listed() == {}

@@ -149,7 +149,7 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(world: World) -> Non
         ask(world, "knowledge_changes", document="poem")
     with pytest.raises(InvalidInputError, match="with itself"):
         ask(world, "knowledge_changes", document="lifts-2018", **{"from": "2018", "to": "2018"})
-    with pytest.raises(InvalidInputError, match="not editions of one document: 0% in common"):
+    with pytest.raises(InvalidInputError, match="not editions of the same document: 0% in common"):
         ask(world, "knowledge_changes", document="poem", **{"from": "manual", "to": "poem"})
     with pytest.raises(NotFoundError, match="no document 'nothing'"):
         ask(world, "knowledge_changes", document="nothing")

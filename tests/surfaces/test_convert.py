@@ -136,7 +136,7 @@ def test_pages_can_be_asked_for(world: World) -> None:
     for pages in ("2-1", "0", "x", "1,2"):
         with pytest.raises(InvalidInputError):
             world.ask("convert_to_text", uri=uri, pages=pages)
-    with pytest.raises(InvalidInputError, match="No text"):
+    with pytest.raises(InvalidInputError, match="contain no text"):
         world.ask("convert_to_text", uri=uri, pages="7-9")
 
 

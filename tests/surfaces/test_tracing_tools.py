@@ -126,14 +126,14 @@ def test_older_editions_are_left_out_unless_they_are_named(world: World) -> None
         world.write(f"sluices-{year}.md", text)
     world.ingest()
     every = ask(world, "knowledge_conflicts")
-    assert "1 older edition is left out" in every["message"]
+    assert "1 older edition is omitted" in every["message"]
     assert not any("2018" in f"{each['one_citation']}{each['other_citation']}" for each in every["conflicts"])
     named = ask(world, "knowledge_conflicts", documents=["sluices-2018", "sluices-2023"])
-    assert "left out" not in named["message"]
+    assert "omitted" not in named["message"]
     assert {"limit"} <= named["summary"].keys()
     linked = ask(world, "knowledge_trace", **{"from": "pumps", "to": "*"})
     assert {each["to"].split(":")[0] for each in linked["links"]} <= {"manual", "sluices-2023"}
-    assert "1 older edition is left out" in linked["message"]
+    assert "1 older edition is omitted" in linked["message"]
 
 
 def test_what_demands_nothing_has_no_conflicts_to_look_for(world: World, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ class LocalKnowledge:
         """Draw a page with a passage marked (`ports.MarkedPages`)."""
         record = self.document(document_id)
         if self._draw is None:
-            raise NotFoundError("This knowledge base draws no pages.", suggestion="Read the text instead.")
+            raise NotFoundError("This knowledge base cannot draw pages.", suggestion="Read the text instead.")
         return self._draw(record, page, boxes, words)
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:

@@ -54,7 +54,7 @@ def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> Non
     """
     for edition in (old, new):
         if not edition.clauses:
-            raise InvalidInputError(f"There is no text in {edition.name}.", suggestion="Give another document.")
+            raise InvalidInputError(f"{edition.name} contains no text.", suggestion="Choose another document.")
     if anyway:
         return
     languages = [_language(each) for each in (old, new)]
@@ -62,15 +62,15 @@ def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> Non
         named = zip((old, new), languages, strict=True)
         names = " and ".join(f"{each.name} in {LANGUAGE_NAMES[code]}" for each, code in named)
         raise InvalidInputError(
-            f"These are in two languages: {names}.",
-            suggestion="Compare editions in one language. `knowledge compare --anyway` compares them all the same.",
+            f"The editions are in two languages: {names}.",
+            suggestion="Compare editions in one language. `knowledge compare --anyway` compares them anyway.",
         )
     share = in_common(old, new)
     if share < LEAST_IN_COMMON:
         raise InvalidInputError(
-            f"These are not editions of one document: {share:.0%} in common.",
-            suggestion="Check the two names; editions in two languages, or a scan that was read badly, look like this. "
-            "`knowledge compare --anyway` compares them all the same.",
+            f"These are not editions of the same document: {share:.0%} in common.",
+            suggestion="Check the two names. Poor OCR of a scan or editions in two languages can also be the cause. "
+            "`knowledge compare --anyway` compares them anyway.",
         )
 
 
@@ -138,7 +138,8 @@ def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = ""
     assert later is not None
     if earlier.id == later.id:
         raise InvalidInputError(
-            f"'{later.id}' would be compared with itself.", suggestion="Name two different editions in `from` and `to`."
+            f"'{later.id}' cannot be compared with itself.",
+            suggestion="Give two different editions in `from` and `to`.",
         )
     return EditionPair(earlier, later, family)
 
@@ -180,7 +181,7 @@ def _edition(family: Family | None, first: DocumentRecord, edition: str) -> Docu
         if name in {facts.label.casefold(), facts.date, *facts.label.casefold().replace(",", " ").split()}:
             return each
     there = ", ".join(f"{facts_of(each).label or 'undated'} ({each.id})" for each in members)
-    raise NotFoundError(f"There is no edition '{edition[:60]}'.", suggestion=f"There are: {there}.")
+    raise NotFoundError(f"There is no edition '{edition[:60]}'.", suggestion=f"Available editions: {there}.")
 
 
 def _before(family: Family, later: DocumentRecord) -> DocumentRecord:
@@ -189,7 +190,7 @@ def _before(family: Family, later: DocumentRecord) -> DocumentRecord:
     earlier = [each for each in family.records[:place] if facts_of(each).label != label]
     if not earlier:
         raise InvalidInputError(
-            f"There is no edition before '{later.id}'.", suggestion="Name the two editions in `from` and `to`."
+            f"There is no edition before '{later.id}'.", suggestion="Give two editions in `from` and `to`."
         )
     return earlier[-1]
 

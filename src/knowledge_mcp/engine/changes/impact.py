@@ -311,7 +311,7 @@ def _passages(
             yield hit.chunk, hit.citation
         if not answer.more:
             return
-    degraded.append(f"Only the {_MOST:,} passages that fit '{words}' best were looked through.")
+    degraded.append(f"Only the {_MOST:,} passages that match '{words}' best were searched.")
 
 
 def _is_unchanged(change: ClauseChange) -> bool:
@@ -328,7 +328,7 @@ def _code(knowledge: ImpactKnowledge, texts: Iterable[str], degraded: list[str])
                     seen.add((chunk.document_id, chunk.id))
                     yield chunk, citation
     except KnowledgeError as error:
-        degraded.append(f"Code of indexed repositories was not looked through: {error.message}")
+        degraded.append(f"The code of indexed repositories was not searched: {error.message}")
 
 
 def _identifiers(
@@ -358,7 +358,7 @@ def _identifiers(
         if {each.partition(" ")[0] for each in both} == {"old", "new"} and len({each[4:] for each in both}) == 1:
             found.pop(identifier, None)
     if len(found) > _MOST_IDENTIFIERS:
-        degraded.append(f"Only {_MOST_IDENTIFIERS} of {len(found)} requirements were looked for.")
+        degraded.append(f"Only {_MOST_IDENTIFIERS} of {len(found)} requirements were searched for.")
     return dict(list(found.items())[:_MOST_IDENTIFIERS])
 
 

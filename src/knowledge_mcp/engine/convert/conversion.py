@@ -60,7 +60,8 @@ def path_of(uri: str) -> str:
         )
     if scheme != "file":
         raise InvalidInputError(
-            f"A {scheme[:20]} URI names no file of this machine.", suggestion="Give file:///path/to/document.pdf."
+            f"A {scheme[:20]} URI does not point to a file on this machine.",
+            suggestion="Give file:///path/to/document.pdf.",
         )
     if rest.startswith("//"):
         host, slash, rest = rest[2:].partition("/")
@@ -74,7 +75,7 @@ def path_of(uri: str) -> str:
         return unquote_to_bytes(rest).decode()
     except UnicodeDecodeError as exc:
         raise InvalidInputError(
-            "The URI's percent-encoded bytes are not UTF-8.", details=str(exc), suggestion="Give the path itself."
+            "The URI's percent-encoded bytes are not UTF-8.", details=str(exc), suggestion="Give the path instead."
         ) from exc
 
 
@@ -143,11 +144,11 @@ class ConversionService:
         if not text.strip():
             last = document.pages[-1].number if document.pages else 0
             raise InvalidInputError(
-                "No text stands on these pages." if last else "This document is not divided into pages.",
+                "These pages contain no text." if last else "This document has no pages.",
                 details=f"The document has {how_many(len(document.pages), 'page')}, the last one is {last}."
                 if last
                 else "",
-                suggestion="Ask for other pages, or leave the argument out.",
+                suggestion="Choose other pages, or omit the argument.",
             )
         return Converted(
             text=text,
@@ -255,13 +256,13 @@ class ConversionService:
         readable = sorted(name for name, kind in MEDIA_TYPES.items() if kind in self._readers)
         extension = path.suffix or "no extension"
         raise UnreadableDocumentError(
-            f"Files of this kind cannot be converted: {path.name} ({extension})",
+            f"Files of this type cannot be converted: {path.name} ({extension})",
             reason=UnreadableReason.UNSUPPORTED,
             source=raw_path,
-            details=f"Can be converted: {', '.join(readable)}.",
+            details=f"Supported types: {', '.join(readable)}.",
             suggestion=advice_on_kind(path.name, readable)
             if media_type == UNKNOWN
-            else f"Install the readers of office documents: {install_command('office')}",
+            else f"Install the readers for office documents: {install_command('office')}",
         )
 
     def _convert(self, item: SourceItem, reader: Reader, report: Progress, cancelled: Callable[[], bool]) -> _Read:
@@ -289,7 +290,10 @@ class ConversionService:
             ) from exc
         if not text.strip():
             raise UnreadableDocumentError(
-                f"{item.name} has no text.", reason=UnreadableReason.EMPTY, source=item.uri, suggestion="Give another."
+                f"{item.name} contains no text.",
+                reason=UnreadableReason.EMPTY,
+                source=item.uri,
+                suggestion="Give another.",
             )
         return _Read(document, reader.version, text)
 
@@ -308,7 +312,7 @@ class ConversionService:
                 if self._make_library is None:
                     raise ConfigError(
                         "RAG_API_URL is not set, so there is no RAG API to send documents to.",
-                        suggestion="Set RAG_API_URL and RAG_API_KEY in the environment, and start the server again.",
+                        suggestion="Set RAG_API_URL and RAG_API_KEY in the environment, and restart the server.",
                     )
                 self._library = self._make_library()
             return self._library
@@ -349,5 +353,5 @@ def _unopened(raw_path: str, exc: OSError) -> UnreadableDocumentError:
         reason=UnreadableReason.INACCESSIBLE,
         source=raw_path,
         details=exc.strerror or type(exc).__name__,
-        suggestion="Check that it may be read.",
+        suggestion="Check its permissions.",
     )

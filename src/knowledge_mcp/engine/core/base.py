@@ -312,7 +312,7 @@ class Base:
             return
         if info.space != self.embedder.space:
             raise SpaceMismatchError(
-                f"Collection '{self.collection}' holds vectors of {info.space.label}, "
+                f"Collection '{self.collection}' contains vectors of {info.space.label}, "
                 f"but {self.embedder.space.label} is configured.",
                 details=f"collection space {info.space}; configured space {self.embedder.space}",
             )
@@ -480,5 +480,5 @@ def locked(folder: Path, names: Iterable[str], what: str, doing: str, give_up: C
                 message = f"The lock of the {what} cannot be acquired. {reason_of(exc)}"
                 raise InternalError(message, suggestion="Check DATA_PATH.") from exc
             if not mine:
-                raise CancelledError(f"The {doing} was cancelled.", suggestion="Start it again when it is wanted.")
+                raise CancelledError(f"The {doing} was cancelled.", suggestion="Start it again if you still need it.")
         yield

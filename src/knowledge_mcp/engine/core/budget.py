@@ -23,8 +23,8 @@ class Budget:
     def __init__(self, embedder: Embedder, limit: float | None) -> None:
         if limit is not None and embedder.price is None:
             raise ConfigError(
-                f"The price of {embedder.space.label} is not known, so that --max-cost cannot be kept.",
-                suggestion="Set EMBEDDING_PRICE to USD per million tokens.",
+                f"The price of {embedder.space.label} is not known, so --max-cost cannot be applied.",
+                suggestion="Set EMBEDDING_PRICE to the price in USD per million tokens.",
             )
         self._embedder = embedder
         self._limit = limit
@@ -48,7 +48,7 @@ class Budget:
         coming = sum(self._embedder.count_tokens(text) for text in texts) * price / 1e6
         if spent + coming > self._limit:
             raise QuotaExceededError(
-                f"The limit of {self._limit:.4f} USD would be passed: {spent:.4f} USD are spent, and the next "
+                f"The limit of {self._limit:.4f} USD would be exceeded: {spent:.4f} USD are spent, and the next "
                 f"{how_many(len(texts), 'passage costs', 'passages cost')} up to {coming:.4f} USD.",
-                suggestion="Run again with a higher --max-cost; what is paid for is kept and not paid again.",
+                suggestion="Run again with a higher --max-cost; what was embedded is kept and not paid for again.",
             )

@@ -71,7 +71,7 @@ def choose_editions(base: Base, known: Editions, edition: str, question: str = "
     if as_of is not None:
         if not _is_date(as_of["date"]):
             raise InvalidInputError(
-                f"'{as_of['date']}' is no date.", suggestion='Write a year, month or day: "as of 2020-05".'
+                f"'{as_of['date']}' is not a date.", suggestion='Give a year, month or day: "as of 2020-05".'
             )
         return _as_of(known, base.records(), as_of["date"])
     return _only(base.records(), requested)
@@ -137,10 +137,10 @@ def _only(records: Collection[DocumentRecord], requested: str) -> Choice:
     if not document_ids:
         labels = sorted({label for record in records if (label := facts_of(record).label)})
         raise InvalidInputError(
-            f"No document is of the edition '{requested[:60]}'.",
-            suggestion=f'Give one of {list_first(labels, _MOST_LISTED)}, "all", or a date as in "as of 2020-05".'
+            f"No document has the edition '{requested[:60]}'.",
+            suggestion=f'Use one of {list_first(labels, _MOST_LISTED)}, "all", or a date as in "as of 2020-05".'
             if labels
-            else "Leave it out: no document here says its edition.",
+            else "Omit it: no document here states its edition.",
         )
     return Choice(In("document_id", tuple(document_ids)), included=frozenset(document_ids))
 
@@ -188,7 +188,7 @@ def _as_of(known: Editions, records: Collection[DocumentRecord], date: str) -> C
     notes = (
         (
             f"It is not known when the editions of {', '.join(undated[:_MOST_LISTED])} were published; the current "
-            "ones answer.",
+            "ones are used.",
         )
         if undated
         else ()
@@ -259,14 +259,14 @@ def _explain(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]
         if not values:
             names = sorted({_key(key) for record in records for key, _ in record.metadata})
             raise InvalidInputError(
-                f"No document here says anything of '{name[:60]}'.",
-                suggestion=f"Ask for one of: {', '.join(names[: 2 * _MOST_LISTED]) or 'nothing'}.",
+                f"No document here has the metadata field '{name[:60]}'.",
+                suggestion=f"Available fields: {', '.join(names[: 2 * _MOST_LISTED]) or 'nothing'}.",
             )
         if not any(_says(record, name, value) for record in records):
             raise InvalidInputError(
                 f"No document here has '{value[:60]}' as '{name[:60]}'.",
-                suggestion=f"Ask for one of: {list_first([each[:60] for each in values], _MOST_LISTED)}.",
+                suggestion=f"Available values: {list_first([each[:60] for each in values], _MOST_LISTED)}.",
             )
     raise InvalidInputError(
-        "No document here has all of these in its metadata, though each is there.", suggestion="Leave one of them out."
+        "No document here has all of these in its metadata, although each exists.", suggestion="Omit one of them."
     )

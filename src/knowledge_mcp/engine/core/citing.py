@@ -130,7 +130,7 @@ def passage(
     overlapping = _overlapping_chunks(span, chunks)
     for each in overlapping:
         if each.span.of(text) != each.content:
-            why = "The passage is not what the canonical text says at its place."
+            why = "The passage differs from the canonical text at its location."
             raise DamagedError.of("passage", document_id, each.id, why=why)
     labels = _labels(span, overlapping, structure)
     known = [chunk.lines for chunk in overlapping if chunk.lines is not None]

@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 class PathNotAllowedError(InvalidInputError):
     """A path leads outside the readable folders; whether anything exists there is not disclosed."""
 
-    default_suggestion = "Give a file below an allowed folder; the server's ALLOWED_ROOTS names them."
+    default_suggestion = "Use a file in an allowed folder; the server's ALLOWED_ROOTS lists them."
 
 
 def allowed_path(path: str, roots: Sequence[Path] | None) -> Path:
@@ -43,7 +43,7 @@ def allowed_path(path: str, roots: Sequence[Path] | None) -> Path:
     """
     if "\0" in path or not os.path.isabs(path):  # noqa: PTH117 - judged before anything is made of it
         raise InvalidInputError(
-            "The path must be absolute.", suggestion="Give the whole path, from the root of the file system."
+            "The path must be absolute.", suggestion="Give the full path, from the root of the file system."
         )
     # realpath, not Path.resolve, which raises on loops of links
     resolved = Path(os.path.realpath(path))
@@ -52,9 +52,9 @@ def allowed_path(path: str, roots: Sequence[Path] | None) -> Path:
     if not roots:
         raise PathNotAllowedError(
             "This server may not read any file by its path.",
-            suggestion="Set ALLOWED_ROOTS to the folders that it may read, and start it again.",
+            suggestion="Set ALLOWED_ROOTS to the folders that it may read, and restart it.",
         )
-    raise PathNotAllowedError("The path is not below a folder that this server may read.")
+    raise PathNotAllowedError("The path is not in a folder that this server may read.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def look_at(path: Path, roots: Sequence[Path] | None, on_block: Callable[[], Non
         places = (Path(os.path.realpath(each)) for each in roots)
         root = next((each for each in places if path.is_relative_to(each)), None)
         if root is None:
-            raise PathNotAllowedError("The path is not below a folder that this server may read.")
+            raise PathNotAllowedError("The path is not in a folder that this server may read.")
     digest = hashlib.sha256()
     with open_beneath(root, path) as stream:
         identity = identity_of(stream)

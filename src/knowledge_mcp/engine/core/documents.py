@@ -112,8 +112,8 @@ def document_of(base: Base, document_id: str | None, chunk_id: str | None) -> st
     owner = chunk_by_id(base, chunk_id)[0].document_id
     if document_id not in {None, owner}:
         raise InvalidInputError(
-            f"The passage '{chunk_id}' stands in '{owner}', not in '{document_id}'.",
-            suggestion="Leave the document out: a passage's id is enough.",
+            f"The passage '{chunk_id}' is in '{owner}', not in '{document_id}'.",
+            suggestion="Omit the document: a passage's id is enough.",
         )
     return owner
 
@@ -180,11 +180,11 @@ def stored_document(collection: Collection, document_id: str, *, recoverable: bo
             return StoredDocument(before, text, structure or NO_STRUCTURE, tuple(chunks))
     if before == record:
         raise InternalError(
-            f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
+            f"Document '{document_id}' contains no text.", suggestion="Ingest the document again with --force."
         )
     raise InternalError(
         f"Document '{document_id}' changes faster than it can be read.",
-        suggestion="Try again when its ingest has ended.",
+        suggestion="Try again when its ingest has finished.",
         recoverable=recoverable,
     )
 
@@ -372,16 +372,14 @@ def set_by_hand(base: Base, document_id: str, labels: Mapping[str, str]) -> Docu
     """
     unknown = sorted(set(labels) - set(SETTABLE))
     if unknown:
-        raise InvalidInputError(f"There is no '{unknown[0][:60]}' to set.", suggestion=f"Set {', '.join(SETTABLE)}.")
+        raise InvalidInputError(f"'{unknown[0][:60]}' cannot be set.", suggestion=f"Set {', '.join(SETTABLE)}.")
     status = labels.get("edition_status", "")
     if status and status not in set(EditionStatus):
         raise InvalidInputError(
-            f"'{status[:60]}' is not a status of an edition.", suggestion=f"Give one of {', '.join(EditionStatus)}."
+            f"'{status[:60]}' is not an edition status.", suggestion=f"Use one of {', '.join(EditionStatus)}."
         )
     if any(len(value) > _LONGEST or "\n" in value for value in labels.values()):
-        raise InvalidInputError(
-            "The value is too long.", suggestion=f"Give at most {_LONGEST} characters, on one line."
-        )
+        raise InvalidInputError("The value is too long.", suggestion=f"Use at most {_LONGEST} characters, on one line.")
     record = read_document(base, document_id).record
     by_hand = {*filter(None, record.label(BY_HAND).split(", ")), *(key for key, value in labels.items() if value)}
     by_hand -= {key for key, value in labels.items() if not value}

@@ -337,7 +337,7 @@ def current_of(records: Sequence[DocumentRecord]) -> tuple[list[DocumentRecord],
     older = frozenset(Editions(records).superseded)
     kept = [each for each in records if each.id not in older]
     left_out = how_many(len(older), "older edition is", "older editions are")
-    return kept, f"{left_out} left out; what is named is looked at." if older else ""
+    return kept, f"{left_out} omitted; give an edition's id to include it." if older else ""
 
 
 def _rank_of(record: DocumentRecord) -> tuple[str, tuple[int, ...]]:

@@ -61,9 +61,9 @@ def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answ
 
 def notes_of(damage: Sequence[DamagedError]) -> tuple[str, ...]:
     """Describe what was left out, one sentence each."""
-    notes = [f"Left out: {each.message} {each.suggestion}" for each in damage[:_MOST_LISTED]]
+    notes = [f"Omitted: {each.message} {each.suggestion}" for each in damage[:_MOST_LISTED]]
     more = len(damage) - len(notes)
-    return (*notes, f"{more} more damaged parts were left out.") if more else tuple(notes)
+    return (*notes, f"{more} more damaged parts were omitted.") if more else tuple(notes)
 
 
 def remember(base: Base, damage: Sequence[DamagedError]) -> None:
@@ -125,7 +125,9 @@ def _documents(base: Base) -> Iterator[Finding]:
         damage += more
         wrong = sum(text is not None and each.span.of(text) != each.content for each in chunks)
         if wrong:
-            message = f"{how_many(wrong, 'passage is', 'passages are')} not what the canonical text says at that place."
+            message = (
+                f"{how_many(wrong, 'passage differs', 'passages differ')} from the canonical text at that location."
+            )
             yield Finding(message, record.id, suggestion=DamagedError.default_suggestion)
     for each in damage:
         yield Finding(f"{each.message} {each.details}".strip(), each.document_id or None, suggestion=each.suggestion)

@@ -86,7 +86,7 @@ def find_section(document: StoredDocument, requested: str) -> OutlineEntry:
         InvalidInputError: there are several; says where.
     """
     if len(requested) > _LONGEST_NAME:
-        raise InvalidInputError(f"The clause's name has more than {_LONGEST_NAME} characters.")
+        raise InvalidInputError(f"The name of the clause has more than {_LONGEST_NAME} characters.")
     found = find_sections(document, requested)
     if not found:
         raise NotFoundError(
@@ -95,7 +95,7 @@ def find_section(document: StoredDocument, requested: str) -> OutlineEntry:
     if len(found) > 1:
         labels = [f"{label_of(entry)}{_place(entry)}" for entry in found[:_MOST_LISTED]]
         raise InvalidInputError(
-            f"'{requested[:100]}' names {how_many(len(found), 'section')} of '{document.record.id}'.",
+            f"'{requested[:100]}' matches {how_many(len(found), 'section')} of '{document.record.id}'.",
             details="; ".join(labels),
             suggestion=f"Ask for one of them by number, by number and title, or by page: {'; '.join(labels)}.",
         )
@@ -144,7 +144,7 @@ def _place(entry: OutlineEntry) -> str:
 def _near(document: StoredDocument, name: str) -> str:
     entries = document.structure.sections
     if not entries:
-        return "No headings are known of this document: read it by pages, by passage, or whole."
+        return "This document has no known headings: read it by pages, by passage, or as a whole."
     match = _KEYWORD.match(name)
     bare = name[match.end() :] if match else name
     if _NUMBER.fullmatch(bare):
@@ -158,7 +158,7 @@ def _near(document: StoredDocument, name: str) -> str:
     if near:
         return f"Did you mean {_join_names(near, 'or')}?"
     if _SHOWN.match(name):
-        return "Tables and figures are no clauses: search for the name to find the passage that holds it."
+        return "Tables and figures are not clauses: search for the name to find the passage that contains it."
     top = min(entry.level for entry in entries)
     if sum(entry.level == top for entry in entries) == 1 < len(entries):
         top = min(entry.level for entry in entries if entry.level > top)

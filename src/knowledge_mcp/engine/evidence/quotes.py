@@ -117,7 +117,7 @@ def _parse_quote(quote: str) -> list[Sought]:
         )
     said = forms(quote)
     if not said:
-        raise InvalidInputError("There is no word in the quote.", suggestion="Give the words that are to be checked.")
+        raise InvalidInputError("The quote contains no words.", suggestion="Give the words to check.")
     return said
 
 

@@ -61,8 +61,8 @@ def read_place(document: StoredDocument, query: ReadQuery, measure: TokenMeasure
     start = whole.start if query.cursor is None else query.cursor
     if not whole.start <= start <= whole.end or (start == whole.end and len(whole)):
         raise InvalidInputError(
-            f"The cursor {start} lies outside of what is asked for, {whole.start} to {whole.end}.",
-            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+            f"The cursor {start} is outside of the requested text, {whole.start} to {whole.end}.",
+            suggestion="Use the `next_cursor` of the previous answer, with the same arguments.",
         )
     parents: list[Excerpt] = []
     left = query.max_tokens
@@ -98,19 +98,19 @@ def _check(query: ReadQuery) -> None:
     if sum(each is not None for each in (query.clause, query.pages, query.chunk_id)) > 1:
         wrong.append("Ask for a clause, for pages or for a passage, not for several at once.")
     if query.document_id is None and query.chunk_id is None:
-        wrong.append("Name the document; only a passage's id is enough without it.")
+        wrong.append("Give the document; only a passage's id is enough without it.")
     if not _LEAST <= query.max_tokens <= _MOST:
-        wrong.append(f"max_tokens is {_LEAST} to {_MOST:,}.")
+        wrong.append(f"max_tokens must be from {_LEAST} to {_MOST:,}.")
     if not (0 <= query.before <= _NEIGHBOURS and 0 <= query.after <= _NEIGHBOURS):
         wrong.append(f"Up to {_NEIGHBOURS} neighbours can be read on each side.")
     if (query.before or query.after) and query.chunk_id is None:
-        wrong.append("Neighbours are read with a passage's id only.")
+        wrong.append("Neighbours can only be read with a passage's id.")
     if query.pages is not None and not 1 <= query.pages[0] <= query.pages[1]:
-        wrong.append("Pages count from 1, the first before the last.")
+        wrong.append("Page numbers start at 1, and the first page must not be after the last one.")
     if query.clause is not None and not query.clause.strip(" .:\n\t"):
-        wrong.append("The clause is blank.")
+        wrong.append("The clause is empty.")
     if wrong:
-        raise InvalidInputError(wrong[0], details=" ".join(wrong), suggestion="Correct the question and ask again.")
+        raise InvalidInputError(wrong[0], details=" ".join(wrong), suggestion="Correct the arguments, then try again.")
 
 
 # ---- the place
@@ -150,7 +150,7 @@ def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ..
     name, known = document.record.id, document.structure.pages
     count = max((page.number for page in known), default=document.record.pages)
     if count == 0:
-        raise InvalidInputError(f"'{name}' has no pages.", suggestion="Read it by clause, by passage, or whole.")
+        raise InvalidInputError(f"'{name}' has no pages.", suggestion="Read it by clause, by passage, or as a whole.")
     if last > count:
         raise NotFoundError(f"'{name}' has no page {last}.", suggestion=f"Its pages are 1 to {count}.")
     requested = [page for page in known if first <= page.number <= last]

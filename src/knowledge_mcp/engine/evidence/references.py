@@ -24,7 +24,7 @@ from knowledge_mcp.support.checkpoints import check_each
 _MOST_LINKS = 200
 _CANDIDATES = 200
 """Maximum passages of other documents that are searched for one name of this one."""
-_FULL = "Of the passages that hold the words '{}' only the best {} were looked through."
+_FULL = "Of the passages that contain the words '{}', only the best {} were searched."
 _LINKED = 300
 """Characters of headings used to search for links to them."""
 _MOST_FILTERED = 500
@@ -96,9 +96,9 @@ def _check(query: ReferenceQuery) -> None:
     if query.clause is not None and query.chunk_id is not None:
         raise InvalidInputError("Ask for a clause or for a passage, not for both.")
     if query.document_id is None and query.chunk_id is None:
-        raise InvalidInputError("Name the document; only a passage's id is enough without it.")
+        raise InvalidInputError("Give the document; only a passage's id is enough without it.")
     if not 1 <= query.limit <= _MOST_LINKS:
-        raise InvalidInputError(f"The limit is 1 to {_MOST_LINKS}.")
+        raise InvalidInputError(f"The limit must be from 1 to {_MOST_LINKS}.")
 
 
 def _place(document: StoredDocument, query: ReferenceQuery) -> _Place:

@@ -196,7 +196,7 @@ class Targets:
         if not found:
             return Target(name_of_it, reason=f"'{name_of_it}' has no clause '{name}'.")
         if len(found) > 1:
-            return Target(name_of_it, reason=f"'{name}' stands {len(found)} times in '{name_of_it}'.")
+            return Target(name_of_it, reason=f"'{name}' occurs {len(found)} times in '{name_of_it}'.")
         return Target(name_of_it, found[0].span, found[0])
 
     # ---- other documents
@@ -233,7 +233,7 @@ class Targets:
         best = [found for found in right if _order(found.edition) == latest]
         best = [found for found in best if found.is_whole] or best
         if len(best) > 1 and not best[0].is_whole:
-            return None, clause, f"Several documents may be meant: {_ids(best)}."
+            return None, clause, f"This can refer to several documents: {_ids(best)}."
         return best[0].record, clause, ""
 
     def _find_by_title(self, target: str) -> tuple[DocumentRecord, str, str] | None:
@@ -255,7 +255,7 @@ class Targets:
             found = find_anchor(source, anchor)
             if found is not None:
                 return Target(source.record.id, *found)
-            return Target(source.record.id, reason=f"'{source.record.id}' has no place for the anchor '{target}'.")
+            return Target(source.record.id, reason=f"'{source.record.id}' has no location for the anchor '{target}'.")
         record = self.document_at(source.record, place)
         if record is None:
             kind = "address" if ":" in place else "file"
@@ -321,9 +321,9 @@ def _order(edition: str) -> tuple[tuple[int, ...], str]:
 def _why_not(designation: Designation, alike: Sequence[Likeness]) -> str:
     others = [found for found in alike if found.is_other_edition and not found.is_part]
     if others:
-        return f"The edition {designation.edition.upper()} is not in the knowledge base, which has {_ids(others)}."
+        return f"The edition {designation.edition.upper()} is not in the knowledge base, which contains {_ids(others)}."
     if alike:
-        return f"The document itself is not in the knowledge base, which has of its series {_ids(alike)}."
+        return f"The document is not in the knowledge base, but others of its series are: {_ids(alike)}."
     return "The document is not in the knowledge base."
 
 

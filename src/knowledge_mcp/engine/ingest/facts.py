@@ -231,7 +231,7 @@ def settle_editions(
             now = "the current one" if record.id in {each.id for each in family.current} else "not the current one"
             others = ", ".join(each.id for each in family.records if each.id != record.id)
             notes.append(
-                (record, f"{record.id} is taken as edition {label} of {family.title}, {now} (others: {others}).")
+                (record, f"{record.id} is treated as edition {label} of {family.title}, {now} (others: {others}).")
             )
         elif record.id in different:
             notes.append((record, different[record.id]))
@@ -253,9 +253,7 @@ def _compare_with_editions(base: Base, record: DocumentRecord, records: Sequence
     if share >= LEAST_IN_COMMON:
         relabel(base, record.id, {CONFIRMED: facts.family})
         return {}
-    said = (
-        f"{record.id} is called like another edition of {nearest}, but has {share:.0%} in common with it: kept apart."
-    )
+    said = f"{record.id} is named like an edition of {nearest}, but has {share:.0%} in common with it: kept separate."
     return {record.id: said}
 
 

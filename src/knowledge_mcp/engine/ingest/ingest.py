@@ -84,7 +84,7 @@ class Outcomes:
         if wrong:
             names = list_first([repr(source) for source in wrong], _MOST_LISTED)
             raise InternalError(
-                f"The ingest has lost count of {how_many(len(wrong), 'document')}: {names}.",
+                f"The ingest cannot account for {how_many(len(wrong), 'document')}: {names}.",
                 details="each planned document must end as exactly one of stored, unchanged, skipped and failed",
                 suggestion="Run the ingest again; what was stored is kept. Please report this.",
             )
@@ -181,7 +181,7 @@ class Ingest:
         before = names.taken_over.get(record.source_path)
         if before is None:
             return ""
-        sentence = f"{record.source_path}: taken as '{record.id}', moved from {before} and edited."
+        sentence = f"{record.source_path}: treated as '{record.id}', which was moved from {before} and edited."
         self._on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))
         return sentence
 
@@ -205,7 +205,7 @@ class Ingest:
             self._log_others()
         if self._cancelled():
             for uri in self._outcomes.left:
-                plan.skipped.append(SkippedFile(uri, CANCELLED, "The ingest was stopped before this was stored."))
+                plan.skipped.append(SkippedFile(uri, CANCELLED, "The ingest was stopped before this file was stored."))
                 self._outcomes.settle(uri)
         self._outcomes.check()
 

@@ -186,7 +186,7 @@ def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:
     if reader is None:
         known = (extension for extension, kind in MEDIA_TYPES.items() if kind in pipeline.readers)
         raise UnreadableDocumentError(
-            f"{item.name}: Files of this kind are not read ({item.media_type}).",
+            f"{item.name}: Files of this type are not supported ({item.media_type}).",
             reason=UnreadableReason.UNSUPPORTED,
             source=item.uri,
             suggestion=advice_on_kind(item.name, known),
@@ -240,7 +240,7 @@ class PreparedDocument:
         place = f"clause {chunk.clause_number}" if chunk.clause_number else chunk.section_title or "no section"
         page = f", page {chunk.page_numbers[0]}" if chunk.page_numbers else ""
         warning = (
-            f"Passage {chunk.index} ({place}{page}) was refused by the embedding service and is not found: {reason}"
+            f"Passage {chunk.index} ({place}{page}) was refused by the embedding service and cannot be found: {reason}"
         )
         self.record = dataclasses.replace(
             self.record,
@@ -427,9 +427,7 @@ def _warn_of_rest(document: Document, chunks: list[Chunk]) -> Document:
     if not left.strip():
         return document
     line = document.text.count("\n", 0, end) + 1
-    warning = (
-        f"The text from line {line} on is in no chunk ({len(left):,} characters): the limit of chunks was reached."
-    )
+    warning = f"The text from line {line} on is not in any chunk ({len(left):,} characters): too many chunks."
     return dataclasses.replace(document, warnings=(*document.warnings, warning))
 
 

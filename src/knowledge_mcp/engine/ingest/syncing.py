@@ -66,7 +66,7 @@ def sync(
     if own and not is_there and not allow_empty:
         raise InvalidInputError(
             f"The source is suddenly empty; its documents ({len(own)}) were kept.",
-            suggestion="If that is meant, sync it once with --allow-empty; else look whether it is reached as before.",
+            suggestion="If this is intended, sync once with --allow-empty; if not, check that the source is there.",
         )
     gone = [each for each in own if source.is_gone(each)]
     leaving = _paths(each for each in gone if not (source.only_names and is_others(each)))
@@ -100,6 +100,6 @@ def _retained(
 ) -> tuple[list[DocumentRecord], str]:
     """Choose what is not removed yet: it may have moved to an address that could not be read this time."""
     if unread:
-        return list(gone), "some places could not be read, and it may have moved to one of them"
+        return list(gone), "some locations could not be read, and it may have moved to one of them"
     missed = {bytes_of.get(each.source) for each in (*report.skipped, *report.failed)}
-    return [each for each in gone if each.sha256 in missed], "it has moved to a place that could not be ingested"
+    return [each for each in gone if each.sha256 in missed], "it has moved to a location that could not be ingested"

@@ -154,7 +154,7 @@ class Jobs:
             begun = RunningJob(Job(job_id, request, JobState.QUEUED, now, now, owner=self._owner), journaled=True)
             if self._turns[begun.kind].waiting(begun.asker) >= _MOST_WAITING:
                 raise RateLimitedError(
-                    f"{_MOST_WAITING} comparisons wait already.", suggestion="Ask again later.", retry_after=30.0
+                    f"{_MOST_WAITING} comparisons are already waiting.", suggestion="Try again later.", retry_after=30.0
                 )
             return self._start(begun).job
 
@@ -191,7 +191,7 @@ class Jobs:
         job = self._journal.read(job_id) if _is_id(job_id) else None
         # the journal may be behind for a job that runs here; it is read anyway, as for an unknown one
         if running is not None or job is None or not (may_see is None or may_see(job)):
-            raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
+            raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is removed a week after it ends.")
         if not job.state.is_final and self._is_orphan(job):
             with self._journal.recovering() as may:
                 if may:
@@ -302,7 +302,7 @@ class Jobs:
     def _start(self, running: RunningJob) -> RunningJob:
         with self._lock:
             if self._closing:
-                raise CancelledError("The server is stopping.", suggestion="Ask again once it is back.")
+                raise CancelledError("The server is stopping.", suggestion="Try again when it is running again.")
             self._running[running.job.id] = running
         try:
             if running.journaled:
@@ -317,7 +317,7 @@ class Jobs:
                 self._running.pop(running.job.id, None)
             if isinstance(exc, KnowledgeError):
                 raise
-            raise InternalError(f"The job could not be begun. {reason_of(exc)}") from exc
+            raise InternalError(f"The job could not be started. {reason_of(exc)}") from exc
         return running
 
     def _run_next(self, kind: str) -> None:
@@ -402,7 +402,7 @@ class Jobs:
             interrupted = self._closing and running.journaled and not running.is_cancelled
             if interrupted:
                 attempts = max(running.job.attempts - 1, 0)
-                message = "The server stopped; this goes on when it is back."
+                message = "The server stopped; this job continues when it is running again."
                 return {"state": JobState.QUEUED, "message": message, "attempts": attempts}
             return {"state": JobState.CANCELLED, "message": exc.message}
         except KnowledgeError as exc:
@@ -412,7 +412,7 @@ class Jobs:
             _logger.exception("a job crashed")
             running.error = exc
             # the caller may not be the server's operator: the exception's text is only logged
-            hint = "The server's log has the reason."
+            hint = "See the server's log for the reason."
             error = InternalError(f"The job failed ({type(exc).__name__}).", suggestion=hint)
             return {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
 
@@ -452,7 +452,7 @@ class Jobs:
 
     def _take_up(self, job: Job) -> int:
         if job.attempts >= _MOST_ATTEMPTS:
-            error = InternalError(f"The job was begun {job.attempts} times, and the server ended each time.")
+            error = InternalError(f"The job was started {job.attempts} times, and the server stopped each time.")
             with contextlib.suppress(KnowledgeError):
                 self._journal.write(
                     replace(job, state=JobState.FAILED, message=error.message, result=dict(self._explain(error)))
@@ -494,7 +494,7 @@ def explain(error: KnowledgeError) -> dict[str, Any]:
 def error_of(job: Job) -> KnowledgeError:
     """Rebuild a job's error from what `explain` stored."""
     if job.state is JobState.CANCELLED:
-        return CancelledError("The job was cancelled.", suggestion="Ask again to start it again.")
+        return CancelledError("The job was cancelled.", suggestion="Send the same request to start it again.")
     told = job.result or {}
     words: dict[str, Any] = {"details": str(told.get("details", "")), "suggestion": told.get("suggestion") or None}
     if "reason" in told:

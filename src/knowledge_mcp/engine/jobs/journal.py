@@ -192,7 +192,7 @@ class FolderJournal:
         try:
             return self._mapped(self._result(job_id).read_bytes)
         except InternalError as exc:
-            raise NotFoundError("What came of this job is gone.", suggestion="Ask for it again.") from exc
+            raise NotFoundError("The result of this job no longer exists.", suggestion="Start the job again.") from exc
 
     def ask_to_stop(self, job_id: str) -> None:
         self._mapped(lambda: self._mark(job_id).touch())
@@ -235,7 +235,7 @@ class FolderJournal:
         try:
             return do()
         except OSError as exc:
-            raise InternalError(f"The journal of jobs cannot be written. {reason_of(exc)}") from exc
+            raise InternalError(f"The job journal cannot be written. {reason_of(exc)}") from exc
 
     def _read(self, path: Path) -> Job | None:
         try:

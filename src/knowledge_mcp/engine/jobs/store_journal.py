@@ -188,7 +188,7 @@ class StoreJournal:
         """
         content = self._join_parts(content_id, JOBS_COLLECTION)
         if content is None:
-            raise NotFoundError("The bytes of this job are gone.", suggestion="Send the document again.")
+            raise NotFoundError("The document of this job no longer exists.", suggestion="Send the document again.")
         return content
 
     def _join_parts(self, name: str, where: str) -> bytes | None:
@@ -218,7 +218,7 @@ class StoreJournal:
     def result(self, job_id: str) -> bytes:
         content = self._join_parts(job_id, ENDED_COLLECTION)
         if content is None:
-            raise NotFoundError("What came of this job is gone.", suggestion="Ask for it again.")
+            raise NotFoundError("The result of this job no longer exists.", suggestion="Start the job again.")
         return content
 
     def _sweep(self) -> None:

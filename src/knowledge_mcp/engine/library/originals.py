@@ -67,7 +67,7 @@ class Originals:
         if record.media_type != _PDF:
             raise InvalidInputError(
                 f"{record.file_name} has no pages that can be drawn.",
-                suggestion="Only pages of PDF files are drawn; read its text instead.",
+                suggestion="Only pages of PDF files can be drawn; read its text instead.",
             )
         place = self._place(record)
         if place.exists():
@@ -77,8 +77,8 @@ class Originals:
         if path is None:
             changed = any(self._copies(record.id))
             raise NotFoundError(
-                f"No copy of {record.file_name} is kept {'as it was read ' if changed else ''}here.",
-                suggestion="Add the file once more: a copy of it is kept from then on.",
+                f"There is no {'unchanged ' if changed else ''}copy of {record.file_name} here.",
+                suggestion="Add the file again: a copy of it is then kept.",
             )
         return self._open_in_place(record, path)
 
@@ -89,18 +89,18 @@ class Originals:
             file = look_at(path, self._roots)
         except PathNotAllowedError as exc:
             raise NotFoundError(
-                f"The original of {record.file_name} is not below a folder that this service may read.",
-                suggestion="Name its folder in ALLOWED_ROOTS, and start the service again.",
+                f"The original of {record.file_name} is not in a folder that this service may read.",
+                suggestion="Add its folder to ALLOWED_ROOTS, and restart the service.",
             ) from exc
         except (OSError, UnreadableDocumentError) as exc:
             raise NotFoundError(
-                f"The original of {record.file_name} is gone from where it was read, or cannot be opened there.",
-                suggestion="Put it back, or ingest it from where it is now.",
+                f"The original of {record.file_name} is no longer at its location, or cannot be opened.",
+                suggestion="Put it back, or ingest it from its new location.",
             ) from exc
         if file.sha256 != record.sha256:
             raise InvalidInputError(
                 f"The original of {record.file_name} has changed since it was read.",
-                suggestion="Ingest it again; its pages can be drawn from then on.",
+                suggestion="Ingest it again; its pages can then be drawn.",
             )
         return SourceItem(record.source_path, record.file_name, _PDF, file.size, file.sha256, file.open)
 

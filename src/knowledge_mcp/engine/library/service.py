@@ -205,13 +205,13 @@ class LibraryService:
         base = self._of(self.where(document_id))
         record = documents.document(base, document_id)
         if record.pages and not 0 < page <= record.pages:
-            hint = f"Ask for 1 to {record.pages}."
+            hint = f"Use 1 to {record.pages}."
             raise NotFoundError(
-                f"{record.file_name} has {how_many(record.pages, 'page')}, and no page {page}.", suggestion=hint
+                f"{record.file_name} has {how_many(record.pages, 'page')}; there is no page {page}.", suggestion=hint
             )
         item = self._originals.find(record)
         if self._drawer is None:
-            raise NotFoundError("This library draws no pages.", suggestion="Read the document's text instead.")
+            raise NotFoundError("This library cannot draw pages.", suggestion="Read the document's text instead.")
         marked = None
         if passage is not None:
             chunks = documents.document_chunks(base, document_id)
@@ -328,7 +328,7 @@ class LibraryService:
         if self._holds_against is None:
             raise NotFoundError(f"This service has no {what}.", suggestion=f"Use `knowledge {what}`.")
         if what != "conflicts" and ids[0] == ids[1]:
-            raise InvalidInputError("A document would be held against itself.", suggestion="Choose two documents.")
+            raise InvalidInputError("A document cannot be compared with itself.", suggestion="Choose two documents.")
         names = [self.where(each) for each in ids] or [collection]
         records = [documents.document(self._of(name), each) for name, each in zip(names, ids, strict=False)]
         state: list[Any] = [records or self.records(collection)]

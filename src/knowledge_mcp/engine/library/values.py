@@ -37,7 +37,7 @@ def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
     """
     if _NAME.fullmatch(collection) is None:
         raise InvalidInputError(
-            f"This is not a name of a collection: {collection[:100]!r}",
+            f"This is not a collection name: {collection[:100]!r}",
             suggestion="Use 1 to 63 letters, digits, '.', '_' and '-', beginning with a letter or digit.",
         )
     if is_reserved(collection):
@@ -68,17 +68,17 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
     source = metadata.get("source") or deposit.url or name or f"text:{digest[:16]}"
     if len(source) > _LONGEST:
         raise InvalidInputError(
-            f"The source has {len(source):,} characters, more than {_LONGEST:,}.", suggestion="Name it shorter."
+            f"The source has {len(source):,} characters, more than {_LONGEST:,}.", suggestion="Use a shorter name."
         )
     name = name or PurePosixPath(source).name or "document"
     if not content.strip():
         raise UnreadableDocumentError("The document is empty.", reason=UnreadableReason.EMPTY, source=source)
     if media_type == UNKNOWN:
         raise UnreadableDocumentError(
-            f"What kind of file {name} is cannot be told.",
+            f"The type of the file {name} cannot be determined.",
             reason=UnreadableReason.UNSUPPORTED,
             source=source,
-            suggestion="Give it a file name with its usual extension.",
+            suggestion="Use a file name with the usual extension.",
         )
     labels = {key: value for key, value in metadata.items() if key not in _KNOWN} | {"filename": name}
     if fetched is not None and fetched.url != deposit.url:
@@ -126,7 +126,7 @@ def _encode(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as exc:
         raise InvalidInputError(
-            "The text holds code points that are not characters (lone surrogates).", details=str(exc)
+            "The text contains code points that are not characters (lone surrogates).", details=str(exc)
         ) from exc
 
 

@@ -145,7 +145,7 @@ class PlanningService(LocalKnowledge):
         """
         path = allowed_path(request.file_path, self._roots)
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
-            kind = "This is no file" if os.path.isdir(path) else "File not found"  # noqa: PTH112
+            kind = "This is not a file" if os.path.isdir(path) else "File not found"  # noqa: PTH112
             raise PlanningError("file_not_found", f"{kind}: {request.file_path}", suggestion="Check the path.")
         if path.suffix.lower() not in EXTENSIONS:
             raise PlanningError(
@@ -442,7 +442,7 @@ def _success(record: DocumentRecord, item: SourceItem, replaced: tuple[str, ...]
 
 
 def _skipped_or_error(skipped: SkippedFile, older: Sequence[DocumentRecord]) -> PlanningIngestResult:
-    stays = f" The earlier version still answers: {', '.join(each.id for each in older)}." if older else ""
+    stays = f" The previous version is still found: {', '.join(each.id for each in older)}." if older else ""
     if skipped.reason == UnreadableReason.IMAGE_BASED:
         facts = dict(skipped.facts)
         return PlanningIngestResult(

@@ -359,7 +359,7 @@ class IndexRun:
         )
         report = ingest.run(files, lambda _: True)
         if self._call.cancelled():
-            raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")
+            raise CancelledError("The indexing was cancelled.", suggestion="Index it again; what is done is kept.")
         removed = self._remove(files, scope, before, report)
         left_out = scan.not_looked_at() if scope.only is None else ()
         return self._finish(copy, scope, pipeline, files, report, removed, started, left_out)
@@ -474,7 +474,7 @@ def _warnings(copy: Checkout, records: Sequence[DocumentRecord]) -> tuple[str, .
         for said, each in paths.items()
     ]
     if copy.absent:
-        told.append(f"Submodules whose files are not there: {', '.join(copy.absent)}. Index their own repositories.")
+        told.append(f"Submodules without files: {', '.join(copy.absent)}. Index their own repositories.")
     return tuple(told)
 
 

@@ -242,7 +242,7 @@ class CodeSearch:
             KnowledgeError: the store failed, or the embedder if only meaning was requested.
         """
         if not query.text.strip():
-            raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
+            raise InvalidInputError("The query is empty.", suggestion="Use at least one word.")
         trip = _Trip(mode=query.mode)
         if collections:
             self._embed(query, trip)
@@ -317,7 +317,7 @@ class CodeSearch:
         except PASSING as exc:
             if query.mode == "dense":
                 raise
-            trip.degraded[f"Meaning was not searched ({exc.message}); results match words only."] = None
+            trip.degraded[f"Semantic search failed ({exc.message}); results are keyword matches only."] = None
             trip.mode = "keyword"
 
     def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> _Searched:
@@ -414,7 +414,7 @@ class CodeSearch:
             records = [each for each in check_each(records) if has_language(each, language)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
-                trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
+                trip.notes[f"{info.name} has no {query.language}; its languages: {known}."] = None
         if query.path is not None:
             before = bool(records)
             records = [each for each in check_each(records) if glob_matches(path_of(each.id), query.path)]

@@ -128,11 +128,11 @@ class RepositoryService:
             return known
         names = [each.name for each in self._states.all()]
         near = difflib.get_close_matches(name[:200], names, 1, 0.5)
-        indexed = f"Indexed are: {', '.join(names[:20])}." if names else "No repository is indexed yet."
+        indexed = f"Indexed repositories: {', '.join(names[:20])}." if names else "No repository is indexed yet."
         raise NotFoundError(
             f"Repository not found: {name[:200]}",
             details=indexed,
-            suggestion=f"Did you mean '{near[0]}'?" if near else "List what is indexed to see the names.",
+            suggestion=f"Did you mean '{near[0]}'?" if near else "List the indexed repositories to see their names.",
         )
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
@@ -172,7 +172,7 @@ class RepositoryService:
             KnowledgeError: the clone, the store or the embedder failed.
         """
         if not request.source.strip():
-            raise InvalidInputError("No repository is named.", suggestion="Give an https address, or a folder.")
+            raise InvalidInputError("No repository is given.", suggestion="Give an https address or a folder.")
         with self._alone(call) as running:
             local = "://" not in request.source and _LIKE_SSH.match(request.source) is None
             if local:
@@ -286,7 +286,7 @@ class RepositoryService:
             store = self._base.store
             current = read_manifest(store, collection) if store.open(collection).info() is not None else None
             if known is not None and current is None:
-                raise NotFoundError(f"{copy.name} was removed meanwhile.", suggestion="Index it again.")
+                raise NotFoundError(f"{copy.name} was removed in the meantime.", suggestion="Index it again.")
             run = IndexRun(
                 self._base,
                 self._pipeline,

@@ -417,8 +417,8 @@ def phrased(
         return dataclasses.replace(legs, lexical=lexical, dense=dense), holding, ""
     quoted = ", ".join(f'"{each.text}"' for each in phrases)
     if mode is SearchMode.KEYWORD:
-        return dataclasses.replace(legs, lexical=()), (), f"No passage says {quoted} word for word."
-    return legs, None, f"No passage says {quoted} word for word; the results are for the words apart."
+        return dataclasses.replace(legs, lexical=()), (), f"No passage contains {quoted} word for word."
+    return legs, None, f"No passage contains {quoted} word for word; the results match the separate words."
 
 
 def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:

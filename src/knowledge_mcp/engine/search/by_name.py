@@ -194,8 +194,8 @@ def identifiers_not_found(
         found = _candidates(base, QuestionNames((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
         if not any(names_it(chunk, each) for chunk in passages.get(found)):
             name = f"Clause {each.text}" if each.is_clause else each.text
-            where = "the document that is named" if within else "what was searched"
-            found_instead = "; what is found has other words or parts of it" if near else ""
+            where = "the document in the question" if within else "the searched documents"
+            found_instead = "; the results match other words or parts of it" if near else ""
             sentences.append(f"{name} was not found in {where}{found_instead}.")
     return tuple(sentences)
 

@@ -97,7 +97,7 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     try:
         vector = base.query_vector(term)
     except PASSING as exc:
-        degraded = (f"Similar terms are by spelling only: {exc.message}",)
+        degraded = (f"Similar terms are found by spelling only: {exc.message}",)
     with base.snapshot():
         hits = _of_edition(choice, edition, _defined(base, keys))  # may be ingested meanwhile
         if hits:
@@ -155,7 +155,7 @@ def _similar_terms(base: Base, term: str, vector: Vector | None) -> tuple[tuple[
         semantic = _semantic_terms(base, term, vector) if vector is not None else []
     except PASSING as exc:
         semantic = []
-        degraded = (f"Similar terms are by spelling only: {exc.message}",)
+        degraded = (f"Similar terms are found by spelling only: {exc.message}",)
     known = base.opened.defined_terms()
     fuzzy = _fuzzy_terms(base, term, known, sure=len(semantic) >= _SIMILAR)
     names: dict[str, str] = {}

@@ -137,9 +137,9 @@ def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) 
     return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
 
 
-_BY_MEANING = "the results are the nearest in meaning."
-_UNSAID = f"No passage says a word of the question; {_BY_MEANING}"
-_WORDLESS = "The question has no word to look for"
+_BY_MEANING = "the results are the closest in meaning."
+_UNSAID = f"No passage contains a word of the question; {_BY_MEANING}"
+_WORDLESS = "The question has no word to search for"
 
 _SPARE = 10
 """Additional hits, beyond twice the wanted ones, if some will be folded or left out."""
@@ -180,7 +180,7 @@ def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> Searc
         KnowledgeError: as raised by the embedder or the store.
     """
     if not query.text.strip():
-        raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
+        raise InvalidInputError("The query is empty.", suggestion="Use at least one word.")
     if not base.exists():
         return SearchAnswer(hits=(), mode=query.mode, searched_documents=0, degraded=_instead(base))
     return search_asked(base, query, ask(base, query), by_edition=by_edition)

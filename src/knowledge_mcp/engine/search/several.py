@@ -84,7 +84,7 @@ def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_e
 def no_collection(name: str, names: Collection[str]) -> NotFoundError:
     """Build the error for an unknown collection, with the readable ones."""
     near = difflib.get_close_matches(name, names, 1, 0.5)
-    there = f"There are: {', '.join(sorted(names)[:_MOST_NAMED])}." if names else "List the collections to see them."
+    there = f"Collections: {', '.join(sorted(names)[:_MOST_NAMED])}." if names else "List the collections to see them."
     return NotFoundError(
         f"Collection not found: {name[:100]}", suggestion=f"Did you mean '{near[0]}'?" if near else there
     )

@@ -221,8 +221,8 @@ def conflicts(
     items = list(itertools.islice(items, MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
         raise InvalidInputError(
-            f"There are more than {MOST_ITEMS:,} requirements, which are compared at once.",
-            suggestion="Name the documents, folders or files that are to be compared.",
+            f"There are more than {MOST_ITEMS:,} requirements, the most that can be compared at once.",
+            suggestion="List the documents, folders or files to compare.",
         )
     convention = detect_convention("\n".join(each.text for each in items))
     groups: dict[tuple[object, ...], list[_Parsed]] = {}
@@ -240,7 +240,7 @@ def conflicts(
             pairs.append((other, one, Conflict(kind, heads[one].demand, heads[other].demand, why, tuple(also))))
             if len(found) + len(pairs) > MOST_FOUND:
                 raise InvalidInputError(
-                    f"More than {MOST_FOUND:,} pairs do not go together, one of them “{heads[one].demand.text[:80]}”.",
+                    f"More than {MOST_FOUND:,} pairs conflict, one of them “{heads[one].demand.text[:80]}”.",
                     suggestion="Compare a part at a time: a chapter, a folder, a document.",
                 )
     found += [conflict for _, _, conflict in sorted(pairs, key=lambda pair: pair[:2])]

@@ -25,7 +25,7 @@ def as_mark_kind(text: str) -> MarkKind | None:
     word = "-".join(text.strip().lower().replace("_", " ").split())
     if word and word not in set(MarkKind):
         raise InvalidInputError(
-            f"A row cannot be '{text.strip()[:60]}'.", suggestion=f"Use {', '.join(MarkKind)}, or nothing."
+            f"'{text.strip()[:60]}' is not a decision.", suggestion=f"Use {', '.join(MarkKind)}, or leave it empty."
         )
     return MarkKind(word) if word else None
 
@@ -89,8 +89,8 @@ class Decisions:
             rows: list[Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
             return dict(map(read, rows))
         except (OSError, ValueError, TypeError, KeyError) as exc:
-            message = f"{self.path} holds no {what}: {exc}."
-            raise InvalidInputError(message, suggestion="Move it away, or name another file.") from exc
+            message = f"{self.path} contains no {what}: {exc}."
+            raise InvalidInputError(message, suggestion="Move it away, or choose another file.") from exc
 
     def _change(
         self,
@@ -109,7 +109,7 @@ class Decisions:
                 write_atomically(self.path, text.encode("utf-8", "replace"), durable=True)
         except OSError as exc:
             message = f"{self.path} cannot be written: {exc.strerror or exc}."
-            raise InvalidInputError(message, suggestion="Choose another place.") from exc
+            raise InvalidInputError(message, suggestion="Choose another location.") from exc
         return values
 
 

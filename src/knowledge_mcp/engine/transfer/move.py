@@ -217,7 +217,7 @@ def _look(place: CollectionPlace, document_id: str) -> tuple[StoredDocument | No
 def _difference(original: StoredDocument | None, copy: StoredDocument | None) -> str:
     """Say how two complete versions of a document differ."""
     if original is None or copy is None:
-        return "It is only in one of the two."
+        return "It is in only one of the two."
     for what, same in (
         ("record", original.record == copy.record),
         ("text", original.text == copy.text),
@@ -529,14 +529,14 @@ def _check_places(source: CollectionPlace, target: CollectionPlace) -> Collectio
     if same_store and source.collection == target.collection:
         raise InvalidInputError(
             f"Source and target are the same: collection '{source.collection}' of {source.store.identity.location}.",
-            suggestion="Name another target store, or another collection with --to-collection.",
+            suggestion="Choose another target store, or another collection with --to-collection.",
         )
     info = source.info()
     there = target.opened.info()
     if there is not None and there.space.fingerprint != info.space.fingerprint:
         raise SpaceMismatchError(
             f"Collection '{target.collection}' of {target.store.identity.location} "
-            f"holds vectors of {there.space.label}, but '{source.collection}' holds those of {info.space.label}. "
+            f"contains vectors of {there.space.label}, but '{source.collection}' contains those of {info.space.label}. "
             "Nothing was copied.",
             details=f"target space {there.space}; source space {info.space}",
             suggestion="Choose another name with --to-collection, or `knowledge reembed` one of the two first.",

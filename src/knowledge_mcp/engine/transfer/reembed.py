@@ -212,7 +212,7 @@ class Reembed(Transfer):
                 return mine
         raise InternalError(
             f"Collection '{self._live.collection}' changes faster than it can be re-embedded.",
-            suggestion="Run again when no ingest is running; what was embedded is kept.",
+            suggestion="Run it again when no ingest is running; what was embedded is kept.",
         )
 
     def _reembed_document(
@@ -278,7 +278,7 @@ class Reembed(Transfer):
         if original is None:
             return
         if copy is None:
-            raise InternalError(f"Document '{document_id}' has not arrived in '{self._target.collection}'.")
+            raise InternalError(f"Document '{document_id}' is missing in '{self._target.collection}'.")
         vectors_of(self._target.opened, copy.chunks)
         same = (copy.text, copy.structure, [_as_cut(chunk) for chunk in copy.chunks]) == (
             original.text,
