@@ -105,7 +105,7 @@ class Fickle(FakeKnowledge):
         while password := self._ask(name, why):
             if password == "sesame":
                 return
-            why = "That is not its password."
+            why = "The password is wrong."
         raise AuthError("Nobody opened it.")
 
     @staticmethod

@@ -144,7 +144,7 @@ def test_on_a_terminal_a_password_is_asked_for_and_not_shown(folder: Path) -> No
     assert "It has a password." in terminal.seen
     terminal.seen = ""
     terminal.type("guess\n")
-    terminal.wait_for("That is not its password.")
+    terminal.wait_for("The password is wrong.")
     terminal.wait_for("Password of closed.pdf")
     terminal.type("sesame\n")
     done = terminal.finish()

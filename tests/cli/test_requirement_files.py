@@ -283,14 +283,14 @@ def test_a_table_that_changed_or_was_renamed_is_read_by_the_columns_that_were_na
     assert ids == (["A-1", "A-2", "A-3"] if name == "list.csv" else ["A-1", "A-2"])
     assert (record.label("columns"), record.label("given")) == (_LABELS[1], "columns")
     (tmp_path / name).write_text("Name,Demand\nA-1,The pump shall stop.\n")
-    with pytest.raises(AssertionError, match="requirement in it"):
+    with pytest.raises(AssertionError, match="no requirements"):
         put(shelf, tmp_path)
     put(shelf, tmp_path, ("columns", ""), ("given", "columns"))
     assert not shelf.document_structure(record.id).items
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"), [("id=Key,size=Demand", "names no column"), ("id=Other,text=Else", "no requirement in it")]
+    ("columns", "said"), [("id=Key,size=Demand", "does not assign a column"), ("id=Other,text=Else", "no requirements")]
 )
 def test_columns_that_are_not_there_are_told(shelf: _Shelf, tmp_path: Path, columns: str, said: str) -> None:
     (tmp_path / "list.csv").write_text("Key,Demand\nA-1,Stop.\n")

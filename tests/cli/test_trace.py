@@ -361,7 +361,7 @@ def test_columns_of_tables_may_be_called_otherwise(knowledge: Command, sides: tu
     assert "item 2 has no text" in done.err
     answer = json.loads(knowledge("trace", str(table), sides[1], "--columns", "id=Key,text=wording", "--json").out)
     assert answer["links"][0]["from"] == "A-1"
-    assert "names no column" in knowledge("trace", str(table), sides[1], "--columns", "number=Key").err
+    assert "does not assign a column" in knowledge("trace", str(table), sides[1], "--columns", "number=Key").err
 
 
 def test_links_that_are_no_list_are_refused(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:

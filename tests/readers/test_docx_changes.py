@@ -85,7 +85,7 @@ def test_comments_are_told_with_the_words_they_are_about_and_whether_they_are_re
     document = _with_parts(
         body, comments=comments, commentsExtended=f"<w15:commentsEx {names}>{states}</w15:commentsEx>"
     )
-    assert document.warnings == ("2 comments were left out.",)
+    assert document.warnings == ("2 comments were omitted.",)
     assert dict(document.metadata)["comments"] == (
         "clause 1, J. Doe, resolved comment “within 5 s”: Why 5 s? | comment: Fine."
     )

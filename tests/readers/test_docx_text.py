@@ -68,7 +68,7 @@ def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_
     assert document.text == "At most 100 %"
     assert document.warnings == (
         "Tracked changes are not accepted yet (1 insertion, 2 deletions): the text was read as if they were.",
-        "1 comment was left out.",
+        "1 comment was omitted.",
         "Embedded objects in the document are not read.",
     )
     assert dict(document.metadata)["page_headers"] == "Draft C"
@@ -136,7 +136,7 @@ def test_a_formula_that_is_a_picture_leaves_a_trace_and_a_warning() -> None:
     assert [text for _, text in kinds(document)] == [
         "The load is found by the formula", "\ufffc", "where S is the load.", "N\ufffc is 50."
     ]  # fmt: skip
-    assert [each for each in document.warnings if "2 pictures in lines of text not read" in each]
+    assert [each for each in document.warnings if "2 images in lines of text not read" in each]
 
 
 def test_figures_and_pictures_that_say_what_they_show_are_no_signs_of_the_text() -> None:

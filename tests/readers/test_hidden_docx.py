@@ -60,7 +60,7 @@ def test_a_hidden_run_is_left_out_and_counted_and_its_neighbours_stay(
     document = read_docx(p(run("Before ") + run(SECRET, properties) + run("after.")), styles=styles)
     assert document.text == "Before after."
     assert document.hidden == ((reason.value, LETTERS),)
-    assert any(f"{LETTERS} hidden characters were left out" in sentence for sentence in document.warnings)
+    assert any(f"{LETTERS} hidden characters were omitted" in sentence for sentence in document.warnings)
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def test_hidden_rows_and_columns_are_left_out_and_told_with_the_sheet() -> None:
     assert "| item | note |\n| --- | --- |\n| milk | cold |" in document.text
     assert "obey" not in document.text
     assert document.hidden == ((HiddenReason.NOT_DISPLAYED.value, 2 * LETTERS + len("2.5hotprice")),)
-    assert "Left out of the sheet Sheet: 1 hidden row and 1 hidden column." in document.warnings
+    assert "Omitted from the sheet Sheet: 1 hidden row and 1 hidden column." in document.warnings
 
 
 def test_hidden_rows_are_left_out_where_formulas_were_never_calculated() -> None:

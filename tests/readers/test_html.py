@@ -335,7 +335,7 @@ def test_of_a_crawled_page_the_main_content_is_kept() -> None:
     assert "Imprint" not in document.text
     assert "Paragraph 11 of the story" in document.text
     assert document.sections[0].title == "A Story"
-    assert document.warnings == ("93 words around the page's text were left out: menus, heads, feet.",)
+    assert document.warnings == ("93 words around the page's text were omitted: menus, headers, footers.",)
 
 
 def test_notes_examples_and_footnotes_in_the_main_content_are_part_of_it() -> None:
@@ -375,7 +375,7 @@ def test_a_page_too_large_to_guess_about_keeps_all_but_what_is_marked() -> None:
     document = read(f"<body><div class=menu>{_MENU}</div><nav>Home</nav><div>{parts}</div>", uri=_URI)
     assert (document.sections[0].title, len(document.sections)) == ("Part 0", 6_000)
     assert "Menu entry" not in document.text
-    assert document.warnings == ("91 words around the page's text were left out: menus, heads, feet.",)
+    assert document.warnings == ("91 words around the page's text were omitted: menus, headers, footers.",)
 
 
 def test_a_site_s_name_above_the_main_content_is_no_heading_of_it() -> None:
@@ -450,7 +450,7 @@ def test_a_page_of_a_folder_is_read_without_menus_heads_and_feet() -> None:
     document = reader.read(item_of(page.encode(), "page.html"))
     assert [words for _, words in blocks(document)][:2] == ["Pumps", "By A. Writer"]
     assert not {"Site", "Home", "Other", "Imprint"} & set(document.text.split())
-    assert document.warnings == ("7 words around the page's text were left out: menus, heads, feet.",)
+    assert document.warnings == ("7 words around the page's text were omitted: menus, headers, footers.",)
     assert "Imprint" in read(page).text
 
 
@@ -465,7 +465,7 @@ def test_one_word_around_a_page_of_a_folder_is_told_as_one() -> None:
     page = "<html><body><nav>Home</nav><main><h1>Pumps</h1><p>They are grey.</p></main></body></html>"
     item = item_of(page.encode(), "page.html")
     document = HtmlReader(sandbox=InProcessSandbox(), main_text=True).read(item)
-    assert document.warnings == ("1 word around the page's text was left out: menus, heads, feet.",)
+    assert document.warnings == ("1 word around the page's text was omitted: menus, headers, footers.",)
 
 
 def test_a_page_is_called_by_its_heading_where_its_title_adds_the_site() -> None:

@@ -144,8 +144,8 @@ def test_numbers_that_do_not_rise_are_told_and_not_followed() -> None:
     assert placed(document) == [("one", (3,)), ("two", (3,)), ("three four", (3,)), ("five", (5,))]
     assert [page.number for page in document.pages] == [3, 5]
     assert document.warnings == (
-        "A marker of page 2 stands after page 3 has begun; it was not followed.",
-        "A marker of page 3 stands after page 3 has begun; it was not followed.",
+        "A marker of page 2 comes after page 3 has begun; it was ignored.",
+        "A marker of page 3 comes after page 3 has begun; it was ignored.",
     )
 
 

@@ -157,7 +157,7 @@ def test_what_is_pictured_embedded_or_changed_is_told() -> None:
     found = read(spreadsheet(changes + table(text("a"), beside=frame), further={"Pictures/1.png": "x"}))
     assert found.warnings == (
         "Tracked changes are not accepted yet (1 insertion, 2 deletions): the text was read as if they were.",
-        "Pictures in the workbook are not read.",
+        "Images in the workbook are not read.",
         "Embedded objects, such as charts, are not read.",
     )
 

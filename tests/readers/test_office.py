@@ -95,7 +95,7 @@ def test_a_bar_in_a_slide_s_table_parts_no_cell(talk: Document) -> None:
 
 
 def test_a_hidden_slide_is_left_out_with_its_notes_and_told(talk: Document) -> None:
-    assert "Slide 3 is hidden in the presentation, and left out." in talk.warnings
+    assert "Slide 3 is hidden in the presentation, and omitted." in talk.warnings
     assert "Backup" not in talk.text
     assert "Say nothing" not in talk.text
     assert talk.hidden == (("not displayed", len("BackupSaynothing.")),)
@@ -125,7 +125,7 @@ def test_a_picture_is_its_description_and_one_without_is_told() -> None:
 
     document = read(presentation(fill), "talk.pptx")
     assert document.text == "Shown\n\nA *map* of all"
-    assert any(warning.startswith("1 picture") for warning in document.warnings)
+    assert any(warning.startswith("1 image") for warning in document.warnings)
 
 
 def test_a_slide_that_writes_a_marker_begins_no_page() -> None:
@@ -205,7 +205,7 @@ def test_sheets_become_sections_with_their_tables_whole() -> None:
 def test_a_hidden_sheet_is_left_out_counted_and_told() -> None:
     document = read(workbook(_accounts), "accounts.xlsx")
     assert "hidden words" not in document.text
-    assert "The sheet Secret is hidden in the workbook, and left out: 11 characters." in document.warnings
+    assert "The sheet Secret is hidden in the workbook, and omitted: 11 characters." in document.warnings
     assert document.hidden == (("not displayed", 11),)
     assert dict(document.metadata)["sheets"] == "Costs | 2024, Empty"
 
@@ -341,7 +341,7 @@ def test_links_of_an_opendocument_text_become_references(letter: Document) -> No
 
 def test_comments_are_left_out_and_told(letter: Document) -> None:
     assert "remark" not in letter.text
-    assert "1 comment was left out." in letter.warnings
+    assert "1 comment was omitted." in letter.warnings
 
 
 def test_cells_of_an_opendocument_table_keep_links_and_what_they_reach_over() -> None:

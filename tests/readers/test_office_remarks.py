@@ -28,7 +28,7 @@ def test_changes_and_comments_of_an_open_document_are_told_with_their_words() ->
     )
     assert document.text == "At most 28 V at night."
     assert document.warnings == (
-        "1 comment was left out.",
+        "1 comment was omitted.",
         "Tracked changes are not accepted yet (1 insertion, 1 deletion): the text was read as if they were.",
     )
     metadata = dict(document.metadata)

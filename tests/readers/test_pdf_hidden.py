@@ -103,7 +103,7 @@ def test_text_that_nobody_sees_is_left_out_and_counted(draw: Draw, reason: str, 
     assert "Hidden" not in letters
     assert "Thelastlineisseenbyall." in letters
     assert dict(document.hidden) == {reason: 11}
-    assert document.warnings == (f"11 hidden characters were left out: {reason} 11.",)
+    assert document.warnings == (f"11 hidden characters were omitted: {reason} 11.",)
 
 
 def _white_on_dark(canvas: Any) -> None:

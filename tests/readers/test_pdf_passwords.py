@@ -82,7 +82,7 @@ def test_a_person_is_asked_until_a_password_fits_and_not_again_for_the_same_file
     assert reader.with_options(ScanOptions(enabled=False)).read(item).text
     assert [name for name, _ in person.heard] == [item.name, item.name]
     assert "protected by a password" in person.heard[0][1]
-    assert person.heard[1][1] == "That is not its password."
+    assert person.heard[1][1] == "The password is wrong."
 
 
 def test_who_gives_none_leaves_the_file_out_and_is_not_asked_again(sandbox: Sandbox) -> None:

@@ -66,7 +66,7 @@ def test_a_picture_in_a_line_stands_where_it_is_printed(width: float) -> None:
     document = read(pages)
     assert f"{before} {SIGN} {after}" in text_of(document)
     assert [each for each in document.warnings if _WARNING in each] == [
-        f"1 picture {_WARNING}: {SIGN} stands in its place."
+        f"1 image {_WARNING}: {SIGN} is shown instead."
     ]
 
 

@@ -151,8 +151,8 @@ def test_what_a_comment_strikes_out_is_left_out_and_comments_are_told_with_their
     document = _commented(annotate)
     assert document.text.startswith("The voltage shall be at the gate.")
     assert document.warnings[:2] == (
-        "Comments on pages are no part of the text (1 strike-out, 1 insertion, 1 highlight, 1 stamp; page 1): they are "
-        "in its metadata.",
+        "Comments on pages are not part of the text (1 strike-out, 1 insertion, 1 highlight, 1 stamp; page 1): they "
+        "are in its metadata.",
         "A stamp on page 1 says: SUPERSEDED",
     )
     assert dict(document.metadata)["comments"] == (
@@ -279,7 +279,7 @@ def test_comments_beyond_those_that_are_looked_at_are_told(monkeypatch: pytest.M
     document = _commented(annotate)
     assert "24 V" in document.text
     assert document.warnings[0] == (
-        "Page 1: 1 annotation was not looked at, of more than 1; words that they strike out are in the text."
+        "Page 1: 1 annotation was not checked, of more than 1; words that they strike out are in the text."
     )
 
 

@@ -247,7 +247,7 @@ def test_low_confidence_is_logged_and_reported_for_its_page(caplog: pytest.LogCa
     assert (poor.confidence, poor.doubtful) == (58.0, 1.0)
     assert "58 %" in poor.note
     assert "low" in poor.note
-    assert document.warnings == ("Text recognition was unsure (confidence below 70 %) on page 2 of 2.",)
+    assert document.warnings == ("OCR is uncertain (confidence below 70 %) on page 2 of 2.",)
     (record,) = [record for record in caplog.records if record.getMessage() == "ocr_low_confidence"]
     assert getattr(record, EVENT_FIELDS)["page"] == 2
     assert record.levelno == logging.WARNING
@@ -258,7 +258,7 @@ def test_a_picture_without_words_is_reported() -> None:
     assert methods(document) == ["ocr", "text_layer"]
     assert "no text was recognised" in document.pages[0].note
     assert len(document.pages[0].span) == 0
-    assert document.warnings == ("No text was recognised on page 1 of 2: pictures, or too poor to read.",)
+    assert document.warnings == ("No text was recognised on page 1 of 2: images, or too poor to read.",)
 
 
 @pytest.mark.requirement("document-store-api:FR-005")
@@ -291,7 +291,7 @@ def test_a_missing_language_is_said_for_each_page() -> None:
 
 def test_a_page_that_fails_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
     engine = ScriptedEngine(
-        [page_of(*LETTER), InternalError("Text recognition failed (signal SIGSEGV)."), page_of("end")]
+        [page_of(*LETTER), InternalError("OCR failed (signal SIGSEGV)."), page_of("end")]
     )
     document = read(scan(PICTURE, PICTURE, PICTURE), engine)
     assert methods(document) == ["ocr", "none", "ocr"]

@@ -156,4 +156,4 @@ def test_what_is_struck_out_is_no_text_and_files_that_are_not_read_are_told(stru
         document = made.read(dataclasses.replace(file_item(path), media_type=MEDIA_TYPES[".reqif"]))
     assert "The pump shall stop at 28 V, as [fig.png] shows" in document.text
     assert document.hidden == ((HiddenReason.STRUCK.value, 3),)
-    assert "1 picture or embedded file is not read." in document.warnings
+    assert "1 image or embedded file is not read." in document.warnings

@@ -46,7 +46,7 @@ def test_doubtful_digits_are_marked_in_the_pages_coverage() -> None:
     clear = page_of("The pump holds 125 litres of oil at 38 degrees", confidence=93)
     words = tuple(replace(word, confidence=41) if word.text == "125" else word for word in clear.words)
     one, other = read(replace(clear, words=words), clear).pages
-    assert one.note == "read by text recognition, confidence 93 %; doubtful digits: '125'"
+    assert one.note == "read by OCR, confidence 93 %; doubtful digits: '125'"
     assert is_unsure(one.note)
     assert not is_unsure(other.note)
 
@@ -131,7 +131,7 @@ def test_after_long_without_a_sure_word_the_other_pages_are_left_unread_and_name
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(recognition, "_FRUITLESS", -1.0)
-    with pytest.raises(UnreadableDocumentError, match="pages 1-3 could not be read: Text recognition was stopped"):
+    with pytest.raises(UnreadableDocumentError, match="pages 1-3 could not be read: OCR was stopped"):
         read(*[page_of("The pump shall stop.")] * 3)
 
 

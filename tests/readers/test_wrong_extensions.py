@@ -33,7 +33,7 @@ _READERS: dict[str, Callable[[], Any]] = {
         ("a.pdf", "page", "a web page", "Rename it so that it ends in .html."),
         ("a.docx", "pdf", "a PDF", "Rename it so that it ends in .pdf."),
         ("a.docx", "page", "a web page", "Rename it so that it ends in .html."),
-        ("a.docx", "text", "plain text", "Give the file its right extension."),
+        ("a.docx", "text", "plain text", "Give the file the correct extension."),
         ("a.html", "word", "a Word document", "Rename it so that it ends in .docx."),
         ("a.md", "word", "a Word document", "Rename it so that it ends in .docx."),
         ("a.md", "pdf", "a PDF", "Rename it so that it ends in .pdf."),

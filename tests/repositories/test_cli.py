@@ -192,7 +192,7 @@ def test_symbols_that_cannot_be_known_are_told_at_once_with_the_way_to_have_them
     monkeypatch.setattr(type(world.store), "close", nothing)
     files: dict[str, str | bytes] = dict.fromkeys(("a.py", "b.py"), "def go():\n    return 1\n")
     indexed = CliRunner().invoke(app, ["index", str(world.repository(files=files).folder)])
-    assert indexed.output.count("The grammar of python is not installed, so symbols are not known. Run: ") == 1
+    assert indexed.output.count("The grammar for python is not installed, so symbols are unknown. Run: ") == 1
     assert "[code]" in indexed.output
 
 

@@ -51,7 +51,7 @@ def hidden_sentence(hidden: Hidden) -> str:
     if not total:
         return ""
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in hidden)
-    return f"{how_many(total, 'hidden character was', 'hidden characters were')} left out: {reasons}."
+    return f"{how_many(total, 'hidden character was', 'hidden characters were')} omitted: {reasons}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,8 @@ class Box:
     bottom: float
 
 
-LAYER_UNCHECKED = "its text is the layer below a scanned picture, which may say something else than is printed"
-LAYOUT_UNCERTAIN = "its layout is uncertain: texts stand side by side, and their order may be another"
+LAYER_UNCHECKED = "its text is the layer below a scanned image, which may differ from what is printed"
+LAYOUT_UNCERTAIN = "its layout is uncertain: texts are side by side, and their order may differ"
 """Note of a page whose words are all present, but perhaps not in reading order."""
 
 

@@ -41,10 +41,12 @@ def allowed_label(groups: Iterable[str]) -> str:
     for group in names:
         if not group or "," in group or not group.isprintable() or len(group) > _LONGEST:
             raise InvalidInputError(
-                f"'{group[:60]}' is no name of a group.", suggestion="Name one as tokens do, without a comma."
+                f"'{group[:60]}' is not a group name.", suggestion="Use a name as in the tokens, without a comma."
             )
     if not names or (EVERYBODY in names and len(names) > 1):
-        raise InvalidInputError("The groups are not clear.", suggestion="Name groups, or `*` alone for everybody.")
+        raise InvalidInputError(
+            "The groups are missing or contradictory.", suggestion="Give group names, or `*` alone for everybody."
+        )
     return ", ".join(names)
 
 

@@ -149,7 +149,7 @@ def advice_on_kind(name: str, readable: Iterable[str]) -> str:
     if saved_as is not None:
         return f"Open it in its program and save it as {saved_as}."
     known = ", ".join(sorted(readable))
-    return f"Give it its right extension, or convert it to a kind that is read here: {known}."
+    return f"Rename it with the correct extension, or convert it to a supported type: {known}."
 
 
 class ChangeKind(StrEnum):

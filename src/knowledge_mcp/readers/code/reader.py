@@ -106,7 +106,7 @@ class CodeReader(SandboxedReader):
         if grammar is None:
             return from_lines(text, language), ""
         if language not in self._installed:
-            missing = f"The grammar of {language} is not installed, so symbols are not known."
+            missing = f"The grammar for {language} is not installed, so symbols are unknown."
             return from_lines(text, language), f"{missing} Run: {install_command('code')}"
         function = "knowledge_mcp.readers.code.parse:parse"
         try:
@@ -127,15 +127,15 @@ def _decode(item: SourceItem) -> DecodedText:
     except OSError as error:
         raise inaccessible(item, error) from error
     if len(data) > _MAX_BYTES:
-        message = f"More than {_MAX_BYTES >> 20} MB are too much."
+        message = f"It is larger than {_MAX_BYTES >> 20} MB."
         raise unreadable(item, UnreadableReason.TOO_LARGE, message, suggestion="Split it.")
     try:
         decoded = decode_text(data)
     except NotTextError as error:
-        suggestion = "Save it as UTF-8 if it is text; leave it out if it is not."
+        suggestion = "If it is text, save it as UTF-8; if not, exclude it."
         raise unreadable(item, UnreadableReason.UNSUPPORTED, str(error), suggestion=suggestion) from error
     if not decoded.text.strip():
-        raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
+        raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Exclude it.")
     return decoded
 
 

@@ -111,7 +111,7 @@ class _Rows:
                 self.count += 1
                 yield row
         except csv.Error as error:
-            raise Refusal("corrupted", "It is not CSV that can be read.", details=str(error)) from error
+            raise Refusal("corrupted", "It cannot be read as CSV.", details=str(error)) from error
 
     def _read(self) -> Iterator[list[str]]:
         source = io.StringIO(self._text, newline="")

@@ -86,7 +86,7 @@ class _Page:
     def _part(self, element: Element, into: Element, level: int, depth: int) -> None:
         """Write a part: its title as a heading with its number, or its number before its first words."""
         if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.")
+            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
         title, words = self._title(element)
         number = self._number(element, title)
         if words:
@@ -276,7 +276,7 @@ class _Page:
     def _word(self, element: Element, into: Element, depth: int) -> None:
         """Write an element among words."""
         if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.")
+            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
         name = name_of(element)
         if name in names.NOTES_BELOW:
             self._note_count += 1

@@ -224,9 +224,9 @@ def _json_loaded(text: str) -> Any:
         where = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise Refusal(
             "corrupted",
-            f"It is no valid JSON ({where}).",
+            f"It is not valid JSON ({where}).",
             details=where,
-            suggestion="Correct it there, or give the file its right extension.",
+            suggestion="Correct it there, or rename the file with the correct extension.",
         ) from error
     except RecursionError as error:
         raise _too_deep() from error
@@ -262,7 +262,7 @@ def _json_node(name: str, value: Any, depth: int) -> _Node:
 
 
 def _too_deep() -> Refusal:
-    return Refusal("unsupported", f"It nests its values more than {_MOST_DEPTH} levels deep.")
+    return Refusal("unsupported", f"Its values are nested more than {_MOST_DEPTH} levels deep.")
 
 
 # ---- XML ------------------------------------------------------------------------------------------------------------
@@ -316,9 +316,11 @@ def _xml_parsed(data: bytes) -> Element:
 def _damaged(error: Exception) -> Refusal:
     said = str(error)
     if "depth" in said.lower():
-        return Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.", details=said[:300])
+        return Refusal(
+            "unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.", details=said[:300]
+        )
     if "amplification" in said or ("entit" in said.lower() and "loop" in said.lower()):
-        return Refusal("too_large", "It is made to exhaust its reader by its entities.", details=said[:300])
+        return Refusal("too_large", "Its entities expand to more text than can be read.", details=said[:300])
     return corrupted(_XML, error)
 
 
@@ -346,9 +348,9 @@ def _xml_pieces(root: Element) -> Iterator[Piece]:
     warnings: list[str] = []
     if builder.entities:
         names = ", ".join(sorted(builder.entities)[:10])
-        warnings.append(f"Entities of the document's own are not expanded: {names}.")
+        warnings.append(f"The document's own entities are not expanded: {names}.")
     if builder.dropped:
-        warnings.append(f"{how_many(builder.dropped, 'attribute')} within running text left out.")
+        warnings.append(f"{how_many(builder.dropped, 'attribute')} in running text omitted.")
     yield facts(title=" ".join(title.split())[:300], metadata={"root": label}, warnings=warnings)
 
 
@@ -370,7 +372,7 @@ class _XmlBuilder:
 
     def _node(self, element: Element, depth: int) -> _Node:
         if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.")
+            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
         name = local_name(element)
         attributes = [_Node(f"@{without_namespace(key)}", value) for key, value in element.attrib.items()]
         children = [child for child in element if isinstance(child.tag, str)]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """Attributes of a drawing that is behind the text."""
 _NOT_READ = {
-    "image": "Words within pictures",
-    "chartEx": "Charts of newer kinds (waterfalls, funnels, maps)",
+    "image": "Words in images",
+    "chartEx": "Charts of newer types (waterfalls, funnels, maps)",
     "package": "Embedded files",
     "oleObject": "Embedded objects",
     "subDocument": "Sub-documents",
@@ -73,7 +73,7 @@ def _check(package: Package) -> None:
 
 
 def _without_text() -> Refusal:
-    suggestion = "If its pages are pictures, save it as PDF and ingest that with OCR."
+    suggestion = "If its pages are images, save it as PDF and ingest that with OCR."
     return Refusal("empty", "It has no text.", suggestion=suggestion)
 
 

@@ -43,7 +43,7 @@ class Package:
         self.main = self._find_main()
         self.relations = {each.id: each for each in relations_of(self.member, self.main, _EXPECTED)}
         if self._names[self.main].file_size > MAX_MAIN_PART_BYTES:
-            raise too_large(f"{self.main} holds {self._names[self.main].file_size} bytes")
+            raise too_large(f"{self.main} has {self._names[self.main].file_size} bytes")
 
     def open_main(self) -> IO[bytes]:
         """Open the main part for streaming; reading may raise `zipfile.BadZipFile` or `zlib.error`."""
@@ -66,7 +66,7 @@ class Package:
         if info is None:
             return None
         if info.file_size > MAX_SIDE_PART_BYTES:
-            raise too_large(f"{name} holds {info.file_size} bytes")
+            raise too_large(f"{name} has {info.file_size} bytes")
         return self._archive.read(info)
 
     def _find_main(self) -> str:

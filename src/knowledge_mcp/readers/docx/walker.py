@@ -133,7 +133,7 @@ class DocxWalker:
                 self._builder.reference(reference)
         self._builder.leave_out(self._reader.hidden)
         if self._unknown_symbols:
-            self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts not known, shown as ▪.")
+            self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts unknown, shown as ▪.")
         if self._signs_unread:
             self._builder.warn(unread_pictures(self._signs_unread))
         if numbers := self._reader.fields.numbers_unread:
@@ -141,7 +141,7 @@ class DocxWalker:
             self._builder.warn(f"{what} not read (AUTONUM, LISTNUM).")
         if self._figures_unread:
             what = how_many(self._figures_unread, "chart or diagram was", "charts or diagrams were")
-            self._builder.warn(f"{what} not read: without data in the file.")
+            self._builder.warn(f"{what} not read: the file has no data for them.")
 
     def _feed_all(self, parent: Element | None, depth: int) -> None:
         if parent is None or depth > _MAX_DEPTH:

@@ -100,7 +100,7 @@ def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
         import trafilatura
     except ImportError:
         return whole, (
-            "The main content was not told from the rest of the page, because trafilatura is not installed "
+            "The main content was not separated from the rest of the page, because trafilatura is not installed "
             f"({install_command('office')}); the whole page was kept."
         )
     try:
@@ -119,7 +119,7 @@ def _guessed(root: Element, base: str) -> tuple[list[Piece], str]:
     pieces = list(html_pieces(got, base=base)) if got else []
     words = _words(pieces)
     if words.total() < _LEAST_WORDS or words.total() < _LEAST_SHARE * _words(whole).total():
-        return whole, "The main content could not be told from the rest of the page; the whole page was kept."
+        return whole, "The main content could not be separated from the rest of the page; the whole page was kept."
     read = list(walk_html(_part(root, words), base=base))
     return (read if (_words(read) & words).total() >= _COVERED_SHARE * words.total() else pieces), ""
 
@@ -270,7 +270,7 @@ def _take_out(elements: Iterable[Element]) -> None:
 
 def _left_out(words: int) -> str:
     message = how_many(words, "word around the page's text was", "words around the page's text were")
-    return f"{message} left out: menus, heads, feet."
+    return f"{message} omitted: menus, headers, footers."
 
 
 def _is_around(element: Element, body: Element) -> bool:

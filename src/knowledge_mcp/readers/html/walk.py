@@ -87,7 +87,7 @@ def parse_html(text: str) -> Element:
         raise Refusal("corrupted", "The page cannot be parsed.", details=str(error)[:300]) from error
     deep = [entry.message for entry in parser.error_log if "depth" in entry.message.lower()]
     if deep:
-        raise Refusal("unsupported", "The page nests its elements deeper than can be read.", details=deep[0])
+        raise Refusal("unsupported", "The page's elements are nested too deeply to be read.", details=deep[0])
     if root is None:
         raise Refusal("empty", "The page has no text.")
     found: Element = root

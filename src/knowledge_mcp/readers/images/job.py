@@ -57,7 +57,7 @@ def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[
             except (OSError, ValueError, EOFError, SyntaxError, ArithmeticError) as error:
                 if count == 1:
                     raise _damaged(error) from error
-                yield {"page": number, "failed": f"The page's picture is damaged: {error}."}
+                yield {"page": number, "failed": f"The page's image is damaged: {error}."}
                 continue
             blank = is_blank(grey)
             yield {"page": number, "dpi": resolution, "blank": blank}
@@ -121,9 +121,9 @@ def _unknown(path: str, error: Exception) -> Refusal:
         return _damaged(error)
     return Refusal(
         "mislabelled",
-        "The file is named or typed as an image, but is not one that can be read.",
+        "The file has the name or type of an image, but cannot be read as one.",
         details=f"{error}"[:300],
-        suggestion="Give it as PNG, JPEG, TIFF or BMP.",
+        suggestion="Save it as PNG, JPEG, TIFF or BMP.",
     )
 
 

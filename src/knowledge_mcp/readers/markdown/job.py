@@ -161,7 +161,7 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
     beyond = _cells_beyond(tokens, source.split("\n"))
     if beyond:
         told = how_many(beyond, "cell of a table was", "cells of tables were")
-        builder.warn(f"{told} left out, as a page leaves them out: the header has no column for them.")
+        builder.warn(f"{told} omitted, as on a web page: the header has no column for them.")
     walker = MarkdownWalker(builder, first_line=first_line, is_mdx=mdx, marks=marks)
     builder.leave_out(take_out_hidden(tokens))
     for _ in walker.walk(tokens):
@@ -258,4 +258,4 @@ def _too_many_brackets() -> Refusal:
 
 
 def _empty() -> Refusal:
-    return Refusal("empty", "The file has no text.", suggestion="Write something into it, or leave it out.")
+    return Refusal("empty", "The file has no text.", suggestion="Add text to it, or exclude it.")

@@ -95,7 +95,7 @@ def _follow(found: dict[int, int], marks: PageLines) -> set[int]:
     for line, number in found.items():
         if marks.numbers and number <= marks.numbers[-1]:
             marks.warnings.append(
-                f"A marker of page {number} stands after page {marks.numbers[-1]} has begun; it was not followed."
+                f"A marker of page {number} comes after page {marks.numbers[-1]} has begun; it was ignored."
             )
             continue
         marks.numbers.append(number)

@@ -88,7 +88,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
             tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": stream}
         )
     except RecursionError as error:
-        raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
+        raise Refusal("unsupported", "Its parts are nested too deeply to be read.") from error
     except (SystemMessage, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise corrupted(_EXPECTED, error) from error
     yield from html_pieces(str(page), line_of=_marked_line)

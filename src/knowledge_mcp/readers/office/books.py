@@ -47,7 +47,7 @@ def _pieces(
             yield from html_pieces(decode_text(data).text)
         except NotTextError as error:
             raise corrupted(_BOOK, error) from error
-    message = f"{how_many(missing, 'chapter is', 'chapters are')} named in the book's table, but not in its file."
+    message = f"{how_many(missing, 'chapter is', 'chapters are')} listed in the book, but missing from its file."
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=[message] if missing else [])
 
 

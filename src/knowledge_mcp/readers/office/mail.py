@@ -96,7 +96,7 @@ def _is_truncated(path: str) -> bool:
 
 def _other(container: Any) -> Refusal:
     if container.exists("EncryptedPackage"):
-        return Refusal("password_protected", "It is protected by a password.", suggestion="Save it without one.")
+        return Refusal("password_protected", "It is protected by a password.", suggestion="Save it without a password.")
     kinds = (("WordDocument", "a Word document"), ("Workbook", "an Excel workbook"), ("Book", "an Excel workbook"))
     what = next((what for name, what in kinds if container.exists(name)), "another OLE file")
     return mislabelled(_EXPECTED, what)
@@ -127,7 +127,7 @@ class _Message:
         if not self._container.exists(name):
             return b""
         if self._container.get_size(name) > _MOST_BYTES:
-            raise Refusal("too_large", "A part of the message is larger than can be read.", details=name)
+            raise Refusal("too_large", "A part of the message is too large to be read.", details=name)
         found: bytes = self._container.openstream(name).read()
         return found
 
@@ -238,7 +238,7 @@ def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         if not check:
             yield from messages(_mail_pieces(mail))
     except RecursionError as error:
-        raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
+        raise Refusal("unsupported", "Its parts are nested too deeply to be read.") from error
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, LookupError) as error:
         raise corrupted(_MAIL, error) from error
 

@@ -70,11 +70,11 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     markdown, pictures = settled(text)
     slides = "Slide {} is" if len(seen.slides) == 1 else "Slides {} are"
     description = slides.format(list_first([*map(str, seen.slides)], 20))
-    warnings = [f"{description} hidden in the presentation, and left out."] if seen.slides else []
+    warnings = [f"{description} hidden in the presentation, and omitted."] if seen.slides else []
     if has_comments:
         warnings.append("Comments in the presentation are not read.")
     if pictures:
-        warnings.append(f"{how_many(pictures, 'picture has', 'pictures have')} no description; text there is not read.")
+        warnings.append(f"{how_many(pictures, 'image has', 'images have')} no description; text there is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
     yield hidden_piece(seen.hidden)
     if re.search(r"-->\s+# Slide \d+$", markdown[:80], re.MULTILINE):
@@ -180,13 +180,13 @@ def _converted(path: str, source: BinaryIO | None) -> str:
     text = result.markdown
     if len(text) > min(_MOST_MARKDOWN, MOST_TEXT):
         raise Refusal(
-            "too_large", f"It holds {len(text)} characters, more than can be read at once.", suggestion="Split it."
+            "too_large", f"It contains {len(text)} characters, more than can be read at once.", suggestion="Split it."
         )
     return text
 
 
 def _sent(markdown: str) -> Iterator[dict[str, Any]]:
     if not _SLIDE.sub("", markdown).strip():
-        raise Refusal("empty", "The file has no text.", suggestion="If it shows pictures, save it as PDF and use OCR.")
+        raise Refusal("empty", "The file has no text.", suggestion="If it shows images, save it as PDF and use OCR.")
     for start in range(0, len(markdown), _BATCH):
         yield {"markdown": markdown[start : start + _BATCH]}

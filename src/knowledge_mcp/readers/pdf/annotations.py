@@ -157,14 +157,14 @@ def comment_warnings(comments: Sequence[PageComment], beyond: Mapping[int, int])
     """Report which comments there are, and what stamps say; `beyond` has the number of skipped annotations by page."""
     for page, count in itertools.islice(beyond.items(), _MOST_PAGES):
         told = how_many(count, "annotation was", "annotations were")
-        yield f"Page {page}: {told} not looked at, of more than {_MOST:,}; words that they strike out are in the text."
+        yield f"Page {page}: {told} not checked, of more than {_MOST:,}; words that they strike out are in the text."
     if not comments:
         return
     counts = Counter(each.kind for each in comments)
     what = ", ".join(how_many(count, kind, f"{kind}es" if kind.endswith("x") else "") for kind, count in counts.items())
     numbers = sorted({each.page for each in comments})
     where = f"{'pages' if len(numbers) > 1 else 'page'} {list_first([*map(str, numbers)], _MOST_PAGES)}"
-    yield f"Comments on pages are no part of the text ({what}; {where}): they are in its metadata."
+    yield f"Comments on pages are not part of the text ({what}; {where}): they are in its metadata."
     stamps = [each for each in comments if each.kind == _KINDS[_STAMP] and each.words]
     for stamp in stamps[:_MOST_STAMPS]:
         yield f"A stamp on page {stamp.page} says: {stamp.words[:_STAMPED]}"

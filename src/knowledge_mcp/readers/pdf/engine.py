@@ -129,7 +129,7 @@ def refusal(path: str, error: Exception) -> Refusal:
             "password_protected", message, details=details, suggestion="Remove the password, then try again."
         )
     if code == _SECURITY:
-        message = "The PDF is encrypted in a way that cannot be opened."
+        message = "The PDF has an encryption that is not supported."
         return Refusal(
             "encrypted", message, details=details, suggestion="Export it without encryption, then try again."
         )

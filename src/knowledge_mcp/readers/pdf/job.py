@@ -185,9 +185,9 @@ def _blank(pages: Sequence[PageLayout]) -> list[int]:
     if len(blank) == len(pages):
         raise Refusal(
             "empty",
-            "The file has no text: its pages are pictures, or blank.",
+            "The file has no text: its pages are images or blank.",
             details=f"{len(pages)} pages without text of their own",
-            suggestion="Run text recognition (OCR) over it, then use the result.",
+            suggestion="Run OCR on it, then use the result.",
         )
     return blank
 

@@ -130,9 +130,9 @@ def _check_magic(item: SourceItem) -> None:
         raise unreadable(
             item,
             UnreadableReason.MISLABELLED,
-            "The file is named or typed as PDF, but is not one.",
+            "The file has the name or type of a PDF, but is not one.",
             details=f"no PDF header in the first {len(head)} bytes",
-            suggestion="Give the file its true extension, or export it as PDF.",
+            suggestion="Rename the file with the correct extension, or export it as PDF.",
         )
 
 

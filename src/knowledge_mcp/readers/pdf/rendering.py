@@ -293,7 +293,7 @@ def mark(
     try:
         with contextlib.closing(document):
             if not 0 < page <= len(document):
-                raise Refusal("corrupted", f"The file has {how_many(len(document), 'page')}, and no page {page}.")
+                raise Refusal("corrupted", f"The file has {how_many(len(document), 'page')}; there is no page {page}.")
             document.init_forms()
             with contextlib.closing(document[page - 1]) as sheet:
                 image, found = _drawn(sheet, boxes, words, dpi)

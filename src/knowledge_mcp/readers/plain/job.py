@@ -77,7 +77,7 @@ def _text_of(path: str) -> tuple[str, str]:
     if len(text) > MOST_TEXT:
         raise too_much()
     if not text.strip(_BLANK):
-        raise Refusal("empty", "The file has no text.", suggestion="Leave it out.")
+        raise Refusal("empty", "The file has no text.", suggestion="Exclude it.")
     return text, warning
 
 

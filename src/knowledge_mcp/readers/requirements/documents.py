@@ -46,8 +46,8 @@ def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dic
     """
     first = next((each for each in found if "id" in each or not check), None)
     if first is None:
-        message = "Columns that hold other names are named as in id=Key,text=Description."
-        raise Refusal("empty", "There is no requirement in it.", suggestion=message)
+        message = "If the columns have other names, give them as in id=Key,text=Description."
+        raise Refusal("empty", "It contains no requirements.", suggestion=message)
     if not check:
         yield from messages(_pieces(itertools.chain([first], found)))
 

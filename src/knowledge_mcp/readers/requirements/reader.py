@@ -114,7 +114,7 @@ class RequirementFileReader(ConvertingReader):
             raise inaccessible(item, error) from error
         if len(packed) <= _LARGEST_ORIGINAL:
             return replace(found, original=packed)
-        message = "The file is too large to be kept whole: an export has its items, but not their rich text."
+        message = "The file is too large to be kept as a whole: an export has its items, but not their rich text."
         return replace(found, warnings=(*found.warnings, message))
 
     def _arguments(self, item: SourceItem) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
     yield from ({**each, "id": own.get(name, name)} for name, each in objects.items() if not placed[name])
     embedded = unread.pop(_EMBEDDED, 0)
     if embedded:
-        what = how_many(embedded, "picture or embedded file is", "pictures or embedded files are")
+        what = how_many(embedded, "image or embedded file is", "images or embedded files are")
         yield {"warnings": [f"{what} not read."]}
     if unread:
         yield {"hidden": dict(unread)}

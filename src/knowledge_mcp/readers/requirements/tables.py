@@ -53,8 +53,8 @@ def parse_columns(text: str) -> dict[str, str]:
         if not mark or not name.strip() or role.strip() not in COLUMNS:
             raise Refusal(
                 "unsupported",
-                f"'{part}' names no column.",
-                suggestion="Write id=Key,text=Description; title and links may follow.",
+                f"'{part}' does not assign a column.",
+                suggestion="Use id=Key,text=Description; title and links may follow.",
             )
         found[role.strip()] = name.strip()
     return found

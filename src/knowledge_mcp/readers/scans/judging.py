@@ -28,7 +28,7 @@ from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.support.wording import how_many
 
-_FORCE = "Pass force_ocr to have it read all the same."
+_FORCE = "Pass force_ocr to read it anyway."
 _FOUND = frozenset(
     {
         *("extraction_method", "contains_drawings", "image_ratio", "total_pages", "page_coverage"),
@@ -145,7 +145,7 @@ class JudgingReader:
 
 
 def _skipped(item: SourceItem, verdict: ExtractionVerdict, sampled: Recognition) -> UnreadableDocumentError:
-    why = "its name is that of a rendering, and it has no text" if verdict.rendering else "pictures cover it"
+    why = "it has the name of a rendering, and no text" if verdict.rendering else "images cover it"
     message = f"{item.name}: The document is image-based: {why} ({how_many(verdict.total_pages, 'page')})."
     suggestion = _FORCE
     if sampled.error is not None:

@@ -142,5 +142,5 @@ def _explained(item: SourceItem, error: UnreadableDocumentError, recognition: Re
         why = recognition.error
         failed = f"Its {ranges(sorted(recognition.failed))} could not be read: {why.message}"
         return unreadable(item, UnreadableReason.EMPTY, failed, details=why.details, suggestion=why.suggestion)
-    said = "Text recognition found no text: its pages are blank, or pictures."
-    return unreadable(item, UnreadableReason.EMPTY, said, suggestion="Nothing in it can be searched; leave it out.")
+    said = "OCR found no text: its pages are blank or images."
+    return unreadable(item, UnreadableReason.EMPTY, said, suggestion="Nothing in it can be searched; exclude it.")

@@ -33,7 +33,7 @@ _FRUITLESS = 3600.0
 """Number of seconds without a sure word after which the remaining pages are left unread, and named: sheets of strokes
 or grain take two minutes each, and a file of 10,000 of them would occupy its reader for a week. Plates of photographs
 take a few seconds each."""
-NO_WORDS = "no text was recognised: a picture, or too poor to read"
+NO_WORDS = "no text was recognised: an image, or too poor to read"
 BLANK = "no text on this page"
 
 
@@ -155,8 +155,8 @@ def _collect(
 def _give_up(result: Recognition, pages: Mapping[int, str], waiting: Mapping[Any, Mapping[str, Any]]) -> None:
     """Leave the pages that have not begun unread, and record why."""
     result.error = TimedOutError(
-        f"Text recognition was stopped: it found no word in {_FRUITLESS / 60:.0f} minutes.",
-        suggestion="Split the document, and leave out pages of drawings and pictures.",
+        f"OCR was stopped: it found no word in {_FRUITLESS / 60:.0f} minutes.",
+        suggestion="Split the document, and remove pages with drawings or images.",
     )
     begun = {*result.readings, *result.failed, *result.blank, *(each["page"] for each in waiting.values())}
     result.failed.update(dict.fromkeys(set(pages) - begun, _said(result.error)))
@@ -188,7 +188,7 @@ def _report(item: SourceItem, number: int, page: OcrPage) -> None:
 def _reading(number: int, page: OcrPage) -> RecognisedPage:
     note = NO_WORDS
     if page.words:
-        note = f"read by text recognition, confidence {page.confidence:.0f} %"
+        note = f"read by OCR, confidence {page.confidence:.0f} %"
         if page.confidence < LOW_CONFIDENCE:
             note += f" (low; {page.doubtful:.0%} of the words are doubtful)"
         note += _digits(page) + _unread(page)
@@ -219,7 +219,7 @@ _LEAST_UNREAD = 0.005
 def _unread(page: OcrPage) -> str:
     if page.unread < _LEAST_UNREAD:
         return ""
-    return f"; about {max(page.unread, 0.01):.0%} {NOT_READ}: pictures, stamps, writing, or words too poor"
+    return f"; about {max(page.unread, 0.01):.0%} {NOT_READ}: images, stamps, handwriting, or words too poor"
 
 
 def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, Any]:
@@ -257,11 +257,11 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
     count = len(document.pages)
     warnings: list[str] = []
     if low:
-        warnings.append(f"Text recognition was unsure (confidence below 70 %) on {ranges(low)} of {count}.")
+        warnings.append(f"OCR is uncertain (confidence below 70 %) on {ranges(low)} of {count}.")
     if wordless:
-        warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: pictures, or too poor to read.")
+        warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: images, or too poor to read.")
     if partly:
-        said = "pictures, stamps, writing, or words too poor; their share stands in the coverage"
+        said = "images, stamps, handwriting, or words too poor; their share is in the coverage"
         warnings.append(f"Some print was not read on {ranges(partly)} of {count}: {said}.")
     return _with_languages(document.text, pages, result, warnings), warnings
 
@@ -426,7 +426,7 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
     layers = [number for number in pages if doubtful.get(number, "").startswith(LAYER_UNCHECKED)]
     if layers:
         where = f"{ranges(layers)} of {len(pages)}"
-        builder.warn(f"The text of {where} was recognised by whoever made the file; the picture may say otherwise.")
+        builder.warn(f"The text of {where} was recognised by the producer of the file; the image may differ.")
     for sentence in _losses(sorted(scanned), len(pages), recognition):
         builder.warn(sentence)
 
@@ -439,6 +439,6 @@ def _losses(scanned: Sequence[int], count: int, recognition: Recognition) -> lis
     return [
         f"No text on {ranges(numbers)} of {count}: scanned. {reason}"
         if reason
-        else f"No text on {ranges(numbers)} of {count}: scanned, and text recognition (OCR) was not run."
+        else f"No text on {ranges(numbers)} of {count}: scanned, and OCR was not run."
         for reason, numbers in reasons.items()
     ]

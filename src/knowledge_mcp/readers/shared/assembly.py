@@ -120,7 +120,7 @@ def is_one_clause(title: str, sections: Sequence[Section]) -> bool:
 def too_long(item: SourceItem) -> UnreadableDocumentError:
     """Return the error for a document with too much text."""
     return UnreadableDocumentError(
-        f"{item.name}: It holds more than {MOST_TEXT // 1_000_000} million characters of text.",
+        f"{item.name}: It contains more than {MOST_TEXT // 1_000_000} million characters of text.",
         reason=UnreadableReason.TOO_LARGE,
         source=item.uri,
         suggestion="Split it into several files.",
@@ -518,4 +518,4 @@ def parse_document_type(properties: Mapping[str, str]) -> tuple[DocumentType | N
     if named in set(DocumentType):
         return DocumentType(named), None
     known = ", ".join(sorted(DocumentType))
-    return None, f"The property document_type is {named!r}, which is none of {known}; the text decides instead."
+    return None, f"The property document_type is {named!r}, which is not one of {known}; the text decides instead."

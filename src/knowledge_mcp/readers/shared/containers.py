@@ -79,7 +79,7 @@ def _head_of(stream: BinaryIO) -> bytes:
     while block and not block.strip(_BLANK):
         block = stream.read(1 << 20)
     if not block:
-        raise Refusal("empty", "The file is empty.", suggestion="Leave it out, or get another copy.")
+        raise Refusal("empty", "The file is empty.", suggestion="Exclude it, or get another copy.")
     return head
 
 
@@ -124,7 +124,7 @@ def foreign_in(stream: BinaryIO, *, markup: bool = True) -> str:
 def mislabelled(kind: str, what: str) -> Refusal:
     """Return the refusal of a file that is something else than its name says."""
     extension = _EXTENSIONS.get(what)
-    advice = f"Rename it so that it ends in {extension}." if extension else "Give the file its right extension."
+    advice = f"Rename it so that it ends in {extension}." if extension else "Give the file the correct extension."
     return Refusal("mislabelled", f"It is not {kind} but {what}.", suggestion=advice)
 
 
@@ -191,7 +191,7 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     except KeyError:
         return None
     if info.file_size > MAX_TREE_BYTES:
-        raise too_large(f"{name} holds {info.file_size} bytes")
+        raise too_large(f"{name} has {info.file_size} bytes")
     return archive.read(info)
 
 
@@ -329,7 +329,7 @@ def _ole_refusal(stream: BinaryIO, kind: str) -> Refusal:
     return Refusal(
         "mislabelled",
         f"It is not {kind} but an old binary Office file.",
-        suggestion="Give the file its right extension, or save it in today's format.",
+        suggestion="Rename the file with the correct extension, or save it in the current format.",
     )
 
 
@@ -358,7 +358,7 @@ def too_large(details: str) -> Refusal:
     """Return the refusal of an archive that unpacks to too much."""
     return Refusal(
         "too_large",
-        "It unpacks to more than a document can hold.",
+        "It unpacks to more than a document can contain.",
         details=details,
         suggestion="Remove large embedded objects, or split the document.",
     )

@@ -111,7 +111,7 @@ def unaccepted_changes(insertions: int = 0, deletions: int = 0, moves: int = 0) 
 
 def comments_left_out(count: int) -> str:
     """Return the warning about comments that were left out."""
-    return f"{how_many(count, 'comment was', 'comments were')} left out."
+    return f"{how_many(count, 'comment was', 'comments were')} omitted."
 
 
 class MarkedWords:

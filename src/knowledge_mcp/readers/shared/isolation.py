@@ -38,7 +38,7 @@ _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.OUT_OF_MEMORY: (
         UnreadableReason.TOO_LARGE,
         "Reading needed more memory than allowed and was stopped.",
-        "Split the file; if it is small, it may be made to exhaust its reader.",
+        "Split the file; if it is small, it may be designed to use up memory.",
     ),
     FailureKind.CRASHED: (
         UnreadableReason.CORRUPTED,
@@ -100,7 +100,7 @@ def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:
         UnreadableReason.INACCESSIBLE,
         "The file cannot be opened.",
         details=error.strerror or type(error).__name__,
-        suggestion="Check that the file is there and may be read.",
+        suggestion="Check that the file exists and can be read.",
     )
 
 

@@ -198,8 +198,8 @@ def lines_of(element: Line | Table) -> list[Line]:
 
 def unread_pictures(count: int) -> str:
     """Return the warning about pictures in the text that were not read."""
-    pictures = how_many(count, "picture")
-    return f"{pictures} in lines of text not read, such as a formula: {UNREAD} stands in its place."
+    pictures = how_many(count, "image")
+    return f"{pictures} in lines of text not read, such as a formula: {UNREAD} is shown instead."
 
 
 def packed(page: int, left: float, top: float, right: float, bottom: float) -> tuple[int, ...]:

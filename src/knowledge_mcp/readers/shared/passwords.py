@@ -81,7 +81,7 @@ class Passwords:
             reason=error.reason,
             source=error.source,
             details=error.details,
-            suggestion="Put its password into the file that DOCUMENT_PASSWORDS_FILE names, or remove the password.",
+            suggestion="Add its password to the file that DOCUMENT_PASSWORDS_FILE points to, or remove it.",
         )
 
     def _candidates(self, item: SourceItem, message: str) -> Iterator[str]:
@@ -92,7 +92,7 @@ class Passwords:
         why = message
         while password := self._ask(item.name, why):
             yield password
-            why = "That is not its password."
+            why = "The password is wrong."
         self._refused.add(item.sha256)
 
     def _listed(self) -> list[str]:

@@ -161,14 +161,14 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
     if batch:
         yield {"blocks": batch}
     if not sent:
-        raise Refusal("empty", "The file has no text.", suggestion="Leave it out, or look whether it is the right one.")
+        raise Refusal("empty", "The file has no text.", suggestion="Exclude it, or check that it is the right file.")
 
 
 def too_much() -> Refusal:
     """Return the refusal of a file with more text than a document may hold."""
     return Refusal(
         "too_large",
-        f"It holds more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
+        f"It contains more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
         suggestion="Split it into several files.",
     )
 

@@ -55,7 +55,7 @@ def decode_text(data: bytes) -> DecodedText:
         if data.startswith(mark):
             text = _try(data, "utf-8-sig" if encoding == "utf-8" else encoding)
             if text is None:
-                raise NotTextError(f"It is marked as {encoding.upper()} and is not.")
+                raise NotTextError(f"It is marked as {encoding.upper()} but is not {encoding.upper()}.")
             return DecodedText(_clean(text), encoding)
     wide = _wide(data)
     if wide:
@@ -103,8 +103,8 @@ def _guess(data: bytes) -> DecodedText:
     name = _detected(data)
     text = _try(data, name) if name else None
     if name is None or text is None or len(_C1.findall(text)) > 0.01 * len(text):
-        raise NotTextError("Its encoding is not known.")
-    warning = f"The file is not UTF-8 and does not name its encoding; it was read as {name}, so some characters "
+        raise NotTextError("Its encoding is unknown.")
+    warning = f"The file is not UTF-8 and does not state its encoding; it was read as {name}, so some characters "
     return DecodedText(_clean(text), name, warning + "may be wrong.")
 
 
@@ -178,7 +178,7 @@ def bytes_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYT
     if what:
         raise mislabelled(kind, what)
     if Path(path).stat().st_size > most:
-        raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
+        raise Refusal("too_large", f"It contains more than {most // 1_000_000} MB.", suggestion="Split it.")
     return Path(path).read_bytes()
 
 
@@ -193,7 +193,7 @@ def text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
         found = decode_text(data)
     except NotTextError as error:
         raise Refusal(
-            "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
+            "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or correct its extension."
         ) from error
     return found.text, found.warning
 

@@ -57,7 +57,7 @@ _UNDERLINES = {"=": 0, "-": 1, "~": 2, "^": 3, "+": 4}
 _UNDERLINE = re.compile(r"(?:={4,}|-{4,}|~{4,}|\^{4,}|\+{4,})")
 _RULES = frozenset({"'''", "***", "---", "* * *", "- - -", "<<<"})
 _REVISION = re.compile(r"v?(?P<version>\d[\w.-]{0,30})?,?[ \t]{0,5}(?P<date>\d{4}-\d{2}-\d{2})?(?::.{0,200})?")
-_VARIANTS = "Its conditions (ifdef and the like) were not judged: every variant is read."
+_VARIANTS = "Its conditions (such as ifdef) were not evaluated: every variant is read."
 _BULLET = "•"
 
 
@@ -110,7 +110,7 @@ class _Walk:
         """Write the whole file."""
         yield from self._block_list(self._header(), depth=0)
         if self._unread:
-            self._warnings.append(f"Files that it includes are not read: {list_first(self._unread, _MOST_LISTED)}.")
+            self._warnings.append(f"The files that it includes are not read: {list_first(self._unread, _MOST_LISTED)}.")
         yield facts(title=self._title[:300], metadata=self._metadata, warnings=self._warnings)
 
     def _titles(self) -> Iterator[tuple[str, str]]:
@@ -174,7 +174,7 @@ class _Walk:
 
     def _block_list(self, lines: Sequence[str], *, depth: int) -> Iterator[Piece]:
         if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"It nests its blocks more than {_MOST_DEPTH} deep.")
+            raise Refusal("unsupported", f"Its blocks are nested more than {_MOST_DEPTH} levels deep.")
         at, marks = 0, Marks()
         while at < len(lines):
             line = lines[at]

@@ -65,8 +65,10 @@ def opened_package(path: str, kind: str, expected: str) -> Generator[OdfPackage]
             raise Refusal(
                 "mislabelled",
                 f"It is not {expected} but another OpenDocument file ({named}).",
-                suggestion="Give the file its right extension.",
+                suggestion="Rename the file with the correct extension.",
             )
         if b"encryption-data" in (member(archive, "META-INF/manifest.xml") or b""):
-            raise Refusal("password_protected", "It is protected by a password.", suggestion="Save it without one.")
+            raise Refusal(
+                "password_protected", "It is protected by a password.", suggestion="Save it without a password."
+            )
         yield OdfPackage(archive, expected)

@@ -65,7 +65,7 @@ def _pieces(package: OdfPackage) -> Iterator[Piece]:
     yield hidden_piece(words.hidden)
     warnings, remarks = remarks_of(body)
     if next(body.iter("{*}image"), None) is not None:
-        warnings.append("Text in pictures is not read.")
+        warnings.append("Text in images is not read.")
     if words.objects.unread:
         warnings.append("Embedded objects, such as charts, are not read.")
     yield facts(title=properties.pop("title", "") or walk.title, metadata=properties | remarks, warnings=warnings)
@@ -93,7 +93,7 @@ class _Walk:
     def blocks(self, parent: Element, depth: int, item: _Item | None = None) -> Iterator[Piece]:
         """Write the content of an element; `item` is the open list item."""
         if depth > MOST_DEPTH:
-            raise Refusal("unsupported", f"It nests its parts more than {MOST_DEPTH} levels deep.")
+            raise Refusal("unsupported", f"Its parts are nested more than {MOST_DEPTH} levels deep.")
         for element in parent:
             name = local_name(element)
             if self._words.is_unseen(element):

@@ -75,7 +75,7 @@ class ParagraphWords:
 
     def _collect(self, rich: RichText, element: Element, depth: int, look: OdtLook) -> None:
         if depth > MOST_DEPTH:
-            raise Refusal("unsupported", f"It nests its text more than {MOST_DEPTH} levels deep.")
+            raise Refusal("unsupported", f"Its text is nested more than {MOST_DEPTH} levels deep.")
         self._show(rich, element.text, look)
         for child in element:
             name = local_name(child)

@@ -102,10 +102,10 @@ def _hidden_warnings(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
     """Return warnings about hidden parts of a sheet."""
     if is_hidden:
         count = how_many(sieve.hidden.total(), "character")
-        return [f"The sheet {title} is hidden in the workbook, and left out: {count}."]
+        return [f"The sheet {title} is hidden in the workbook, and omitted: {count}."]
     counts = ((sieve.rows, "hidden row"), (len(sieve.columns), "hidden column"))
     message = " and ".join(how_many(count, what) for count, what in counts if count)
-    return [f"Left out of the sheet {title}: {message}."] if message else []
+    return [f"Omitted from the sheet {title}: {message}."] if message else []
 
 
 def printed(value: object, pattern: str) -> str:

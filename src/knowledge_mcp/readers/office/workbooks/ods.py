@@ -69,7 +69,7 @@ def _warnings(package: OdfPackage, body: Element) -> Iterator[str]:
     if counts:
         yield unaccepted_changes(counts["insertion"] + replaced, counts["deletion"] + replaced, counts["movement"])
     if any(name.startswith("Pictures/") for name in package.archive.namelist()):
-        yield "Pictures in the workbook are not read."
+        yield "Images in the workbook are not read."
     if next(body.iter(f"{DRAW}object", f"{DRAW}object-ole"), None) is not None:
         yield "Embedded objects, such as charts, are not read."
 

@@ -45,7 +45,7 @@ def regions(rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Rea
         table.append((number, cells))
         size += sum(map(len, cells)) + len(cells)
         if size > 2 * MOST_TEXT:
-            raise Refusal("too_large", "The table holds more text than a document may.", suggestion="Split it.")
+            raise Refusal("too_large", "The table contains more text than a document may have.", suggestion="Split it.")
     yield from _region(table, reaches)
 
 

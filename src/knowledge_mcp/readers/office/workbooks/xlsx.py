@@ -190,7 +190,7 @@ def _part_warnings(archive: zipfile.ZipFile) -> Iterator[str]:
     for folder, what in (
         ("xl/charts/chart", "Charts"),
         ("xl/chartsheets/", "Charts"),
-        ("xl/media/", "Pictures"),
+        ("xl/media/", "Images"),
         ("xl/embeddings/", "Embedded files"),
     ):
         if any(name.startswith(folder) for name in names):
