@@ -176,7 +176,7 @@ def test_a_deployment_that_cannot_embed_is_a_config_error_after_one_request(serv
 def test_an_address_of_a_wrong_form_is_a_config_error() -> None:
     options = Options(azure_openai_endpoint="https://host:not-a-port", azure_openai_key=SecretStr("key-of-nobody"))
     embedder = from_azure_options(options)
-    with pytest.raises(ConfigError, match="client cannot be made") as failure:
+    with pytest.raises(ConfigError, match="client cannot be created") as failure:
         embedder.embed_query("a question")
     assert "AZURE_OPENAI_ENDPOINT" in failure.value.suggestion
     embedder.close()

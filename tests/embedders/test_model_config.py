@@ -107,7 +107,7 @@ def test_a_malformed_file_is_named(tiny_model: Path, name: str, content: str) ->
 
 
 def test_a_folder_without_a_config_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="does not hold an embedding model"):
+    with pytest.raises(ConfigError, match="does not contain an embedding model"):
         read_config(tmp_path)
 
 

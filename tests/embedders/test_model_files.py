@@ -187,7 +187,7 @@ def test_a_damaged_file_is_reported_and_fetched_anew(real: Path, tmp_path: Path)
     damaged = tmp_path / BUILT_IN / "tokenizer.json"
     damaged.write_bytes(damaged.read_bytes()[:-1] + b" ")
     assert [check.path for check in verify(cache=tmp_path) if not check.ok] == [damaged]
-    with pytest.raises(ConfigError, match="downloads are off"):
+    with pytest.raises(ConfigError, match="downloads are turned off"):
         fetch(cache=tmp_path, variants=(), offline=True)
     assert fetch(cache=tmp_path, variants=(), sources=[FolderSource(real)]).source == "folder"
     assert all(check.ok for check in verify(cache=tmp_path))
@@ -206,7 +206,7 @@ def test_what_is_not_here_is_not_found_and_not_fetched_offline(tmp_path: Path) -
     assert list_models(tmp_path / "none") == []
     with pytest.raises(NotFoundError, match=BUILT_IN):
         verify(cache=tmp_path)
-    with pytest.raises(ConfigError, match="downloads are off"):
+    with pytest.raises(ConfigError, match="downloads are turned off"):
         fetch(cache=tmp_path, offline=True)
     for name in ("no-such-model", "../etc", "a/b/c", ""):
         with pytest.raises(ConfigError, match=r"no-such-model|not the name of a model"):
@@ -316,7 +316,7 @@ def test_the_names_that_the_settings_know_are_those_of_the_known_models() -> Non
 
 def test_another_architecture_without_onnx_is_refused(tmp_path: Path) -> None:
     path = tiny.write_model(tmp_path / "m", config={"model_type": "mpnet"})
-    with pytest.raises(ConfigError, match="holds no weights that can be used"):
+    with pytest.raises(ConfigError, match="contains no usable weights"):
         find(path=path, cache=tmp_path)
 
 

@@ -80,7 +80,7 @@ def test_a_wheel_without_the_file_is_refused(tmp_path: Path) -> None:
 def test_an_archive_that_arrived_damaged_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "x.whl"
     archive.write_bytes(b"PK not a zip")
-    with pytest.raises(ConnectionFailedError, match="arrived damaged"):
+    with pytest.raises(ConnectionFailedError, match="was damaged in transfer"):
         extract(archive, {"model.safetensors": 350}, tmp_path)
 
 
@@ -187,7 +187,7 @@ def test_the_hubs_real_client_without_a_network_is_a_connection_error(
         lambda: HubSource("owner/name", "0" * 40).fetch(FILES, tmp_path, _quiet),
         lambda: hub_snapshot("owner/name", None, tmp_path, _quiet),
     ):
-        with pytest.raises(ConnectionFailedError, match="did not give owner/name"):
+        with pytest.raises(ConnectionFailedError, match="did not deliver owner/name"):
             fetch()
 
 

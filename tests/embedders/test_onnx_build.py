@@ -111,7 +111,7 @@ def test_a_cut_off_safetensors_file_is_refused(tmp_path: Path, keep: int) -> Non
     path = tmp_path / "model.safetensors"
     tiny.write_safetensors(path, {"a": np.ones((4, 4), np.float32)})
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(ConfigError, match="not a whole safetensors file"):
+    with pytest.raises(ConfigError, match="not a complete safetensors file"):
         read_safetensors(path)
 
 
@@ -119,7 +119,7 @@ def test_a_safetensors_header_that_lies_about_a_shape_is_refused(tmp_path: Path)
     path = tmp_path / "model.safetensors"
     tiny.write_safetensors(path, {"a": np.ones(4, np.float32)})
     path.write_bytes(path.read_bytes().replace(b'"shape": [4]', b'"shape": [5]'))
-    with pytest.raises(ConfigError, match="not a whole safetensors file"):
+    with pytest.raises(ConfigError, match="not a complete safetensors file"):
         read_safetensors(path)
 
 

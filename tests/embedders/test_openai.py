@@ -82,7 +82,7 @@ def test_dimensions_are_sent_only_where_the_model_takes_them_and_does_not_give_t
         ("text-embedding-3-small", 255, "256 to 1536"),
         ("text-embedding-3-large", 3073, "256 to 3072"),
         ("text-embedding-ada-002", 512, "always gives 1536"),
-        ("nomic-embed-text", None, "not known"),
+        ("nomic-embed-text", None, "are unknown"),
     ],
 )
 def test_dimensions_that_the_model_cannot_give_are_a_config_error(

@@ -182,7 +182,7 @@ def test_a_wrong_answer_is_an_internal_error_that_names_what_is_wrong(
 def test_an_answer_of_another_form_is_an_internal_error_and_nothing_else(server: OpenAIServer, body: str) -> None:
     server.always = faults.text(body)
     embedder = openai_embedder(server)
-    with pytest.raises(WrongAnswerError, match="answered"):
+    with pytest.raises(WrongAnswerError, match="returned an"):
         embedder.embed_query("a question")
     embedder.close()
 

@@ -62,7 +62,7 @@ def test_a_file_that_is_cut_off_is_refused_by_name(packed: Path, keep: int) -> N
 
 def test_another_file_is_refused(packed: Path) -> None:
     packed.write_bytes(b"GGUF" + packed.read_bytes()[4:])
-    with pytest.raises(ConfigError, match="not a whole packed model"):
+    with pytest.raises(ConfigError, match="not a complete packed model"):
         write_tokenizer(packed, packed.with_suffix(".json"))
 
 

@@ -276,7 +276,7 @@ class RefusesB(OverriddenStore):
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
         if "b" in {each.record.id for each in documents}:
-            raise InvalidInputError("A text holds half of a surrogate pair.")
+            raise InvalidInputError("A text contains half of a surrogate pair.")
         super().publish(collection, documents, on_published)
 
 

@@ -224,7 +224,7 @@ class _FilledByAnotherRun(PublishingStore):
     def take(self, collection: str, new: WholeDocument) -> None:
         super().take(collection, new)
         if new.record.id == "doc-02":
-            raise InternalError("Document 'doc-02' has 0 chunks, not the 5 announced.")
+            raise InternalError("Document 'doc-02' has 0 chunks, but its record states 5.")
 
 
 def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(source: MemoryStore) -> None:

@@ -182,7 +182,7 @@ class Linker:
             return [], 1.0, True
         if len(sources) * len(targets) > MOST_PAIRS:
             raise InvalidInputError(
-                f"{len(sources)} items and {len(targets)} make more than {MOST_PAIRS} pairs, which are rated at once.",
+                f"{len(sources)} items and {len(targets)} make more than {MOST_PAIRS} pairs, the most to rate at once.",
                 suggestion="Trace a part at a time: a chapter, a folder, a document.",
             )
         rated = self.closeness(sources, targets)

@@ -36,8 +36,8 @@ from knowledge_mcp.support.lanes import usable_cores
 def _late() -> TimedOutError:
     """Return the error for a reranking that was not finished in time."""
     return TimedOutError(
-        "The reranker was not done in time.",
-        suggestion="Raise RERANKER_BUDGET_MS, lower RERANKER_TOP, or take a smaller model.",
+        "The reranker did not finish in time.",
+        suggestion="Raise RERANKER_BUDGET_MS, lower RERANKER_TOP, or use a smaller model.",
     )
 
 
@@ -53,7 +53,9 @@ def reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
         InternalError: a score is missing, or is not a number in 0..1.
     """
     if len(scores) != len(hits) or not all(math.isfinite(each) and 0.0 <= each <= 1.0 for each in scores):
-        raise InternalError("The reranker gave no usable scores.", details=f"{len(scores)} for {len(hits)} passages")
+        raise InternalError(
+            "The reranker returned no usable scores.", details=f"{len(scores)} for {len(hits)} passages"
+        )
     places = sorted(range(len(hits)), key=lambda place: -scores[place])
     return [dataclasses.replace(hits[place], score=scores[place]) for place in places]
 
@@ -217,7 +219,7 @@ def from_api_options(options: ApiOptions) -> ApiReranker:
     if not options.reranker_url:
         raise ConfigError(
             "RERANKER is 'api', but RERANKER_URL is not set.",
-            suggestion="Set it to the whole address, such as https://rerank.example.com/v1/rerank.",
+            suggestion="Set it to the full address, such as https://rerank.example.com/v1/rerank.",
         )
     return ApiReranker(options.reranker_url, options.reranker_api_key, options.reranker_model or "")
 
@@ -286,7 +288,7 @@ class ApiReranker:
             client.close()
 
     def _open_client(self) -> tuple[Any, Any]:
-        with needing("remote", "The library that talks to the reranker is not installed."):
+        with needing("remote", "The client library for the reranker is not installed."):
             import httpx
         with self._lock:
             if self._client is None:
@@ -307,11 +309,11 @@ def _scores(answered: Any, count: int) -> list[float]:
             scores[int(each["index"])] = float(each["relevance_score"])
     except (TypeError, ValueError, KeyError, AttributeError) as exc:
         raise InternalError(
-            "The reranker's answer has another form than expected.",
+            "The reranker's answer has an unexpected format.",
             details="expected {results: [{index, relevance_score}]}",
         ) from exc
     if scores.keys() != set(range(count)):
-        raise InternalError("The reranker left passages out.", details=f"{len(scores)} of {count} have a score")
+        raise InternalError("The reranker omitted passages.", details=f"{len(scores)} of {count} have a score")
     return [scores[place] for place in range(count)]
 
 
@@ -320,7 +322,7 @@ def _refusal(status: int, words: str) -> KnowledgeError:
     if status in {401, 403}:
         return AuthError("The reranker refused the key.", details=details, suggestion="Check RERANKER_API_KEY.")
     if status == 429:
-        return RateLimitedError("The reranker asks to wait.", details=details)
+        return RateLimitedError("The reranker is limiting requests.", details=details)
     if status >= 500:
         return ConnectionFailedError("The reranker failed.", details=details)
     return InvalidInputError(

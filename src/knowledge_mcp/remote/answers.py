@@ -46,9 +46,9 @@ class _ServiceAnswer(BaseModel):
         except ValidationError as exc:
             places = {".".join(map(str, each["loc"])) for each in exc.errors(include_url=False, include_input=False)}
             raise InternalError(
-                "The RAG API's answer is not understood.",
+                "The RAG API's answer has an unknown format.",
                 details=f"unexpected or missing: {', '.join(sorted(places)[:10])}",
-                suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
+                suggestion="Check that RAG_API_URL points to a RAG API, and that it is no older than this program.",
             ) from exc
 
     def values_of(self, kind: type[_ServiceAnswer]) -> dict[str, Any]:

@@ -216,10 +216,10 @@ class RemoteLibrary:
             if error is not None:
                 raise error
             if job.state == "cancelled":
-                raise InternalError("The ingestion was cancelled.", recoverable=True, suggestion="Bring it again.")
+                raise InternalError("The ingestion was cancelled.", recoverable=True, suggestion="Send it again.")
             if job.state == "done":
                 if job.result is None:
-                    raise InternalError("The RAG API does not tell what came of the ingestion.", details=job_id)
+                    raise InternalError("The RAG API does not report the result of the ingestion.", details=job_id)
                 return job.result
             now = (job.progress.done, job.progress.message)
             if on_progress is not None and now != reported:
@@ -229,9 +229,9 @@ class RemoteLibrary:
             waited, looks = waited + pause, looks + 1
             if waited > self._ingest_timeout:
                 raise TimedOutError(
-                    "The ingestion takes longer than this client waits; it goes on.",
+                    "The ingestion takes longer than this client waits; it continues.",
                     details=f"job {job_id}",
-                    suggestion="Ask for the document later; bringing it again changes nothing once it is there.",
+                    suggestion="Look for the document later; sending it again changes nothing if it is there.",
                 )
             if self._closing.wait(pause):
                 raise InternalError("The connection to the RAG API is closed.", details=f"job {job_id} goes on")
@@ -240,7 +240,7 @@ class RemoteLibrary:
 def _quote(name: str) -> str:
     """Quote a name as one segment of a path; a name of dots only is refused, because it would mean a folder."""
     if name.strip(".") == "":
-        raise InvalidInputError(f"{name!r} is no name.")
+        raise InvalidInputError(f"{name!r} is not a name.")
     return quote(name, safe="")
 
 
@@ -291,7 +291,7 @@ def _filters(condition: Filter) -> dict[str, Any]:
             fields: dict[str, Any] = {}
             for name, value in (pair for part in parts for pair in _filters(part).items()):
                 if fields.setdefault(name, value) != value:
-                    raise InvalidInputError(f"The RAG API takes one condition on {name}, not several.")
+                    raise InvalidInputError(f"The RAG API accepts only one condition on {name}, not several.")
             return fields
         case Prefix(field, value):
             return {field: value}
@@ -301,5 +301,6 @@ def _filters(condition: Filter) -> dict[str, Any]:
             return {field: list(values)}
         case _:
             raise InvalidInputError(
-                f"The RAG API does not filter {condition.field} so.", suggestion="Use a prefix of the clause number."
+                f"The RAG API does not support this filter for {condition.field}.",
+                suggestion="Use a prefix of the clause number.",
             )

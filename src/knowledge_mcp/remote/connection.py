@@ -265,7 +265,7 @@ def _closed_error() -> InternalError:
 
 
 def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
-    with needing("remote", "The library that talks to the RAG API is not installed."):
+    with needing("remote", "The client library for the RAG API is not installed."):
         import httpx
     from knowledge_mcp import __version__
 
@@ -288,19 +288,20 @@ def _certificates(trust_env: bool) -> ssl.SSLContext:
 
 def _check(url: str, key: str) -> tuple[str, bool]:
     """Return the address without a trailing slash, and whether it is on this machine."""
-    suggestion = "Set RAG_API_URL to something like https://rag.example.org, and RAG_API_KEY apart from it."
+    suggestion = "Set RAG_API_URL to something like https://rag.example.org, and RAG_API_KEY separately."
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname, parts.port
     except ValueError as exc:
-        raise ConfigError("RAG_API_URL is no address.", suggestion=suggestion) from exc
+        raise ConfigError("RAG_API_URL is not an address.", suggestion=suggestion) from exc
     if parts.scheme not in {"http", "https"} or not host:
         raise ConfigError("RAG_API_URL is not an http or https address.", suggestion=suggestion)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise ConfigError("RAG_API_URL must hold no user, password, query or fragment.", suggestion=suggestion)
+        raise ConfigError("RAG_API_URL must not contain a user, password, query or fragment.", suggestion=suggestion)
     if not all("!" <= sign <= "~" for sign in key):
         raise ConfigError(
-            "RAG_API_KEY holds blanks or signs that no header can carry.", suggestion="Check RAG_API_KEY."
+            "RAG_API_KEY contains blanks or characters that are not allowed in a header.",
+            suggestion="Check RAG_API_KEY.",
         )
     local = is_loopback(host) or host.endswith(".localhost")
     if parts.scheme == "http" and not local:
@@ -328,7 +329,7 @@ def _object(content: bytes, status: int) -> dict[str, Any]:
             ConnectionFailedError(
                 f"{SERVICE} answered with something that is not a JSON object.",
                 details=f"HTTP {status}, {len(content)} bytes",
-                suggestion="Check RAG_API_URL and any proxy on the way, then try again.",
+                suggestion="Check RAG_API_URL and any proxy in between, then try again.",
                 recoverable=False,
             )
         )
@@ -336,4 +337,4 @@ def _object(content: bytes, status: int) -> dict[str, Any]:
 
 
 def _too_long(most: int) -> Failed:
-    return Failed(InternalError(f"{SERVICE} answered with more than {most:,} bytes.", suggestion="Ask for less."))
+    return Failed(InternalError(f"{SERVICE} answered with more than {most:,} bytes.", suggestion="Request less."))

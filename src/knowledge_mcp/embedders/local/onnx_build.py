@@ -51,7 +51,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
         tensors = {name: _tensor(body, entry) for name, entry in header.items() if name != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, struct.error) as exc:
         raise ConfigError(
-            f"{path} is not a whole safetensors file.",
+            f"{path} is not a complete safetensors file.",
             details=str(exc),
             suggestion="Run `knowledge models fetch` to get the model again.",
         ) from exc

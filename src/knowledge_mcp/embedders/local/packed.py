@@ -120,7 +120,7 @@ def _errors_of(path: Path) -> Generator[None]:
         yield
     except (OSError, ValueError, KeyError, IndexError, struct.error) as exc:
         raise ConfigError(
-            f"{path} is not a whole packed model.",
+            f"{path} is not a complete packed model.",
             details=str(exc),
             suggestion="Run `knowledge models fetch` to get the model again.",
         ) from exc

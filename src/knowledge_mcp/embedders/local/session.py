@@ -113,7 +113,9 @@ class OnnxModel:
             ]().astype(np.float32)
         norm = float(np.linalg.norm(row.astype(np.float64)))
         if row.shape != (self._config.dimensions,) or not np.isfinite(norm) or norm == 0.0:
-            raise InternalError("The embedding model gave no usable vector.", details=f"shape {row.shape}, norm {norm}")
+            raise InternalError(
+                "The embedding model returned no usable vector.", details=f"shape {row.shape}, norm {norm}"
+            )
         return (row.astype(np.float64) / norm).astype("<f4").tobytes()
 
 
@@ -140,4 +142,4 @@ def _choose_output(path: Path, names: list[str]) -> tuple[str, bool]:
         for name in names_of_kind:
             if name in names:
                 return name, pooled
-    raise ConfigError(f"{path} has the outputs {', '.join(names)}; none of them is known to hold embeddings.")
+    raise ConfigError(f"{path} has the outputs {', '.join(names)}; none of them is known to contain embeddings.")

@@ -123,7 +123,7 @@ class ModelTokenizer:
         self.room = self.window - self._count(config.document_prefix)
         if self.room < 1:
             raise ConfigError(
-                f"The model reads {config.max_seq_length} tokens, which leaves no room beside its prefix."
+                f"The model reads {config.max_seq_length} tokens, which leaves no space beside its prefix."
             )
 
     def count(self, text: str) -> int:

@@ -127,7 +127,7 @@ def from_azure_options(options: AzureOptions, *, retries: RetryPolicy | None = N
         )
     if not options.embedding_model and deployment not in MODELS:
         raise ConfigError(
-            f"Which model stands behind the deployment '{deployment}' is not known.",
+            f"The model of the deployment '{deployment}' is unknown.",
             details=f"Known models: {', '.join(MODELS)}.",
             suggestion="Set EMBEDDING_MODEL to the model that was deployed under this name.",
         )
@@ -168,7 +168,7 @@ def _make_client(make: Callable[[], OpenAI], provider: str, setting: str) -> Ope
         return make()
     except Exception as exc:  # a malformed address is reported by whichever part meets it first
         raise ConfigError(
-            f"{provider}'s client cannot be made from these settings.",
+            f"{provider}'s client cannot be created from these settings.",
             details=type(exc).__name__,
             suggestion=f"Check {setting}.",
         ) from exc

@@ -155,7 +155,9 @@ class Requests:
             except ValueError as problem:
                 raise _unreadable_answer(self._service, str(problem)) from exc
             details = f"{type(exc).__name__}: {exc}"[:300]
-            raise WrongAnswerError(f"{self._service.name} answered in an unknown form.", details=details) from exc
+            raise WrongAnswerError(
+                f"{self._service.name} returned an answer in an unknown format.", details=details
+            ) from exc
 
 
 def _check_types(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
@@ -237,7 +239,7 @@ def _failure_of(exc: Exception, service: Service) -> CallFailed:
     if isinstance(exc, APIConnectionError):
         return CallFailed(
             ConnectionFailedError(
-                f"{service.name} could not be reached, or its answer broke off.",
+                f"{service.name} could not be reached, or its answer was cut off.",
                 details=_cause(exc, service),
                 suggestion=f"Check the network and {service.address_setting}, then try again.",
             )
@@ -253,7 +255,7 @@ def _unreadable_answer(service: Service, problem: str) -> CallFailed:
         ConnectionFailedError(
             f"{service.name} answered with something that is not JSON.",
             details=_redact(problem, service)[0],
-            suggestion=f"Check {service.address_setting} and any proxy on the way, then try again.",
+            suggestion=f"Check {service.address_setting} and any proxy in between, then try again.",
         )
     )
 
@@ -270,7 +272,7 @@ def _of_status(answer: _ErrorAnswer, service: Service) -> CallFailed:
             error = AuthError(
                 f"{service.name} refused the API key.",
                 details=answer.details,
-                suggestion=f"Check {service.key_setting}: the key is wrong, expired or revoked, or belongs elsewhere.",
+                suggestion=f"Check {service.key_setting}: the key is wrong, expired, revoked or of another service.",
             )
         case 403:
             error = AuthError(
@@ -285,7 +287,7 @@ def _of_status(answer: _ErrorAnswer, service: Service) -> CallFailed:
                 suggestion=f"Check {service.model_setting} and {service.address_setting}.",
             )
         case 408:
-            error = TimedOutError(f"{service.name} gave up waiting for the request.", details=answer.details)
+            error = TimedOutError(f"{service.name} stopped waiting for the request.", details=answer.details)
         case status if status >= 500:
             retry_after = _retry_after(answer.headers)
             error = InternalError(
@@ -296,7 +298,7 @@ def _of_status(answer: _ErrorAnswer, service: Service) -> CallFailed:
             )
         case status:
             error = ConfigError(
-                f"{service.name} does not take embedding requests at this address (HTTP {status}).",
+                f"{service.name} does not accept embedding requests at this address (HTTP {status}).",
                 details=answer.details,
                 suggestion=f"Check {service.address_setting}.",
             )
@@ -309,16 +311,16 @@ def _rate_limit_failure(answer: _ErrorAnswer, service: Service) -> CallFailed:
     details = f"{answer.details} [{limits}]" if limits else answer.details
     if answer.codes & QUOTA:
         quota = QuotaExceededError(
-            f"The quota at {service.name} is used up: {answer.words or 'the service tells no more'}",
+            f"The quota at {service.name} is used up: {answer.words or 'the service gives no details'}",
             details=details,
-            suggestion=f"Check billing and limits at {service.billing}, then run again; nothing embeds in its place.",
+            suggestion=f"Check billing and limits at {service.billing}, then run again; no other embedder is used.",
         )
         return CallFailed(quota, echoed=answer.echoed)
     after = _retry_after(answer.headers)
     error = RateLimitedError(
         f"{service.name} asks to slow down.",
         details=details,
-        suggestion="Wait a little and try again; a smaller EMBEDDING_CONCURRENCY asks for less at once.",
+        suggestion="Wait a little and try again; a smaller EMBEDDING_CONCURRENCY sends less at once.",
         retry_after=after,
     )
     return CallFailed(error, retry_after=after, echoed=answer.echoed)
@@ -424,14 +426,14 @@ def _unit(components: Sequence[float], index: int, service: Service) -> Vector:
     try:
         vector = np.asarray(components, dtype=np.float64)
     except (TypeError, ValueError) as exc:
-        raise _wrong(service, f"a vector for text {index} that holds no numbers") from exc
+        raise _wrong(service, f"a vector for text {index} that contains no numbers") from exc
     expected = service.model.dimensions
     if vector.shape != (expected,):
         found = str(vector.shape[0]) if vector.ndim == 1 else f"a shape of {vector.shape} instead of"
         raise _wrong(
             service,
             f"a vector of {found} components for text {index}, not {expected}",
-            "Set EMBEDDING_DIMENSIONS to what the model gives, or choose another EMBEDDING_MODEL.",
+            "Set EMBEDDING_DIMENSIONS to that of the model, or choose another EMBEDDING_MODEL.",
         )
     if not np.isfinite(vector).all():
         raise _wrong(service, f"a vector for text {index} with a component that is no finite number")
@@ -444,4 +446,4 @@ def _unit(components: Sequence[float], index: int, service: Service) -> Vector:
 
 def _wrong(service: Service, what: str, suggestion: str = "") -> WrongAnswerError:
     usual = f"Check {service.model_setting} and {service.address_setting}, and the service itself."
-    return WrongAnswerError(f"{service.name} answered wrongly: {what}.", suggestion=suggestion or usual)
+    return WrongAnswerError(f"{service.name} returned an invalid answer: {what}.", suggestion=suggestion or usual)

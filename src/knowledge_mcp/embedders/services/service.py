@@ -69,9 +69,9 @@ def choose_model(name: str, dimensions: int | None, price: float | None = None) 
     if ability is None:
         if dimensions is None:
             raise ConfigError(
-                f"How many components the vectors of '{name}' have is not known.",
+                f"The dimensions of the vectors of '{name}' are unknown.",
                 details=f"Known models: {', '.join(MODELS)}.",
-                suggestion="Set EMBEDDING_DIMENSIONS to what the model gives, or choose a known EMBEDDING_MODEL.",
+                suggestion="Set EMBEDDING_DIMENSIONS to that of the model, or choose a known EMBEDDING_MODEL.",
             )
         return RemoteModel(name, dimensions, None, price)
     chosen = ability.dimensions if dimensions is None else dimensions
@@ -127,7 +127,7 @@ def openai_library() -> ModuleType:
     Raises:
         ConfigError: it is not installed.
     """
-    with needing("openai", "The library that talks to OpenAI and Azure OpenAI is not installed."):
+    with needing("openai", "The client library for OpenAI and Azure OpenAI is not installed."):
         import openai
     return openai
 
