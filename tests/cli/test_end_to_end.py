@@ -159,7 +159,7 @@ def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -
     (docs / "node_modules").mkdir()
     done = real("docs")
     assert done.code == 1
-    assert "letter.doc: Files of this kind are not read" in done.out
+    assert "letter.doc: Files of this type are not supported" in done.out
     assert "save it as .docx" in done.out
     assert "save it as .pptx" in done.out
     for line in (
@@ -168,14 +168,14 @@ def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -
         "archives: 1, e.g.",
         "hidden files: 1, e.g.",
         ".bin files: 1, e.g.",
-        "folders that tools fill: 1, e.g.",
+        "folders that tools generate: 1, e.g.",
     ):
         assert line in done.out
     report = json.loads(real("--json", "--pattern", "*.md", "docs").out)
     assert {each["what"]: each["count"] for each in report["left_out"]} == {
-        "files that fit no pattern": 7,
+        "files that match no pattern": 7,
         "hidden files": 1,
-        "folders that tools fill": 1,
+        "folders that tools generate": 1,
     }
     assert report["exit_code"] == 0
 

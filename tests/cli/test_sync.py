@@ -80,7 +80,7 @@ def test_a_folder_whose_path_goes_up_is_the_same_folder(home: Path, real_ingest:
     folder = put(home / "docs")
     (home / "other").mkdir()
     assert knowledge("sources", "add", str(home / "other" / ".." / "docs")).code == 0
-    assert "registered already" in knowledge("sources", "add", str(folder), "--name", "again").err
+    assert "already registered" in knowledge("sources", "add", str(folder), "--name", "again").err
     knowledge("sync")
     (folder / "pits.md").unlink()
     (folder / "doors.md").rename(folder / "gates.md")
@@ -160,11 +160,11 @@ def test_how_sources_stand_is_told_everywhere(docs: Path, knowledge: Command) ->
 def test_a_name_and_a_place_are_registered_once(docs: Path, knowledge: Command, home: Path) -> None:
     other = put(home / "other", {"masts.md": "# Masts\n\nStand upright.\n"})
     twice = knowledge("sources", "add", str(docs), "--name", "twice").err
-    assert "is registered already, as 'docs'" in twice
+    assert "is already registered as 'docs'" in twice
     assert "--name" not in twice, "another name does not help"
-    assert "registered already" in knowledge("sources", "add", str(other), "--name", "docs").err
+    assert "already registered" in knowledge("sources", "add", str(other), "--name", "docs").err
     for wrong in ("..", "a/b", ".hidden", "x.lock"):
-        assert "is not a name" in knowledge("sources", "add", str(other), "--name", wrong).err
+        assert "is not a source name" in knowledge("sources", "add", str(other), "--name", wrong).err
     assert "not an interval" in knowledge("sources", "add", str(other), "--every", "soon").err
     assert "no folder" in knowledge("sources", "add", str(home / "nowhere")).err
     assert "No location" in knowledge("sources", "add", " ").err, "the folder of the moment is not meant"
@@ -210,7 +210,7 @@ def test_what_comes_from_a_source_for_a_group_is_for_that_group(
     knowledge("sync")
     documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
     assert [each["metadata"]["allowed_groups"] for each in documents] == ["board, legal"] * 4
-    assert "no name of a group" in knowledge("sources", "add", str(home), "--allow", "a,b").err
+    assert "not a group name" in knowledge("sources", "add", str(home), "--allow", "a,b").err
 
 
 def test_two_sources_with_the_same_file_do_not_take_it_from_each_other(
@@ -232,7 +232,7 @@ def test_one_source_is_synced_by_one_process(docs: Path, knowledge: Command) -> 
     with wiring.list_sources(load_settings(None)).working("docs"):
         done = knowledge("sync")
     assert done.code == 1
-    assert "Another process syncs 'docs'" in done.err
+    assert "Another process is syncing 'docs'" in done.err
 
 
 def test_no_secret_stands_in_an_address_or_in_the_list(real_ingest: Command, knowledge: Command) -> None:

@@ -33,7 +33,7 @@ def test_a_page_that_is_gone_keeps_its_document_until_that_is_meant(site: Site, 
     knowledge("sources", "add", url(site, "/doors"), "--name", "doors")
     done = knowledge("sync")
     assert done.code != 0
-    assert "There is nothing at" in done.err
+    assert "There is no document at" in done.err
     site.handlers["/doors"] = answer(DOORS)
     assert knowledge("sync").code == 0
     site.handlers["/doors"] = answer(b"gone", 410)
@@ -77,9 +77,9 @@ def test_a_sitemap_is_the_truth_of_its_pages(site: Site, knowledge: Command) -> 
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (answer(b"nothing", 404), "There is nothing at"),
-        (answer(b"later", 503), "cannot give"),
-        (answer(b"<html>hello</html>"), "no list that can be read"),
+        (answer(b"nothing", 404), "There is no document at"),
+        (answer(b"later", 503), "cannot deliver"),
+        (answer(b"<html>hello</html>"), "not return a readable list"),
         (answer(b'<!DOCTYPE a [<!ENTITY b "c">]><urlset>&b;</urlset>'), "suddenly empty"),
         (answer(b"<urlset></urlset>", kind="application/xml"), "suddenly empty"),
     ],
@@ -134,7 +134,7 @@ def test_a_private_address_is_not_synced_unless_it_is_allowed(
 ) -> None:
     monkeypatch.delenv("RAG_FETCH_ALLOWED_HOSTS")
     knowledge("sources", "add", url(site, "/doors"), "--name", "doors")
-    assert "not a public place" in knowledge("sync").err
+    assert "is not public" in knowledge("sync").err
     assert site.received == []
     assert "not https" in knowledge("sources", "add", "http://example.org/x").err
 
@@ -150,7 +150,7 @@ def test_a_page_that_its_sitemap_still_names_is_gone_once_two_syncs_found_nothin
     knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
     first = knowledge("sync", "--json")
     assert first.code == 0, "a page that never was there is no failure of ours"
-    assert of(first, "wiki")["left_out"] == [{"what": "pages that are named and not there", "count": 1}]
+    assert of(first, "wiki")["left_out"] == [{"what": "listed pages that do not exist", "count": 1}]
     ropes = site.handlers.pop("/ropes")
     missed = knowledge("sync")
     assert missed.code == 1
@@ -163,7 +163,7 @@ def test_a_page_that_its_sitemap_still_names_is_gone_once_two_syncs_found_nothin
     again = knowledge("sync", "--json")
     assert again.code == 0
     assert [each["source_path"] for each in of(again, "wiki")["removed"]] == [url(site, "/ropes")]
-    assert of(again, "wiki")["left_out"] == [{"what": "pages that are named and not there", "count": 2}]
+    assert of(again, "wiki")["left_out"] == [{"what": "listed pages that do not exist", "count": 2}]
     assert knowledge("sync").code == 0
     del site.handlers["/doors"]
     assert knowledge("sync").code == 1
@@ -196,14 +196,14 @@ def test_pages_that_send_on_to_one_place_are_no_documents_and_overwrite_none(sit
     }
     knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
     first = of(knowledge("sync", "--json"), "wiki")
-    assert first["left_out"] == [{"what": "pages that send on to where others lead too", "count": 1}]
+    assert first["left_out"] == [{"what": "pages that redirect to the same page as others", "count": 1}]
     stored = held(knowledge)
     assert set(stored) == {url(site, path) for path in ("/doors", "/ropes", "/signs")}
     site.handlers |= {"/sign-in": answer(b"<html><body><p>Sign in to read this page.</p></body></html>")}
     site.handlers |= dict.fromkeys(("/doors", "/ropes", "/signs"), redirect("/sign-in"))
     done = knowledge("sync")
     assert done.code == 1
-    assert "It sends on to" in done.err
+    assert "It redirects to" in done.err
     assert held(knowledge) == stored
     assert "sign in" not in knowledge("documents", "show", stored[url(site, "/doors")], "--text").out.lower()
 
@@ -217,7 +217,7 @@ def test_a_page_that_asks_to_sign_in_keeps_its_document(site: Site, knowledge: C
     site.handlers |= {"/doors": redirect("/login?next=/doors"), "/login": answer(form)}
     done = knowledge("sync")
     assert done.code == 3
-    assert "a page to sign in" in f"{done.out}{done.err}".replace("\n", " ")
+    assert "a sign-in page" in f"{done.out}{done.err}".replace("\n", " ")
     assert held(knowledge) == stored
 
 
@@ -245,7 +245,7 @@ def test_a_sitemap_that_means_harm_ends_and_removes_nothing(site: Site, knowledg
     kept = of(knowledge("sync", "--json"), "map")
     assert (kept["removed"], len(kept["skipped"])) == ([], 1)
     for handler, told in (
-        (answer(bomb, kind="application/gzip"), "gives no list"),
+        (answer(bomb, kind="application/gzip"), "not return a readable list"),
         (sitemap(site, "/sitemap.xml", kind="sitemapindex"), "suddenly empty"),
     ):
         site.handlers["/sitemap.xml"] = handler
@@ -286,5 +286,5 @@ def test_a_sitemap_that_does_not_end_is_refused_before_its_addresses_fill_the_me
         pages = (f"/page{number}", f"https://other.example.org/{number}")
         site.handlers[f"/more{number}.xml"] = sitemap(site, *pages)
     knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
-    assert "names more than 5 addresses" in knowledge("sync").err
+    assert "lists more than 5 addresses" in knowledge("sync").err
     assert len([each for each in site.paths if each.startswith("/more")]) == 3

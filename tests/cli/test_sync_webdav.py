@@ -39,7 +39,7 @@ def test_a_webdav_folder_is_the_truth_of_its_files(served: tuple[WebDavServer, P
     added = knowledge("sources", "add", f"davs://{server.place}/docs", "--name", "specs")
     assert "the WebDAV folder" in added.out
     again = knowledge("sources", "add", f"davs://{server.place}/docs/", "--name", "again")
-    assert "is registered already, as 'specs'" in again.err, "a slash makes it no other folder"
+    assert "is already registered as 'specs'" in again.err, "a slash makes it no other folder"
     done = knowledge("sync", "--json")
     assert "Reading röpes #1.md..." in done.err, "a name is told as people write it"
     first = of(done, "specs")
@@ -75,11 +75,11 @@ def test_a_webdav_server_that_fails_or_refuses_removes_nothing(
     knowledge("sources", "add", f"davs://{server.place}/docs/", "--name", "specs")
     knowledge("sync")
     server.failing.add("/docs/deep er/")
-    assert "cannot give" in knowledge("sync").err
+    assert "cannot deliver" in knowledge("sync").err
     server.failing.clear()
     monkeypatch.setenv("SOURCE_LOGINS", f"{server.place}=reader:wrong")
     refused = knowledge("sync")
-    assert "refuses the login" in refused.err
+    assert "refused the login" in refused.err
     assert "wrong" not in refused.err
     monkeypatch.setenv("SOURCE_LOGINS", "reader:secret")
     malformed = knowledge("sync")
@@ -112,7 +112,7 @@ def test_a_server_without_webdav_is_named_so(site: Site, knowledge: Command, sta
     knowledge("sources", "add", f"davs://127.0.0.1:{site.port}/docs", "--name", "specs")
     done = knowledge("sync")
     assert done.code == 1
-    assert "does not speak WebDAV" in done.err
+    assert "does not support WebDAV" in done.err
 
 
 def test_what_was_not_taken_is_told_with_the_next_step_and_counted_wherever_the_source_is(
@@ -122,7 +122,7 @@ def test_what_was_not_taken_is_told_with_the_next_step_and_counted_wherever_the_
     folder.handlers["/docs/lines.html"] = answer(b"", 401)
     done = knowledge("sync")
     assert done.code == 1
-    assert "lines.html is not open to everyone" in done.err
+    assert "lines.html is not publicly accessible" in done.err
     assert "Next: " in done.err
     assert "1 not ingested" in knowledge("sources", "list").out
     assert "1 not ingested" in knowledge("stats").out
@@ -169,14 +169,14 @@ def test_entries_that_lead_out_of_the_folder_are_told_and_not_asked_for(folder: 
     folder.handlers["/docs/"] = dav(("/docs/", ""), *inside, *((href, '"1"') for href in out))
     done = of(knowledge("sync", "--json"), "specs")
     assert (done["unchanged"], done["removed"], done["last_error"]) == (2, [], "")
-    assert done["left_out"] == [{"what": "entries that lie outside of the folder", "count": len(out)}]
+    assert done["left_out"] == [{"what": "entries outside of the folder", "count": len(out)}]
     assert folder.paths == ["/docs/"]
 
 
 def test_a_server_that_calls_its_folder_otherwise_is_refused_with_that_name(folder: Site, knowledge: Command) -> None:
     folder.handlers["/docs/"] = dav(("/backend/docs/", ""), ("/backend/docs/doors.html", '"1"'))
     refused = knowledge("sync")
-    assert "lists nothing below itself, but /backend/docs/" in refused.err
+    assert "lists nothing below itself, only /backend/docs/" in refused.err
     assert len(held(knowledge)) == 2
 
 
@@ -185,9 +185,9 @@ def test_a_server_that_calls_its_folder_otherwise_is_refused_with_that_name(fold
     [
         (dav(before='<!DOCTYPE m [<!ENTITY a "x"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'), "suddenly empty"),
         (dav(("/docs/&x;", '"1"'), before="<!DOCTYPE m [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"), "suddenly empty"),
-        (answer(b'<multistatus xmlns="DAV:"><response>', 207), "gives no list"),
-        (answer(b"<html></html>", 200), "does not speak WebDAV"),
-        (redirect("https://10.0.0.1/docs/"), "not a public place"),
+        (answer(b'<multistatus xmlns="DAV:"><response>', 207), "not return a readable list"),
+        (answer(b"<html></html>", 200), "does not support WebDAV"),
+        (redirect("https://10.0.0.1/docs/"), "is not public"),
         (redirect("http://127.0.0.1/docs/"), "not https"),
         (answer(b"x" * 3_000_000, 207), "more than 2000000 bytes"),
     ],
@@ -231,7 +231,7 @@ def test_a_server_that_hangs_is_given_up_after_three_documents(
     assert len(done["skipped"]) == 20
     assert (done["removed"], done["stale"], len(done["kept"])) == ([], True, 2)
     folder.handlers["/docs/"] = hang
-    assert "did not give its document" in knowledge("sync").err
+    assert "did not deliver its document" in knowledge("sync").err
     assert len(held(knowledge)) == 2
 
 
@@ -241,4 +241,4 @@ def test_a_server_whose_list_does_not_end_is_refused(
     server, _ = served
     monkeypatch.setattr(listing, "_MOST_PLACES", 1)
     knowledge("sources", "add", f"davs://{server.place}/docs/", "--name", "specs")
-    assert "names more than 1 addresses" in knowledge("sync").err
+    assert "lists more than 1 addresses" in knowledge("sync").err

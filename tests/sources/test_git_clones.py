@@ -233,7 +233,7 @@ def test_a_default_branch_that_is_not_there_is_not_told_as_an_empty_repository(
         lambda: clones.remote_head(server.url(PATH)),
         lambda: clones.clone(server.url(PATH), name="new"),
     ):
-        with pytest.raises(NotFoundError, match="default branch that is not there") as raised:
+        with pytest.raises(NotFoundError, match="default branch that does not exist") as raised:
             ask()
         assert "--branch" in raised.value.suggestion
         assert "trunk" in raised.value.suggestion
@@ -426,7 +426,7 @@ def test_a_host_with_an_address_that_is_not_public_is_refused_before_git_connect
         return addresses
 
     clones = GitClones(tmp_path, git=GitProgram(program="true"), resolver=resolver)
-    with pytest.raises(InvalidInputError, match="not a public place"):
+    with pytest.raises(InvalidInputError, match="not public"):
         clones.clone("https://git.example.com/owner/name")
     own = GitClones(tmp_path, git=Recording(), resolver=resolver, tokens={"git.example.com": "t0ken"})
     with pytest.raises(ConnectionError if accepted else InvalidInputError):

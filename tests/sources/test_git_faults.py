@@ -250,8 +250,8 @@ def test_a_process_killed_in_the_middle_of_a_clone_leaves_no_clone_and_the_next_
 @pytest.mark.parametrize(
     ("said", "kind", "words"),
     [
-        ("fatal: write error: No space left on device", InternalError, "no room"),
-        ("error: unable to write file x\nfatal: unable to checkout working tree", InternalError, "no room"),
+        ("fatal: write error: No space left on device", InternalError, "not enough disk"),
+        ("error: unable to write file x\nfatal: unable to checkout working tree", InternalError, "not enough disk"),
         ("error: invalid path '../x'\nfatal: unable to checkout working tree", InvalidInputError, "leads out"),
         ("remote: Repository not found.\nfatal: repository 'https://x/' not found", NotFoundError, "no repository"),
         ("fatal: unable to access 'x': SSL certificate problem: self-signed", ConnectionFailedError, "certificate"),

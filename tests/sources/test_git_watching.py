@@ -53,7 +53,7 @@ def test_an_answer_that_does_not_end_is_given_up(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "_MOST_OUTPUT", 100_000)
-    with pytest.raises(InvalidInputError, match="more references or files than are listed"):
+    with pytest.raises(InvalidInputError, match="more references or files than can be listed"):
         watching.read_all(_start(NEVER_ENDS, started), "it", lambda: None)
 
 
@@ -76,6 +76,6 @@ def test_a_clone_leaves_some_of_the_disk_to_others(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(watching, "_LEFT", 2.0)  # twice of what is free: there is never enough
     with GitServer(tmp_path / "served") as server:
         clones = GitClones(tmp_path / "clones", loopback_http=True)
-        with pytest.raises(InternalError, match="no room on the disk"):
+        with pytest.raises(InternalError, match="not enough disk space"):
             clones.clone(server.url("someone/large"))
     assert [each.name for each in (tmp_path / "clones").iterdir() if not each.name.endswith(".lock")] == []

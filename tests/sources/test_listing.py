@@ -57,12 +57,12 @@ def test_entries_without_an_address_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("function", "body", "told"),
     [
-        ("sitemap", b"<html><body>Sign in</body></html>", "no sitemap"),
-        ("sitemap", b"<urlset", "no XML"),
-        ("sitemap", b"\x1f\x8b broken", "not packed as it says"),
+        ("sitemap", b"<html><body>Sign in</body></html>", "not a sitemap"),
+        ("sitemap", b"<urlset", "not XML"),
+        ("sitemap", b"\x1f\x8b broken", "not compressed as stated"),
         ("sitemap", gzip.compress(sitemap_of("https://example.org/a"))[:-9], "cut off"),
-        ("sitemap", gzip.compress(b" " * (50 * 1024 * 1024 + 1)), "more than a sitemap may have"),
-        ("propfind_answer", b"<html/>", "no answer of WebDAV"),
+        ("sitemap", gzip.compress(b" " * (50 * 1024 * 1024 + 1)), "larger than a sitemap may be"),
+        ("propfind_answer", b"<html/>", "not a WebDAV response"),
     ],
 )
 def test_what_is_no_list_is_refused_with_the_reason(function: str, body: bytes, told: str) -> None:

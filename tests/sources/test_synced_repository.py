@@ -110,7 +110,7 @@ def test_a_folder_that_is_a_link_is_refused(made: MadeRepository, server: GitSer
     made.commit()
     with pytest.raises(InvalidInputError, match="is a link"):
         Synced(tmp_path, server.url("someone/specs.git"), "away").sync()
-    with pytest.raises(InvalidInputError, match="no folder inside"):
+    with pytest.raises(InvalidInputError, match="not a folder in"):
         Synced(tmp_path, server.url("someone/specs.git"), "../..").sync()
 
 
@@ -129,7 +129,7 @@ def test_what_git_keeps_elsewhere_is_told_and_is_no_document(
     source = synced.source()
     report = sync(synced.world.knowledge, source)
     assert {each.message.partition(": ")[2] for each in report.ingest.skipped} == {
-        "This is a pointer of Git LFS; the file itself lies elsewhere."
+        "This is a Git LFS pointer; the file itself is stored elsewhere."
     }
     assert len(report.ingest.skipped) == 2
     assert [(each.count, each.examples) for each in source.left_out if each.what == "submodules"] == [

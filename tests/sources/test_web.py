@@ -56,9 +56,9 @@ FORM = b"<html><form action=x><input name=u><input type='password' name=p></form
 )
 def test_a_page_to_sign_in_is_no_document(world: World, leads_to: str, page: bytes) -> None:
     world.site.handlers |= {"/pages/doors": redirect(leads_to), leads_to.partition("?")[0]: answer(page)}
-    with pytest.raises(AuthError, match=r"/pages/doors sends on to .*, a page to sign in") as refused:
+    with pytest.raises(AuthError, match=r"/pages/doors redirects to .*, a sign-in page") as refused:
         world.fetch("/pages/doors")
-    assert "bring the document as a file" in refused.value.suggestion
+    assert "add the document as a file" in refused.value.suggestion
 
 
 @pytest.mark.parametrize(
@@ -354,5 +354,5 @@ def test_a_fetcher_of_the_settings_trusts_what_the_system_trusts(world: World) -
         from_options(_Options()).fetch(world.url("/page", "127.0.0.1"))
     assert not caught.value.recoverable
     assert world.site.received == []
-    with pytest.raises(InvalidInputError, match="not a public place"):
+    with pytest.raises(InvalidInputError, match="not public"):
         from_options(_Options(rag_fetch_allowed_hosts=())).fetch(world.url("/page", "127.0.0.1"))

@@ -234,16 +234,16 @@ def test_a_name_of_a_local_network_is_not_even_asked_for(host: str) -> None:
 @pytest.mark.parametrize("place", PRIVATE + NEVER)
 def test_neither_a_private_place_nor_a_name_for_it_is_connected_to(place: str) -> None:
     fetcher = WebFetcher(resolver=Names({"name.example.org": [[place]]}), timeout=5.0)
-    with pytest.raises(InvalidInputError, match="not a public place"):
+    with pytest.raises(InvalidInputError, match="not public"):
         fetcher.fetch("https://name.example.org/")
     if "%" not in place:
-        with pytest.raises(InvalidInputError, match="not a public place"):
+        with pytest.raises(InvalidInputError, match="not public"):
             fetcher.fetch(f"https://[{place}]/" if ":" in place else f"https://{place}/")
 
 
 @pytest.mark.parametrize("place", ["１２７.０.０.１", "127。0。0。1", "127.0.0.1.", "①②⑦.0.0.1"])
 def test_digits_and_dots_in_other_scripts_are_read_as_browsers_read_them(place: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"127\.0\.0\.1 is not a public place"):
+    with pytest.raises(InvalidInputError, match=r"127\.0\.0\.1 is not public"):
         WebFetcher(resolver=Names({})).fetch(f"https://{place}/")
 
 
@@ -261,7 +261,7 @@ def test_a_private_place_will_do_for_a_host_that_is_allowed(place: str) -> None:
 @pytest.mark.parametrize("place", NEVER)
 def test_metadata_and_reserved_places_do_not_even_do_for_a_host_that_is_allowed(place: str) -> None:
     fetcher = WebFetcher(resolver=Names({"name.example.org": [[place]]}), allowed_hosts=("name.example.org",))
-    with pytest.raises(InvalidInputError, match="not a public place"):
+    with pytest.raises(InvalidInputError, match="not public"):
         fetcher.fetch("https://name.example.org/")
 
 

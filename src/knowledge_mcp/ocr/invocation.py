@@ -46,7 +46,7 @@ def find_program(program: str) -> str:
     found = shutil.which(program)
     if found is None:
         raise ConfigError(
-            "Text recognition needs the program `tesseract`, which is not installed.",
+            "OCR needs the program `tesseract`, which is not installed.",
             details=f"no {program} on the PATH",
             suggestion=f"{INSTALL}, then try again.",
         )
@@ -88,8 +88,8 @@ def run_program(
         except subprocess.TimeoutExpired as error:
             _kill(process)
             raise TimedOutError(
-                f"Text recognition took longer than {seconds:.0f} seconds and was stopped.",
-                suggestion="Try again when the machine is less busy; split very large sheets.",
+                f"OCR took longer than {seconds:.0f} seconds and was stopped.",
+                suggestion="Try again when the machine is less busy; split very large pages.",
             ) from error
         except BaseException:
             _kill(process)
@@ -126,9 +126,7 @@ def _start(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[by
             )
         )
     except OSError as error:
-        raise InternalError(
-            "Text recognition could not be started.", details=f"{command[0]}: {error.strerror or error}"
-        ) from error
+        raise InternalError("OCR could not be started.", details=f"{command[0]}: {error.strerror or error}") from error
 
 
 def _confine(command: list[str], readable: tuple[str, ...]) -> list[str]:
@@ -150,18 +148,18 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _failure(code: int, message: str) -> KnowledgeError:
     words = message[-500:]
     if code == sandbox_linux.NOT_STARTED:
-        return InternalError("Text recognition could not be started.", details=words)
+        return InternalError("OCR could not be started.", details=words)
     if any(sign in message for sign in _TOO_LARGE):
         return InvalidInputError(
-            "The page needs more memory for text recognition than allowed.",
+            "The page needs more memory for OCR than allowed.",
             details=words,
-            suggestion="Split the page, or scan it with fewer dots per inch.",
+            suggestion="Split the page, or scan it with a lower resolution.",
         )
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     return InternalError(
-        f"Text recognition failed ({how}).",
+        f"OCR failed ({how}).",
         details=words,
-        suggestion="Try `tesseract --version`; install it again if that fails too.",
+        suggestion="Try `tesseract --version`; if that fails too, install it again.",
     )
 
 

@@ -170,7 +170,7 @@ class TesseractEngine:
         if not _LANGUAGE.fullmatch(language):
             raise InvalidInputError(
                 f"{language[:80]!r} is not a language of Tesseract.",
-                suggestion=f"Give one of {_list(installed)}, or several joined by `+`.",
+                suggestion=f"Use one of {_list(installed)}, or several joined by `+`.",
             )
         missing = [name for name in language.split("+") if name not in installed]
         if missing:
@@ -248,14 +248,14 @@ class TesseractEngine:
         try:
             return list(self._sandbox.run(f"{_JOBS}:{function}", arguments, files=files, limits=_LIMITS))
         except (Refusal, SandboxFailure) as failure:
-            raise InternalError("The page image could not be looked at.", details=reason_of(failure)) from failure
+            raise InternalError("The page image could not be analysed.", details=reason_of(failure)) from failure
 
     def _run(
         self, options: list[str], png: bytes, deadline: float, accepted: tuple[int, ...] = (0,)
     ) -> tuple[str, str]:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
-            raise TimedOutError(f"Text recognition took longer than {self.seconds:.0f} seconds and was stopped.")
+            raise TimedOutError(f"OCR took longer than {self.seconds:.0f} seconds and was stopped.")
         command = [find_program(self._program), "stdin", "stdout", *options]
         # a list of one file: the program reads an image from standard input letter by letter, which takes a tenth of
         # the time for reading the page
@@ -283,7 +283,7 @@ class _Attempts:
         best = self._best(png)
         if self._late is not None and not best.words:
             raise TimedOutError(
-                f"Text recognition took longer than {self._engine.seconds:.0f} seconds and was stopped.",
+                f"OCR took longer than {self._engine.seconds:.0f} seconds and was stopped.",
                 suggestion=self._late.suggestion,
             ) from self._late
         return best
@@ -462,8 +462,8 @@ def _check(png: bytes) -> None:
     width, height = _size(png)
     if not 0 < width * height <= _MOST_PIXELS:
         raise InvalidInputError(
-            f"The page image has {width} x {height} pixels, more than can be read.",
-            suggestion="Split the page, or scan it with fewer dots per inch.",
+            f"The page image has {width} x {height} pixels, more than can be processed.",
+            suggestion="Split the page, or scan it with a lower resolution.",
         )
 
 

@@ -59,8 +59,8 @@ _MOST_KINDS = 20
 
 _ADVICE: Mapping[str, str] = {
     "source code": "Index repositories with pk-mcp.",
-    "pictures": "Name them with --pattern to have them read by OCR.",
-    "archives": "Unpack them to have their documents read.",
+    "pictures": "Add them with --pattern to read them by OCR.",
+    "archives": "Unpack them to read their documents.",
 }
 
 
@@ -102,7 +102,7 @@ class FileSource:
         self._counts: Counter[str] = Counter()
         self._mounts: list[str] = []
         if not self._patterns:
-            raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
+            raise InvalidInputError("No file name pattern was given.", suggestion="Give a pattern such as '*.pdf'.")
         if not os.path.lexists(self.path):
             raise NotFoundError(f"There is no file or folder {path_text(self.path)}.", suggestion="Check the path.")
         # os.path, not Path: an overlong name or an unreadable folder is an answer here, not an OSError
@@ -119,7 +119,7 @@ class FileSource:
             LeftOut(what, count, tuple(self._left[what]), _ADVICE.get(what, "")) for what, count in ranked[:_MOST_KINDS]
         ]
         more = sum(count for _, count in ranked[_MOST_KINDS:])
-        return (*named, *([LeftOut("files of other kinds", more)] if more else []))
+        return (*named, *([LeftOut("files of other types", more)] if more else []))
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files: the files of each folder by name, then its subfolders by name."""
@@ -241,7 +241,7 @@ class FileSource:
                 self._leave("hidden folders" if is_folder else "hidden files", entry.path)
             return True
         if is_folder and self._recursive and entry.name in _WRITTEN_BY_TOOLS:
-            self._leave("folders that tools fill", entry.path)
+            self._leave("folders that tools generate", entry.path)
             return True
         return False
 
@@ -256,7 +256,7 @@ class FileSource:
         lower = name.lower()
         fits = any(fnmatch.fnmatchcase(lower, pattern) for pattern in self._patterns)
         if self._has_patterns:
-            return "" if fits else "files that fit no pattern"
+            return "" if fits else "files that match no pattern"
         if lower in _PROJECT_FILES:
             return "source code"
         return "" if fits or is_unread_document(name) else _kind_of(name)
@@ -375,7 +375,7 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
             "Replace it.",
         )
     if is_lfs_pointer(head):
-        message = f"{path_text(path.name)}: This is a pointer of Git LFS; the file itself lies elsewhere."
+        message = f"{path_text(path.name)}: This is a Git LFS pointer; the file itself is stored elsewhere."
         return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Fetch it with `git lfs pull`.")
     return None
 
@@ -386,8 +386,10 @@ def _not_a_file(path: Path) -> SkippedFile:
         message = f"{path_text(path.name)}: The symbolic link points to nothing."
         return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Fix or remove the link.")
     if not there:
-        message = f"{path_text(path.name)}: The file is gone."
-        return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")
+        message = f"{path_text(path.name)}: The file no longer exists."
+        return SkippedFile(
+            path_text(path), UnreadableReason.INACCESSIBLE, message, "If it should be there, run it again."
+        )
     message = f"{path_text(path.name)}: This is not a regular file."
     return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
 

@@ -38,7 +38,7 @@ class CloneFolder:
         """
         if repository_name(name) != name:
             raise InvalidInputError(
-                "That is not a name for a repository.", suggestion="Use letters, digits, '.', '_' and '-'."
+                "This is not a repository name.", suggestion="Use letters, digits, '.', '_' and '-'."
             )
         return self.path / name
 
@@ -94,7 +94,7 @@ def _lock(descriptor: int, name: str) -> None:
     while not try_lock(descriptor):
         if time.monotonic() > deadline:
             raise TimedOutError(
-                f"Another process is working on {name}.", suggestion="Wait until it is done, then try again."
+                f"Another process is working on {name}.", suggestion="Wait until it has finished, then try again."
             )
         pause.wait(_STEP)
 
@@ -105,6 +105,6 @@ def disk_error(name: str, error: OSError) -> KnowledgeError:
     return InternalError(
         f"The clone of {name} cannot be written: {said}.",
         details=said,
-        suggestion="Check REPO_CLONE_PATH: its permissions and its free space.",
+        suggestion="Check the permissions and the free space of REPO_CLONE_PATH.",
         recoverable=True,
     )

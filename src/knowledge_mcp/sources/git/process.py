@@ -121,33 +121,35 @@ def git_error(said: str, *, what: str, branch: str = "", token: bool = False) ->
     """
     if _SPACE.search(said):
         return InternalError(
-            f"There is no room on the disk for {what}.",
+            f"There is not enough disk space for {what}.",
             details=said,
             suggestion="Free space, or set REPO_CLONE_PATH to a larger disk.",
             recoverable=True,
         )
     if _NAME.search(said):
         return InvalidInputError(
-            f"{what} holds a file name that leads out of it, or that this machine cannot have.",
+            f"{what} contains a file name that leads out of it, or that this system does not allow.",
             details=said,
-            suggestion="Clone it by hand without that file, and index the folder.",
+            suggestion="Clone it yourself without that file, and index the folder.",
         )
     if _NO_BRANCH.search(said):
         return NotFoundError(
             f"{what} has no branch {branch}." if branch else f"{what} no longer has the branch.",
             details=said,
-            suggestion="Check the branch's name, or leave it out for the default branch.",
+            suggestion="Check the branch name, or omit it for the default branch.",
         )
     if _MOVED.search(said):
         return InvalidInputError(
             f"{what} has moved to another address.", details=said, suggestion="Use its new address."
         )
     if _BUSY.search(said):
-        return RateLimitedError(f"The host of {what} asks to wait.", details=said)
+        return RateLimitedError(f"The host of {what} is limiting requests.", details=said)
     if _DENIED.search(said):
         return _access_error(said, what, token=token)
     if _FORBIDDEN.search(said):
-        return InvalidInputError(f"{what} is not reached by https.", details=said, suggestion="Use its https address.")
+        return InvalidInputError(
+            f"{what} cannot be reached by https.", details=said, suggestion="Use its https address."
+        )
     return _unreachable(said, what, token=token)
 
 
@@ -159,7 +161,7 @@ def _access_error(said: str, what: str, *, token: bool) -> AuthError:
             suggestion="Check that GITHUB_PAT (or GIT_TOKENS) is valid, has not expired, and may read it.",
         )
     return AuthError(
-        f"{what} is private, or not there: it needs a token.",
+        f"{what} is private or does not exist; a private one needs a token.",
         details=said,
         suggestion="Set GITHUB_PAT, or GIT_TOKENS for another host, to a token that may read it, or check the address.",
     )
@@ -168,13 +170,13 @@ def _access_error(said: str, what: str, *, token: bool) -> AuthError:
 def _unreachable(said: str, what: str, *, token: bool) -> KnowledgeError:
     if _MEMORY.search(said):
         return InvalidInputError(
-            f"{what} takes more memory than Git is given here.",
+            f"{what} needs more memory than Git may use here.",
             details=said,
-            suggestion="Clone it by hand, and index the folder.",
+            suggestion="Clone it yourself, and index the folder.",
         )
     if _OWNER.search(said):
         return InvalidInputError(
-            f"{what} belongs to another user of this machine.",
+            f"{what} belongs to another user of this system.",
             details=said,
             suggestion="Index it as its owner, or change its owner.",
         )
@@ -342,7 +344,7 @@ class GitProgram:
             )
         except OSError as error:
             if folder is not None and not folder.is_dir():
-                raise NotFoundError(f"{call.what} is not there.", suggestion="Check the path.") from error
+                raise NotFoundError(f"{call.what} does not exist.", suggestion="Check the path.") from error
             raise ConfigError(
                 "The git program cannot be started.", details=error.strerror or type(error).__name__
             ) from error
@@ -367,7 +369,7 @@ class GitProgram:
             if time.monotonic() >= deadline:
                 raise TimedOutError(
                     f"Git took more than {self._timeout:.0f} seconds for {call.what} and was stopped.",
-                    suggestion="Try again, or clone less: a shallow clone of one branch.",
+                    suggestion="Try again, or use a shallow clone of one branch.",
                 )
             has_room()
 
@@ -375,7 +377,7 @@ class GitProgram:
 
 
 def _cancelled_error(call: GitCall) -> KnowledgeError:
-    return TimedOutError(f"Work on {call.what} was cancelled.", suggestion="Start it again when it is wanted.")
+    return TimedOutError(f"Work on {call.what} was cancelled.", suggestion="Start it again if you still need it.")
 
 
 def _basic(call: GitCall) -> str:
@@ -400,7 +402,7 @@ _MOST_RENAMES = 20_000
 def has_commit(git: GitProgram, folder: Path, commit: str, call: GitCall) -> bool:
     """Return whether a clone contains a commit with its tree."""
     if not _COMMIT.fullmatch(commit):
-        raise InvalidInputError("That is not a commit's full hash.", suggestion="Give all 40 hexadecimal digits.")
+        raise InvalidInputError("This is not the full hash of a commit.", suggestion="Give all 40 hexadecimal digits.")
     code, _ = git.run(["cat-file", "-e", f"{commit}^{{tree}}"], call, folder=folder, allowed=(0, 1, 128))
     return code == 0
 

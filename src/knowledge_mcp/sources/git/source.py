@@ -146,7 +146,7 @@ class GitClones:
         place = self.place(name)
         with self._folder.locked(name):
             if not place.is_dir():
-                raise NotFoundError(f"There is no clone {name}.", suggestion="Index the repository by its address.")
+                raise NotFoundError(f"There is no clone '{name}'.", suggestion="Index the repository by its URL.")
             remote = self._remote_of(name, place)
             call = self._call(remote, branch=check_branch(branch) if branch else "", cancelled=cancelled, trusted=place)
             head = self._head(remote, call)
@@ -185,7 +185,7 @@ class GitClones:
         """
         place = self.place(name)
         if not place.is_dir():
-            raise NotFoundError(f"There is no clone {name}.", suggestion="Index the repository by its address.")
+            raise NotFoundError(f"There is no clone '{name}'.", suggestion="Index the repository by its URL.")
         remote = self._remote_of(name, place)
         return self._describe(name, place, remote, self._call(remote, trusted=place))
 
@@ -206,11 +206,11 @@ class GitClones:
                 f"{printable_path(folder)} is not a folder."
                 if folder.exists()
                 else f"There is no folder {printable_path(folder)}.",
-                suggestion="Check the path; a repository elsewhere is named by its https address.",
+                suggestion="Check the path; for a remote repository, give its https address.",
             )
         if all((folder / each).exists() for each in ("HEAD", "objects", "refs")):
             raise InvalidInputError(
-                f"{printable_path(folder)} is a repository without its files: a bare one, or a .git folder.",
+                f"{printable_path(folder)} is a repository without files: a bare one or a .git folder.",
                 suggestion="Index the folder of its files, or a clone of it.",
             )
         name = repository_name(name or folder.name)
@@ -302,7 +302,7 @@ class GitClones:
                 raise InvalidInputError(
                     f"Another repository is already called {name}.",
                     details=f"It comes from {current.text}.",
-                    suggestion="Choose a name for the new one, or remove the other first.",
+                    suggestion="Choose another name for the new one, or remove the other first.",
                 )
             checkout = self._describe(name, place, remote, GitCall(remote.text, trusted=place))
         except KnowledgeError as error:
@@ -317,7 +317,7 @@ class GitClones:
         code, url = self._git.run(arguments, call, allowed=(0, 1, 3, 128))
         if code != 0:
             raise NotFoundError(
-                f"The clone {name} is damaged: where it comes from is not known.",
+                f"The clone {name} is damaged: its origin is unknown.",
                 details="not a git repository",
                 suggestion="Remove it, and index the repository by its address.",
             )
@@ -339,7 +339,7 @@ class GitClones:
         if call.branch:
             raise NotFoundError(
                 f"{call.what} has no branch {call.branch}.",
-                suggestion="Check the branch's name, or leave it out for the default branch.",
+                suggestion="Check the branch name, or omit it for the default branch.",
             )
         raise self._without_head(remote, call)
 
@@ -358,11 +358,9 @@ class GitClones:
         """Distinguish an empty repository from one whose default branch is missing, for example after a rename."""
         names = [each.removeprefix("refs/heads/") for each in self._listed(remote, call, "--heads")]
         if not names:
-            return InvalidInputError(
-                f"{remote.text} has no commit yet.", suggestion="Index it when there is something in it."
-            )
+            return InvalidInputError(f"{remote.text} has no commit yet.", suggestion="Index it when it has a commit.")
         return NotFoundError(
-            f"{remote.text} names a default branch that is not there.",
+            f"{remote.text} has a default branch that does not exist.",
             details=f"Its branches: {', '.join(names[:20])}.",
             suggestion=f"Index it with one of its branches (--branch), such as {names[0]}.",
         )
@@ -441,7 +439,7 @@ def from_options(
         ConfigError: GIT_TOKENS does not have the form `host=token,host=token`; names the position, never a token.
     """
     given = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
-    advice = "Write gitlab.example.com=TOKEN, further ones after a comma."
+    advice = "Use gitlab.example.com=TOKEN; separate several by commas."
     tokens = dict(secrets_by_host(given, "GIT_TOKENS", "host=token", advice))
     if options.github_pat is not None:
         tokens["github.com"] = options.github_pat.get_secret_value()

@@ -63,7 +63,7 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
         path = Path(text.removeprefix("file://")).expanduser().absolute()
         return RepositoryUrl(f"file://{path}", "file", "", repository_name(path.name))
     if len(text) > _LONGEST or not text.isprintable() or " " in text:
-        raise _refusal("It is too long or has characters that no address has.")
+        raise _refusal("It is too long or has invalid characters.")
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -71,7 +71,7 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
         raise _refusal("It cannot be read.") from error
     if "@" in parts.netloc:
         raise _refusal(
-            "It holds a user name or a token.",
+            "It contains a user name or a token.",
             "Put it into GITHUB_PAT or GIT_TOKENS, not here.",
         )
     host = (parts.hostname or "").lower()
@@ -79,14 +79,14 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
     if parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not (here and loopback_http)):
         raise _refusal("It does not begin with https://.")
     if (here and not loopback_http) or not (_HOST.fullmatch(host) or here):
-        raise _refusal("Its host is not one to clone from.")
+        raise _refusal("Its host is not allowed for cloning.")
     if not here:
         _check_host(host)
     if parts.query or parts.fragment:
-        raise _refusal("It has a query or a fragment.", "Give the address that `git clone` takes.")
+        raise _refusal("It has a query or a fragment.", "Give the address as for `git clone`.")
     segments = [segment for segment in parts.path.split("/") if segment]
     if not segments or any(not _SEGMENT.fullmatch(one) or one.strip(".") == "" for one in segments):
-        raise _refusal("Its path names no repository.")
+        raise _refusal("Its path contains no repository.")
     if (host == "github.com" and len(segments) != 2) or (host in OWNED_HOSTS and len(segments) < 2):
         raise _refusal("Its path is not owner/name.")
     bracketed = f"[{host}]" if ":" in host else host
@@ -128,7 +128,7 @@ def _check_host(host: str) -> None:
         raise _refusal(error.message.partition("accepted. ")[2]) from error
     why = why_refused(literal, private_accepted=True) if literal is not None else None
     if why is not None:
-        raise _refusal(f"Its host is not one to clone from: {why}.")
+        raise _refusal(f"Its host is not allowed for cloning: {why}.")
 
 
 def _refusal(why: str, suggestion: str = "Give an address such as https://github.com/owner/name.") -> InvalidInputError:
@@ -150,7 +150,7 @@ def check_branch(name: str) -> str:
         InvalidInputError: it is not.
     """
     if not name or len(name) > 250 or _BAD_BRANCH.search(name):
-        raise InvalidInputError("That is not the name of a branch.", suggestion="Give a name such as main.")
+        raise InvalidInputError("This is not a branch name.", suggestion="Give a name such as main.")
     return name
 
 

@@ -87,8 +87,8 @@ def watch_disk(folder: Path | None, what: str) -> Callable[[], None]:
     def look() -> None:
         if shutil.disk_usage(there).free < least:
             raise InternalError(
-                f"There is no room on the disk for {what}.",
-                details="It was given up before it took the last tenth of what was free.",
+                f"There is not enough disk space for {what}.",
+                details="It was stopped before it used the last tenth of the free space.",
                 suggestion="Free space, or set REPO_CLONE_PATH to a larger disk.",
                 recoverable=True,
             )
@@ -115,7 +115,7 @@ def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], Non
             pipe.join(_STEP)
             look()
             if pipes[0].is_over:
-                raise InvalidInputError(f"{what} has more references or files than are listed.")
+                raise InvalidInputError(f"{what} has more references or files than can be listed.")
     while process.returncode is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STEP)

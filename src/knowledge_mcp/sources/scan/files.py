@@ -68,13 +68,13 @@ def objection_to(data: bytes, media_type: str) -> Objection | None:
     if is_lfs_pointer(data):
         return Objection(
             UnreadableReason.UNSUPPORTED,
-            "It is a pointer of Git LFS; the file itself lies elsewhere.",
-            "Index it from a folder where LFS has fetched it.",
+            "It is a Git LFS pointer; the file itself is stored elsewhere.",
+            "Index a folder in which LFS has fetched it.",
         )
     if _is_binary(data):
-        return Objection(UnreadableReason.UNSUPPORTED, "It is binary.", "Leave it out.")
+        return Objection(UnreadableReason.UNSUPPORTED, "It is binary.", "Exclude it.")
     if _is_generated(data):
-        return Objection(UnreadableReason.UNSUPPORTED, "It is generated, by its own words.", "Index what it is from.")
+        return Objection(UnreadableReason.UNSUPPORTED, "It says that it is generated.", "Index its source instead.")
     if media_type in _MINIFIABLE and _is_minified(data):
         return Objection(UnreadableReason.UNSUPPORTED, "It is minified or one long line of data.", "Index its source.")
     return None
@@ -337,7 +337,7 @@ class RepositoryScan:
         most = ", ".join(f"{each} {count:,}" for each, count in self._other_extensions.most_common(_MOST_EXTENSIONS))
         names = {
             "extension": f"files of other extensions ({most})",
-            "ignored": "files and folders that a .gitignore names",
+            "ignored": "files and folders that a .gitignore excludes",
             "excluded": "files and folders that a pattern excludes",
             "empty": "empty files",
         }
@@ -355,7 +355,7 @@ class RepositoryScan:
             status = place.lstat()
             if stat.S_ISLNK(status.st_mode):
                 message = f"{name}: It is a symbolic link, which is not followed."
-                return self._skip(path, UnreadableReason.UNSUPPORTED, message, "Index what it points to.")
+                return self._skip(path, UnreadableReason.UNSUPPORTED, message, "Index its target instead.")
             if not stat.S_ISREG(status.st_mode):
                 return self._skip(path, UnreadableReason.UNSUPPORTED, f"{name}: It is not a regular file.", "")
             if status.st_size > self._max_bytes:
@@ -386,7 +386,7 @@ class RepositoryScan:
 
     def _too_large(self, path: str, size: int) -> SkippedFile:
         message = f"{printable_path(path)}: It has {size:,} bytes, more than {self._max_bytes:,}."
-        return self._skip(path, UnreadableReason.TOO_LARGE, message, "Leave it out, or split it.")
+        return self._skip(path, UnreadableReason.TOO_LARGE, message, "Exclude it, or split it.")
 
     def _skip(self, path: str, reason: UnreadableReason, message: str, suggestion: str) -> SkippedFile:
         return SkippedFile(self._uri(path), reason, message, suggestion)

@@ -53,7 +53,7 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         InvalidInputError: the address, name, branch or folder inside a repository is invalid.
     """
     if not location.strip():
-        raise InvalidInputError("No location was given.", suggestion="Give a folder, or an address as https://….")
+        raise InvalidInputError("No location was given.", suggestion="Give a folder or an address such as https://….")
     if location.startswith("davs://"):
         location, kind = f"https://{location.removeprefix('davs://')}", kind or SourceKind.WEBDAV
     kind = kind or _kind_of(location)
@@ -62,7 +62,7 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         if path.is_file():
             raise InvalidInputError(
                 f"'{location[:200]}' is a file.",
-                suggestion=f"Register its folder with --pattern '{path.name}', or take it in with `knowledge-ingest`.",
+                suggestion=f"Register its folder with --pattern '{path.name}', or ingest it with `knowledge-ingest`.",
             )
         if not path.is_dir():
             raise NotFoundError(f"There is no folder '{location[:200]}'.", suggestion="Check the path.")
@@ -80,17 +80,17 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
             place = place.rstrip("/")
     if (spec.branch or spec.below) and kind is not SourceKind.GIT:
         raise InvalidInputError(
-            "--branch and --below go with a git repository.", suggestion="Leave them out, or say --kind git."
+            "--branch and --below are only for git repositories.", suggestion="Omit them, or add --kind git."
         )
     if spec.patterns and kind in {SourceKind.PAGE, SourceKind.SITEMAP}:
         raise InvalidInputError(
-            "--pattern goes with folders, git repositories and WebDAV.",
-            suggestion="Leave it out, or say with --kind which of these the address is.",
+            "--pattern is only for folders, git repositories and WebDAV.",
+            suggestion="Omit it, or give the type of the address with --kind.",
         )
     name = spec.name or repository_name(name)
     if repository_name(name) != name:
         raise InvalidInputError(
-            f"'{name[:80]}' is not a name for a source.", suggestion="Use letters, digits, '.', '_' and '-'."
+            f"'{name[:80]}' is not a source name.", suggestion="Use letters, digits, '.', '_' and '-'."
         )
     return SourceSpec(name, kind, place, spec.every, spec.branch, check_below(spec.below), spec.patterns, spec.allow)
 

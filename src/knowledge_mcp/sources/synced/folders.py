@@ -58,14 +58,14 @@ class FolderSource:
         if not self._folder.is_dir():
             raise NotFoundError(
                 f"There is no folder {self._folder}.",
-                suggestion="If it lies on a disk that is not mounted, mount it; else remove the source.",
+                suggestion="If it is on a disk that is not mounted, mount it; if not, remove the source.",
             )
         self._unmounted = tuple(each for each in self._mounts if not os.path.ismount(each))
         for each in self._unmounted:
             if self._folder.is_relative_to(each):
                 raise NotFoundError(
-                    f"The disk at {each} is not mounted, on which {self._folder} lay at the last sync.",
-                    suggestion="Mount it. If it lies elsewhere for good, remove the source and add it again.",
+                    f"The disk at {each} is not mounted, on which {self._folder} was at the last sync.",
+                    suggestion="Mount it. If the folder has moved, remove the source and add it again.",
                 )
         self._files = FileSource(self._folder, patterns=self._patterns, links=self._links, own_data=self._own_data)
         return not self._files.is_empty()
@@ -73,8 +73,8 @@ class FolderSource:
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         assert self._files is not None, "look comes first"
         for each in self._unmounted:
-            message = f"{each}: A disk was mounted here at the last sync, and is not now."
-            advice = "Mount it. If it is not coming back, remove the source and add it again."
+            message = f"{each}: A disk that was mounted here at the last sync is no longer mounted."
+            advice = "Mount it. If it is no longer used, remove the source and add it again."
             yield SkippedFile(each, UnreadableReason.INACCESSIBLE, message, advice)
         yield from self._files.items()
         above = next((str(each) for each in (self._folder, *self._folder.parents) if os.path.ismount(each)), "")
@@ -139,7 +139,7 @@ def check_below(below: str) -> str:
     path = PurePosixPath(below)
     if path.is_absolute() or ".." in path.parts or ".git" in path.parts or "\x00" in below:
         raise InvalidInputError(
-            "That is no folder inside the repository.", suggestion="Give it as `docs` or `docs/standards`."
+            "This is not a folder in the repository.", suggestion="Use a path such as `docs` or `docs/standards`."
         )
     return "" if str(path) == "." else str(path)
 
@@ -166,7 +166,9 @@ class RepositorySource(FolderSource):
         self._checkout = self._clones.update(spec.name, branch=spec.branch) if there else checkout
         folder = self._place / check_below(spec.below)
         if Path(os.path.realpath(folder)) != Path(os.path.realpath(self._place)) / check_below(spec.below):
-            raise InvalidInputError(f"'{spec.below}' of {spec.location} is a link.", suggestion="Name its target.")
+            raise InvalidInputError(
+                f"'{spec.below}' of {spec.location} is a link.", suggestion="Give its target instead."
+            )
         if not folder.is_dir():
             raise NotFoundError(
                 f"{spec.location} has no folder '{spec.below}' at {self._checkout.commit[:12]}.",
@@ -184,6 +186,6 @@ class RepositorySource(FolderSource):
     def left_out(self) -> tuple[LeftOut, ...]:
         absent = self._checkout.absent if self._checkout is not None else ()
         below = [each for each in absent if PurePosixPath(each).is_relative_to(self._spec.below)]
-        advice = "Register their repositories by themselves."
+        advice = "Register their repositories separately."
         found = [LeftOut("submodules", len(below), tuple(below[:MOST_EXAMPLES]), advice)] if below else []
         return (*super().left_out, *found)

@@ -38,7 +38,7 @@ def check_number(places: int, shown: str) -> None:
     """
     if places > _MOST_PLACES:
         raise InvalidInputError(
-            f"{shown} names more than {_MOST_PLACES:,} addresses.", suggestion="Register parts of it one by one."
+            f"{shown} lists more than {_MOST_PLACES:,} addresses.", suggestion="Register parts of it separately."
         )
 
 
@@ -55,7 +55,7 @@ def list_in_child(sandbox: Sandbox, function: str, body: bytes, shown: str) -> l
             return [entry for piece in values for entry in piece]
     except (Refusal, SandboxFailure) as error:
         raise InvalidInputError(
-            f"{shown} gives no list that can be read.", details=str(error), suggestion="Check the address."
+            f"{shown} does not return a readable list.", details=str(error), suggestion="Check the address."
         ) from error
 
 
@@ -70,7 +70,7 @@ def sitemap(path: str) -> Iterator[list[dict[str, str]]]:
         data = _unpacked(data)
     root = _parsed(data)
     if _local(root) not in {"urlset", "sitemapindex"}:
-        raise Refusal("corrupted", "This is no sitemap.")
+        raise Refusal("corrupted", "This is not a sitemap.")
     found: list[dict[str, str]] = []
     for entry in root:
         kind = _local(entry)
@@ -88,7 +88,7 @@ def propfind_answer(path: str) -> Iterator[list[dict[str, str]]]:
     """
     root = _parsed(Path(path).read_bytes())
     if root.tag != "{DAV:}multistatus":
-        raise Refusal("corrupted", "This is no answer of WebDAV.")
+        raise Refusal("corrupted", "This is not a WebDAV response.")
     found: list[dict[str, str]] = []
     for response in root.iterfind("{DAV:}response"):
         href = response.findtext("{DAV:}href")
@@ -120,9 +120,9 @@ def _unpacked(data: bytes) -> bytes:
     try:
         whole = unpack.decompress(data, _MOST_UNPACKED)
     except zlib.error as error:
-        raise Refusal("corrupted", "It is not packed as it says.", details=str(error)) from error
+        raise Refusal("corrupted", "It is not compressed as stated.", details=str(error)) from error
     if unpack.unconsumed_tail or not unpack.eof:
-        raise Refusal("too_large", "It unpacks to more than a sitemap may have, or is cut off.")
+        raise Refusal("too_large", "It is cut off, or larger than a sitemap may be.")
     return whole
 
 
@@ -133,7 +133,7 @@ def _parsed(data: bytes) -> Element:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise Refusal("corrupted", "It is no XML.", details=str(error)) from error
+        raise Refusal("corrupted", "It is not XML.", details=str(error)) from error
 
 
 def _local(element: Element) -> str:

@@ -69,13 +69,13 @@ class SourceList:
                 same = (each.spec.kind, each.spec.location, each.spec.branch, each.spec.below)
                 if same == (spec.kind, spec.location, spec.branch, spec.below):
                     raise InvalidInputError(
-                        f"{each.spec.location} is registered already, as '{each.spec.name}'.",
-                        suggestion=f"`knowledge sources remove {each.spec.name}` takes it off the list first.",
+                        f"{each.spec.location} is already registered as '{each.spec.name}'.",
+                        suggestion=f"`knowledge sources remove {each.spec.name}` removes it from the list first.",
                     )
                 if each.spec.name == spec.name:
                     raise InvalidInputError(
-                        f"The name '{each.spec.name}' is registered already, for {each.spec.location}.",
-                        suggestion="Give another name with --name, or remove that one first.",
+                        f"The name '{each.spec.name}' is already registered for {each.spec.location}.",
+                        suggestion="Choose another name with --name, or remove that one first.",
                     )
             self._write(spec, SourceState())
 
@@ -128,7 +128,7 @@ class SourceList:
         """
         with hold_lock(self._locks, f"sync {name}", give_up=lambda: True) as mine:
             if not mine:
-                raise TimedOutError(f"Another process syncs '{name}' now.", suggestion="Wait until it is done.")
+                raise TimedOutError(f"Another process is syncing '{name}'.", suggestion="Wait until it has finished.")
             yield
 
     @property
@@ -155,7 +155,7 @@ class SourceList:
         except OSError as error:
             raise InternalError(
                 f"The list of sources cannot be written: {error.strerror or error}.",
-                suggestion="Check DATA_PATH: its permissions and its free space.",
+                suggestion="Check the permissions and the free space of DATA_PATH.",
                 recoverable=True,
             ) from error
 
@@ -167,10 +167,10 @@ class SourceList:
             source["allow"] = tuple(source.get("allow", ()))
             return SourceStatus(SourceSpec(**source), SourceState(**state))
         except FileNotFoundError as error:
-            raise NotFoundError(f"There is no source '{path.stem}' any more.") from error
+            raise NotFoundError(f"The source '{path.stem}' no longer exists.") from error
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise InternalError(
                 f"The list of sources is damaged: {path}.",
                 details=str(error),
-                suggestion="Remove that file and register the source again; its documents stay.",
+                suggestion="Remove that file and register the source again; its documents are kept.",
             ) from error

@@ -128,7 +128,7 @@ class Visitor:
     def tried(self, url: str, *, etag: str = "") -> SourceItem | SkippedFile:
         """Do as `visit`; a failure becomes a skipped file, and is listed in `unread` if it may be temporary."""
         if self._asked_to_wait or self._missed_in_a_row >= _GIVEN_UP_AFTER:
-            message = "The server asked to wait." if self._asked_to_wait else "The server does not answer."
+            message = "The server is limiting requests." if self._asked_to_wait else "The server does not answer."
             self.unread.append(url)
             return SkippedFile(url, ConnectionFailedError.code.value, message, "Sync again later.")
         try:
@@ -201,7 +201,7 @@ class Visitor:
             except KnowledgeError as error:
                 raise OSError(error.message) from error
             if hashlib.sha256(answer.body).hexdigest() != found.sha256:
-                raise OSError("it has changed since it was looked at; sync again")
+                raise OSError("it has changed since it was checked; sync again")
             file.write_bytes(answer.body)
         return file.open("rb")
 
@@ -300,8 +300,8 @@ class SitemapSource(VisitedSource):
             seen.add(url)
             if len(seen) > _MOST_SITEMAPS:
                 raise InvalidInputError(
-                    f"{self._address.display_url} names more than {_MOST_SITEMAPS} sitemaps.",
-                    suggestion="Register some of them one by one.",
+                    f"{self._address.display_url} lists more than {_MOST_SITEMAPS} sitemaps.",
+                    suggestion="Register some of them separately.",
                 )
             for entry in self._read(url):
                 place = self._own(entry["loc"])
@@ -341,15 +341,15 @@ class SitemapSource(VisitedSource):
                 return item
             self._visitor.note_missing(url)
             if self._visitor.is_stored(url):
-                advice = "Its document is kept, and removed if the next sync finds nothing too."
+                advice = "Its document is kept. It is removed if the next sync also finds nothing."
                 return replace(item, suggestion=advice)
             self._absent[url] = None
             return None
         if not end:
             return item
         if self._visitor.is_stored(url, item.sha256 or ""):
-            message = f"It sends on to {parse_address(end).display_url}, as other pages do."
-            return SkippedFile(url, UnreadableReason.INACCESSIBLE, message, "Its document is kept as it was.")
+            message = f"It redirects to {parse_address(end).display_url}, like other pages."
+            return SkippedFile(url, UnreadableReason.INACCESSIBLE, message, "Its document is kept unchanged.")
         self._sent_on[url] = None
         del self._pages[url]
         return None
@@ -369,9 +369,9 @@ class SitemapSource(VisitedSource):
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         found = (
-            ("addresses of other sites", self._elsewhere, "Register them by themselves."),
-            ("pages that are named and not there", self._absent, ""),
-            ("pages that send on to where others lead too", self._sent_on, ""),
+            ("addresses of other sites", self._elsewhere, "Register them separately."),
+            ("listed pages that do not exist", self._absent, ""),
+            ("pages that redirect to the same page as others", self._sent_on, ""),
         )
         return tuple(
             LeftOut(what, len(them), tuple(them)[:MOST_EXAMPLES], advice) for what, them, advice in found if them

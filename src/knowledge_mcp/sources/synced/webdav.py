@@ -89,13 +89,13 @@ class WebDavSource(VisitedSource):
             )
             if folder == self._root and entries and len(self._elsewhere) == len({each["href"] for each in entries}):
                 raise InvalidInputError(
-                    f"{parse_address(folder).display_url} lists nothing below itself, but {entries[0]['href'][:200]}.",
-                    suggestion="Register the address by which the server calls its folder.",
+                    f"{parse_address(folder).display_url} lists nothing below itself, only {entries[0]['href'][:200]}.",
+                    suggestion="Register the address that the server uses for its folder.",
                 )
             if len(seen) > _MOST_FOLDERS:
                 raise InvalidInputError(
                     f"There are more than {_MOST_FOLDERS:,} folders below {parse_address(self._root).display_url}.",
-                    suggestion="Register folders further down.",
+                    suggestion="Register subfolders instead.",
                 )
         return bool(self._files or self._skipped)
 
@@ -117,7 +117,7 @@ class WebDavSource(VisitedSource):
         found = [LeftOut(what, count) for what, count in self._left.most_common()]
         if self._elsewhere:
             examples = tuple(self._elsewhere)[:MOST_EXAMPLES]
-            found.append(LeftOut("entries that lie outside of the folder", len(self._elsewhere), examples))
+            found.append(LeftOut("entries outside of the folder", len(self._elsewhere), examples))
         return tuple(found)
 
     def _listed(self, folder: str) -> list[dict[str, str]]:
@@ -127,7 +127,7 @@ class WebDavSource(VisitedSource):
         except (AuthError, NotFoundError) as error:
             if folder == self._root and isinstance(error, AuthError) and not self._login:
                 raise AuthError(
-                    f"{display_url} is not open without a login.",
+                    f"{display_url} requires a login.",
                     details=error.details,
                     suggestion=f"Set SOURCE_LOGINS={parse_address(folder).place}=USER:PASSWORD, and sync again.",
                 ) from error
@@ -139,7 +139,7 @@ class WebDavSource(VisitedSource):
             )
             return []
         if answer.status != 207:
-            raise InvalidInputError(f"{display_url} does not speak WebDAV.", suggestion="Give the WebDAV address.")
+            raise InvalidInputError(f"{display_url} does not support WebDAV.", suggestion="Give the WebDAV address.")
         return list_in_child(shared_sandbox(), "propfind_answer", answer.body, display_url)
 
     def _below(self, folder: str, href: str) -> str | None:
@@ -171,7 +171,7 @@ class WebDavSource(VisitedSource):
             self._files[place] = etag
         elif not self._asked and is_unread_document(name):
             advice = advice_on_kind(name, MEDIA_TYPES)
-            message = f"{name}: Files of this kind are not read."
+            message = f"{name}: Files of this type are not supported."
             self._skipped[place] = SkippedFile(place, UnreadableReason.UNSUPPORTED, message, advice)
         else:
             self._left[f"{PurePosixPath(name).suffix.lower() or 'other'} files"] += 1

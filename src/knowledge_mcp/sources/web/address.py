@@ -102,7 +102,7 @@ def parse_address(text: str) -> WebAddress:
     if len(text) > _LONGEST:
         raise _refusal(f"It is longer than {_LONGEST} characters.")
     if not text.isprintable() or "\\" in text:
-        raise _refusal("It has characters that no address has.")
+        raise _refusal("It has characters that are not allowed in an address.")
     try:
         parts = urlsplit(text)
     except ValueError as error:
@@ -111,13 +111,13 @@ def parse_address(text: str) -> WebAddress:
         scheme = _SCHEME.match(text)
         raise _refusal(f"{scheme[1]}: is not https." if scheme else "It does not begin with https://.")
     if "@" in parts.netloc:
-        raise _refusal("It holds a user name or a password.", "Leave it out; nothing is fetched with credentials.")
+        raise _refusal("It contains a user name or a password.", "Omit it; nothing is fetched with credentials.")
     place = _PLACE.fullmatch(parts.netloc)
     if place is None:
         raise _refusal("Its host cannot be read.")
     port = int(place[3]) if place[3] else _HTTPS
     if port > 65535 or port in _NO_WEB_PORTS:
-        raise _refusal(f"Port {port} is not one of the web.")
+        raise _refusal(f"Port {port} is not allowed.")
     host, literal = _literal(place[1], IPv6Address) if place[1] else _host(place[2])
     path = quote(parts.path, safe=_PATH_SAFE) or "/"
     return WebAddress(host, port, path, quote(parts.query, safe=_QUERY_SAFE), literal)
@@ -131,18 +131,18 @@ def redirected(address: WebAddress, location: str) -> WebAddress:
     """
     if not location.isprintable() or len(location) > _LONGEST:
         raise InvalidInputError(
-            f"{address.display_url} sends on to something that is not an address.", suggestion=_ELSEWHERE
+            f"{address.display_url} redirects to something that is not an address.", suggestion=_ELSEWHERE
         )
     try:
         return parse_address(urljoin(address.url, location.strip(" ")))
     except (InvalidInputError, ValueError) as error:
         why = error.message.partition("accepted. ")[2] if isinstance(error, InvalidInputError) else "It cannot be read."
         raise InvalidInputError(
-            f"{address.display_url} sends on to an address that is not accepted. {why}", suggestion=_ELSEWHERE
+            f"{address.display_url} redirects to an address that is not accepted. {why}", suggestion=_ELSEWHERE
         ) from error
 
 
-_ELSEWHERE = "Find another public https address of the document, or bring it as a file."
+_ELSEWHERE = "Find another public https address of the document, or add it as a file."
 
 
 def host_matches(host: str, patterns: tuple[str, ...]) -> bool:
@@ -166,7 +166,7 @@ def _refusal(
 def _host(text: str) -> tuple[str, IpAddress | None]:
     name = (text if text.isascii() else _in_ascii(text)).lower().removesuffix(".")
     if len(name) > 253 or not _NAME.fullmatch(name):
-        raise _refusal("Its host is not a name of the internet.")
+        raise _refusal("Its host is not a public host name.")
     if _NUMBER.fullmatch(name):  # a host that ends with a number is an IPv4 address, in any notation
         return _literal(name, IPv4Address)
     return name, None
@@ -187,7 +187,7 @@ def _in_ascii(text: str) -> str:
     try:
         return idna.encode(text.removesuffix("."), uts46=True).decode("ascii")
     except (idna.IDNAError, UnicodeError) as error:
-        raise _refusal("Its host is not a name of the internet.") from error
+        raise _refusal("Its host is not a public host name.") from error
 
 
 _POLL = 0.1
@@ -231,9 +231,9 @@ class Deadline:
             TimedOutError: the time is up, or it was cancelled.
         """
         if self._cancelled is not None and self._cancelled():
-            raise TimedOutError("The fetch was cancelled.", suggestion="Start it again when it is wanted.")
+            raise TimedOutError("The fetch was cancelled.", suggestion="Start it again if you still need it.")
         if self.left <= 0:
             raise TimedOutError(
-                f"The address did not give its document within {self._seconds:g} seconds.",
+                f"The address did not deliver its document within {self._seconds:g} seconds.",
                 suggestion="Try again later; RAG_FETCH_TIMEOUT sets the time for one fetch.",
             )

@@ -152,7 +152,7 @@ def refused_kind(said: str) -> InvalidInputError:
     """Build the error for an unsupported kind, with its name."""
     name = "".join(character for character in said[:80] if character.isprintable())
     return InvalidInputError(
-        f"The address gives {name or UNKNOWN}, which is of no kind that can be read.",
+        f"The address gives {name or UNKNOWN}, which is not a supported type.",
         suggestion="Give the address of a web page, a PDF, an Office document, an image, or text.",
     )
 
@@ -205,7 +205,7 @@ _WHOLE = frozenset({200, 203})
 
 _PASSWORD = re.compile(rb"""type\s{0,9}=\s{0,9}["']?password""", re.I)
 _SIGN_IN = re.compile(r"(?<![a-z])(?:(?:log|sign)[-_]?(?:in|on)|sso|saml2?|oauth2?|openid|authenticate)(?![a-z])", re.I)
-_BY_HAND = "Nothing is fetched with credentials; bring the document as a file."
+_BY_HAND = "Nothing is fetched with credentials; add the document as a file."
 
 
 def sign_in_error(asked: WebAddress, address: WebAddress, content: bytes) -> KnowledgeError | None:
@@ -223,7 +223,7 @@ def sign_in_error(asked: WebAddress, address: WebAddress, content: bytes) -> Kno
     )
     if sum(signs) < 2:
         return None
-    message = f"{asked.display_url} sends on to {address.origin}{address.path}, a page to sign in."
+    message = f"{asked.display_url} redirects to {address.origin}{address.path}, a sign-in page."
     return AuthError(message, suggestion=_BY_HAND)
 
 
@@ -234,25 +234,27 @@ def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | No
     if status in _WHOLE:
         return None
     if status in {404, 410}:
-        return NotFoundError(f"There is nothing at {url}.", details=details, suggestion="Check the address.")
+        return NotFoundError(f"There is no document at {url}.", details=details, suggestion="Check the address.")
     if status in {401, 403, 407}:
         return AuthError(
-            f"{url} is not open to everyone.",
+            f"{url} is not publicly accessible.",
             details=details,
             suggestion=_BY_HAND,
         )
     if status == 429:
         return RateLimitedError(
-            f"{address.host} asks to wait.", details=details, retry_after=requested_pause(head.first("retry-after"))
+            f"{address.host} is limiting requests.",
+            details=details,
+            retry_after=requested_pause(head.first("retry-after")),
         )
     if status == 408:
-        return TimedOutError(f"{address.host} gave up waiting.", details=details)
+        return TimedOutError(f"{address.host} stopped waiting.", details=details)
     if status >= 500:
         return ConnectionFailedError(
-            f"{address.host} cannot give {url} now.",
+            f"{address.host} cannot deliver {url} now.",
             details=details,
-            suggestion="The fault is the site's; try again later.",
+            suggestion="This is a problem of the site; try again later.",
         )
     return InvalidInputError(
-        f"{url} gives no document (status {status}).", details=details, suggestion="Check the address."
+        f"{url} returns no document (status {status}).", details=details, suggestion="Check the address."
     )

@@ -107,7 +107,7 @@ class Wire:
             raise _tls_error(self._address, error) from error
         except OSError as error:
             raise ConnectionFailedError(
-                f"The connection to {self._address.host} broke.", details=str(error), suggestion=_CHECK
+                f"The connection to {self._address.host} was interrupted.", details=str(error), suggestion=_CHECK
             ) from error
 
     def _flush(self) -> None:
@@ -133,8 +133,8 @@ class Wire:
         self._room -= len(data)
         if self._room < 0:
             raise InvalidInputError(
-                f"{self._address.display_url} sends more than is accepted.",
-                suggestion="RAG_FETCH_MAX_BYTES sets how much one address may give.",
+                f"{self._address.display_url} sends more data than is allowed.",
+                suggestion="RAG_FETCH_MAX_BYTES sets the maximum size.",
             )
         if data:
             self._received.write(data)
@@ -169,7 +169,7 @@ def open_wire(
             raise
         return wire
     raise ConnectionFailedError(
-        f"{address.place} cannot be connected to.", details=str(failed), suggestion=_CHECK
+        f"{address.place} cannot be reached.", details=str(failed), suggestion=_CHECK
     ) from failed
 
 
@@ -203,17 +203,19 @@ def _connect(place: IpAddress, port: int, deadline: Deadline, *, share: int) -> 
 def _tls_error(address: WebAddress, error: ssl.SSLError) -> ConnectionFailedError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return ConnectionFailedError(
-            f"The certificate of {address.host} is not accepted: {error.verify_message or error.reason}.",
+            f"The certificate of {address.host} is not valid: {error.verify_message or error.reason}.",
             details=str(error),
-            suggestion="Ask whoever runs the site to renew it; a company's own authority goes into SSL_CERT_FILE.",
+            suggestion="Ask the site's operator to renew it; for a company's own authority set SSL_CERT_FILE.",
             recoverable=False,
         )
     if isinstance(error, ssl.SSLEOFError):
         return ConnectionFailedError(
-            f"{address.host} cut the connection off before its answer was whole.", details=str(error), suggestion=_CHECK
+            f"{address.host} closed the connection before its answer was complete.",
+            details=str(error),
+            suggestion=_CHECK,
         )
     return ConnectionFailedError(
-        f"{address.host} does not speak TLS as it should: {(error.reason or 'failure').replace('_', ' ').lower()}.",
+        f"{address.host} does not use TLS correctly: {(error.reason or 'failure').replace('_', ' ').lower()}.",
         details=str(error),
         suggestion=_CHECK,
     )
@@ -333,7 +335,7 @@ class Exchange:
                 headers = tuple((name.decode("ascii", "replace"), _text(value)) for name, value in event.headers)
                 return ResponseHead(event.status_code, headers)
             if not isinstance(event, h11.InformationalResponse):
-                raise ConnectionFailedError(f"{self._address.host} hung up without an answer.")
+                raise ConnectionFailedError(f"{self._address.host} closed the connection without an answer.")
 
     def _pieces(self) -> Iterator[bytes]:
         import h11
@@ -345,7 +347,7 @@ class Exchange:
             elif isinstance(event, h11.EndOfMessage):
                 return
             else:
-                raise ConnectionFailedError(f"{self._address.host} hung up in the middle of its answer.")
+                raise ConnectionFailedError(f"{self._address.host} closed the connection in the middle of its answer.")
 
     def _next(self) -> object:
         import h11
@@ -358,13 +360,13 @@ class Exchange:
                 self._talk.receive_data(self._wire.receive())
         except h11.RemoteProtocolError as error:
             raise ConnectionFailedError(
-                f"The answer of {self._address.host} is not HTTP as it should be, or was cut off.", details=str(error)
+                f"The answer of {self._address.host} is not valid HTTP, or was cut off.", details=str(error)
             ) from error
 
     def _too_large(self, most: int) -> InvalidInputError:
         return InvalidInputError(
-            f"{self._address.display_url} gives more than {most} bytes.",
-            suggestion="RAG_FETCH_MAX_BYTES sets how much one address may give.",
+            f"{self._address.display_url} returns more than {most} bytes.",
+            suggestion="RAG_FETCH_MAX_BYTES sets the maximum size.",
         )
 
 
@@ -383,8 +385,8 @@ class _Unpacking:
         self._kind = {"": "", "identity": "", "x-gzip": "gzip"}.get(packing, packing)
         if self._kind not in {"", "gzip", "deflate"}:
             raise InvalidInputError(
-                f"{address.display_url} is packed in a way that was not asked for ({packing[:40]!r}).",
-                suggestion="Bring the document as a file.",
+                f"{address.display_url} uses a compression that was not requested ({packing[:40]!r}).",
+                suggestion="Add the document as a file.",
             )
         self._unpack = None
 
@@ -403,7 +405,7 @@ class _Unpacking:
                 part = self._unpack.decompress(piece, _PIECE)
             except zlib.error as error:
                 raise InvalidInputError(
-                    f"{self._address.display_url} says that it is packed by {self._kind}, and is not.",
+                    f"{self._address.display_url} is not compressed by {self._kind} as stated.",
                     details=str(error),
                 ) from error
             if part:

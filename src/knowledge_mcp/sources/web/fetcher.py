@@ -218,12 +218,12 @@ class _Journey:
             origin, address = address.origin, redirected(address, location)
             if self.signed_in and address.origin != origin:
                 raise InvalidInputError(
-                    f"{origin} sends on to another site, which does not get its login.",
-                    suggestion="Register the address that it is sent on to.",
+                    f"{origin} redirects to another site, to which its login is not sent.",
+                    suggestion="Register the address to which it redirects.",
                 )
         raise InvalidInputError(
-            f"{address.host} sends on more than {_MOST_REDIRECTS} times.",
-            suggestion="Give the address where the document is in the end.",
+            f"{address.host} redirects more than {_MOST_REDIRECTS} times.",
+            suggestion="Give the final address of the document.",
         )
 
     def _robots_text(self, site: WebAddress) -> str:
@@ -235,9 +235,9 @@ class _Journey:
                 status, location = exchange.head.status, exchange.head.first("location")
                 if status >= 500:
                     raise ConnectionFailedError(
-                        f"robots.txt of {site.host} cannot be had now, so nothing may be fetched from there.",
+                        f"robots.txt of {site.host} is not available now, so nothing may be fetched from there.",
                         details=f"HTTP status {status}",
-                        suggestion="The fault is the site's; try again later.",
+                        suggestion="This is a problem of the site; try again later.",
                     )
                 if status not in REDIRECTS or not location:
                     return self._readable(exchange) if status == 200 else ""
@@ -312,7 +312,7 @@ def _with_validators(
 
 def _login_refused(address: WebAddress, status: int) -> AuthError:
     return AuthError(
-        f"{address.host} refuses the login.",
+        f"{address.host} refused the login.",
         details=f"HTTP status {status}",
         suggestion="Check its entry in SOURCE_LOGINS: host=user:password.",
     )

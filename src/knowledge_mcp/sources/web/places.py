@@ -145,7 +145,7 @@ def _is_local(host: str) -> bool:
 
 def _refusal(address: WebAddress, why: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{address.host} is not a public place: {why}.",
+        f"{address.host} is not public: {why}.",
         suggestion="Give a public https address, or have the host listed in RAG_FETCH_ALLOWED_HOSTS.",
     )
 
@@ -154,7 +154,7 @@ def _read(text: str, address: WebAddress) -> IpAddress:
     try:
         ip = ip_address(text)
     except ValueError as error:
-        raise ConnectionFailedError(f"{address.host} has no address that can be read.", details=text[:60]) from error
+        raise ConnectionFailedError(f"{address.host} has no readable address.", details=text[:60]) from error
     inside = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
     return inside or ip
 

@@ -138,7 +138,7 @@ class Robots:
             raise InvalidInputError(
                 f"robots.txt disallows {address.display_url}.",
                 details=f"Disallow: {pattern[:200]}",
-                suggestion="Respect the site's wish; who may use the document can bring it as a file.",
+                suggestion="Respect the site's rules; if you may use the document, add it as a file.",
             )
 
     def _recall(self, origin: str) -> Rules | None:
