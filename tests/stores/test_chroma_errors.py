@@ -242,7 +242,7 @@ def test_an_address_where_something_else_answers_is_a_matter_of_settings(
     store = answers.store()
     with pytest.raises(ConfigError) as caught:
         store.collections()
-    assert "is not a ChromaDB" in caught.value.message
+    assert "is not ChromaDB" in caught.value.message
     assert "CHROMADB_PORT" in caught.value.suggestion
     assert len(answers.asked) == 1
     store.close()

@@ -87,7 +87,7 @@ def test_a_folder_without_the_copies_answers_and_its_collection_is_left_as_it_is
     assert text_of(store.open(NAME), "d") == "text"
     assert [each.content for each in store.open(NAME).chunks("document", ["d"])] == ["alpha words"]
     (finding,) = store.open(NAME).verify(repair=True)
-    assert f"'{NAME}' was made" in finding.message
+    assert f"'{NAME}' was created" in finding.message
     store.close()
     client = plain(folder)
     assert client.get_collection(NAME).metadata["pair"]

@@ -369,7 +369,7 @@ def test_verify_tells_missing_chunks_and_sweeps_what_belongs_to_nobody(folder: P
     chunks = client.get_collection("kb1", embedding_function=None)
     first, second = chunks.get()["ids"]
     chunks.delete(ids=[first])
-    assert "announces 2 chunks, the store holds 1" in store.open("kb1").verify()[0].message
+    assert "states 2 chunks, the store contains 1" in store.open("kb1").verify()[0].message
     with pytest.raises(InternalError, match="missing"):
         store.open("kb1").chunks("document", ["d"])
     entry = chunks.get(ids=[second], include=["metadatas", "embeddings"])

@@ -24,7 +24,7 @@ from knowledge_mcp.testing.store_search import MANY, make_document, put, text_of
 from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.servers.chroma_server import quick_folder
 
-UNFINISHED = "An ingest of this document was not finished, or is under way."
+UNFINISHED = "An ingest of this document was not finished, or is still running."
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
     told: list[str] = []
-    with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
+    with pytest.raises(InternalError, match="'d' has 0 chunks, but its record states 1"):
         store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], told.append)
     assert told == ["e"]
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["old"]

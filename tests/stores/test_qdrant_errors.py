@@ -106,7 +106,7 @@ def test_an_address_where_something_else_answers_is_a_matter_of_settings(status:
 
 def test_a_full_disk_of_the_server_is_named() -> None:
     error = error_of(refusal(500, "Service internal error: No space left on device (os error 28)"))
-    assert "no room left" in error.message
+    assert "no space left" in error.message
     assert "Free space" in error.suggestion
     assert error.recoverable
 

@@ -195,7 +195,7 @@ def test_a_full_disk_is_told_and_the_old_state_stays_whole(tmp_path: Path) -> No
         session.rows(
             f"PRAGMA max_page_count = {pages + 3}"
         )  # holds for this connection, which the pool gives out again
-    with pytest.raises(ConnectionFailedError, match="no room"):
+    with pytest.raises(ConnectionFailedError, match="no space left"):
         put(store, "d", [f"beta words {number}" for number in range(300)])
     assert len(lexical(store, "alpha")) == 1
     assert lexical(store, "beta") == []

@@ -102,7 +102,7 @@ def test_a_closed_store_on_a_full_disk_is_searched(disk: Path) -> None:
             pass
     store = SqliteStore(disk / "knowledge.sqlite", EnglishAnalyser())
     assert found(store) == ["alpha"]
-    with pytest.raises(ConnectionFailedError, match="no room"):
+    with pytest.raises(ConnectionFailedError, match="no space left"):
         put(store, "e", ["beta"])
     (disk / "fill").unlink()
     put(store, "e", ["alpha"])

@@ -78,11 +78,11 @@ def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store
 
 
 LOST = [
-    ("DELETE FROM chunks WHERE chunk_id = '1'", "announces 2 chunks, the store holds 1"),
+    ("DELETE FROM chunks WHERE chunk_id = '1'", "states 2 chunks, the store contains 1"),
     ("DELETE FROM vectors WHERE key = (SELECT key FROM chunks WHERE chunk_id = '1')", "1 chunk has no vector"),
     ("DELETE FROM texts", "text is missing"),
     ("DELETE FROM documents WHERE document_id = 'd'", "without a record"),
-    ("UPDATE documents SET tokens = 99 WHERE document_id = 'd'", "announces"),
+    ("UPDATE documents SET tokens = 99 WHERE document_id = 'd'", "states"),
 ]
 
 

@@ -248,7 +248,7 @@ class MemoryHandle:
         with self._store.lock:
             return [
                 Finding(
-                    f"The record announces {how_many(each.record.chunk_count, 'chunk')}, it has {len(each.chunks)}.",
+                    f"The record states {how_many(each.record.chunk_count, 'chunk')}, it has {len(each.chunks)}.",
                     document_id,
                 )
                 for document_id, each in sorted(self._store.get(self._name).documents.items())
@@ -279,7 +279,7 @@ class MemoryHandle:
 def _text(document: _Document) -> str | None:
     """Return the canonical text if it still matches its check sum; otherwise report the damage and return None."""
     if check_sum(document.text) != document.check_sum:
-        leave_out(DamagedError.of("canonical text", document.record.id, why="It is not the one that was stored."))
+        leave_out(DamagedError.of("canonical text", document.record.id, why="It differs from what was stored."))
         return None
     return document.text
 

@@ -165,7 +165,7 @@ def _ask_for_life(probe: Any, location: str) -> None:
         details = f"It says {str(said)[:200]}"
     if not isinstance(said, dict) or "nanosecond heartbeat" not in said:
         raise ConfigError(
-            f"What answers at {location} is not a ChromaDB, or is older than 1.0.",
+            f"The server at {location} is not ChromaDB, or is older than 1.0.",
             details=details,
             suggestion="Check CHROMADB_HOST and CHROMADB_PORT.",
         )

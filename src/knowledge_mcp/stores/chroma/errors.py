@@ -101,9 +101,9 @@ def as_knowledge_error(error: BaseException, location: str) -> KnowledgeError:
     if isinstance(error, ImportError):
         return missing(details)
     if isinstance(error, UnicodeError) or "surrogate" in str(error):
-        return InvalidInputError("A text holds half of a surrogate pair, which cannot be stored.", details=details)
+        return InvalidInputError("A text contains half of a surrogate pair, which cannot be stored.", details=details)
     if isinstance(error, json.JSONDecodeError):
-        return InternalError(f"ChromaDB at {location} gave an answer that cannot be read.", details=details,
+        return InternalError(f"ChromaDB at {location} returned an answer that cannot be read.", details=details,
                              recoverable=True)  # fmt: skip
     return _of_text(str(error), location, details)
 
@@ -129,7 +129,7 @@ def _of_transport(kinds: set[str], location: str, details: str) -> KnowledgeErro
     return ConnectionFailedError(
         f"ChromaDB at {location} could not be reached.",
         details=details,
-        suggestion="Check that the server runs (`chroma run`) and that CHROMADB_HOST and CHROMADB_PORT are right.",
+        suggestion="Check that the server runs (`chroma run`) and that CHROMADB_HOST and CHROMADB_PORT are correct.",
     )
 
 
@@ -139,7 +139,7 @@ def _of_chroma(error: BaseException, location: str, details: str) -> KnowledgeEr
     code: Any = getattr(error, "code", lambda: 500)
     status = int(code())
     if name == "QuotaError":
-        return QuotaExceededError(f"ChromaDB at {location} says that a quota is used up.", details=details)
+        return QuotaExceededError(f"ChromaDB at {location} reports that a quota is used up.", details=details)
     if name in {"InternalError", "ChromaError", "UniqueConstraintError"}:
         return _of_text(str(error), location, details)
     if name.startswith(_INPUT):
@@ -154,12 +154,12 @@ def _of_status(status: int, text: str, location: str, details: str, retry_after:
         )
     if status == 404:
         return GoneError(
-            f"ChromaDB at {location} does not have what was asked for.",
+            f"ChromaDB at {location} does not contain what was requested.",
             details=details,
-            suggestion="If another program dropped it, run again; `knowledge collections list` shows what is there.",
+            suggestion="If another program dropped it, run again; `knowledge collections list` shows what exists.",
         )
     if status == 409 or "already exists" in text:
-        return TakenError(f"ChromaDB at {location} has a collection of that name already.", details=details)
+        return TakenError(f"ChromaDB at {location} already has a collection of that name.", details=details)
     if status in {408, 504}:
         return TimedOutError(f"ChromaDB at {location} did not answer in time.", details=details)
     if status == 429:
@@ -177,10 +177,10 @@ def _of_status(status: int, text: str, location: str, details: str, retry_after:
 def _of_text(text: str, location: str, details: str) -> KnowledgeError:
     """Classify a failure by its message, as SQLite and the operating system word it."""
     if "already exists" in text:
-        return TakenError(f"ChromaDB at {location} has a collection of that name already.", details=details)
+        return TakenError(f"ChromaDB at {location} already has a collection of that name.", details=details)
     if _has(text, _FULL):
         return ConnectionFailedError(
-            f"There is no room left to write to ChromaDB at {location}; what was stored before is whole.",
+            f"There is no space left to write to ChromaDB at {location}; what was stored before is complete.",
             details=details,
             suggestion="Free space on the disk, then run again.",
         )
@@ -191,7 +191,7 @@ def _of_text(text: str, location: str, details: str) -> KnowledgeError:
             suggestion="Check the permissions of the folder, or set CHROMADB_PATH to another one.",
         )
     if _has(text, _BUSY):
-        return TimedOutError(f"ChromaDB at {location} is held by another process.", details=details)
+        return TimedOutError(f"ChromaDB at {location} is used by another process.", details=details)
     if _has(text, _DAMAGED):
         return InternalError(
             f"ChromaDB at {location} is damaged or is not a ChromaDB.",
@@ -203,7 +203,7 @@ def _of_text(text: str, location: str, details: str) -> KnowledgeError:
 
 def _refused(location: str, details: str) -> InvalidInputError:
     return InvalidInputError(
-        f"ChromaDB at {location} refused what it was given.", details=details, suggestion="See the details."
+        f"ChromaDB at {location} refused the request.", details=details, suggestion="See the details."
     )
 
 

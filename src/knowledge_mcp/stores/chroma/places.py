@@ -256,7 +256,7 @@ def check_ours(table: ChromaTable, *, specified: bool = False) -> ChromaTable:
     if layout != LAYOUT or (specified and not table.metadata.get("specified")):
         what = "by another version of this program" if layout.startswith("knowledge-mcp/") else "by another program"
         raise ConfigError(
-            f"The ChromaDB collection '{table.name}' was made {what} and is left as it is.",
+            f"The ChromaDB collection '{table.name}' was created {what} and is left unchanged.",
             details=f"Its layout is '{layout}', not '{LAYOUT}'.",
             suggestion="Choose another name (QDRANT_COLLECTION, --to-collection), or another ChromaDB.",
         )

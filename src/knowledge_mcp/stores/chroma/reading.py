@@ -236,7 +236,7 @@ def legs(
 def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
     with view.lock:
         if view.too_large:
-            suggestion = "Search semantically, or keep so many documents in SQLite or Qdrant."
+            suggestion = "Use semantic search, or store this many documents in SQLite or Qdrant."
             raise ConfigError(NO_KEYWORDS, suggestion=suggestion)
         return view.lexical(terms, filter, limit)
 
@@ -263,7 +263,7 @@ def _nearest(
             gone = before - set(view.generations.values())
         if not gone:
             return tuple(ranked(hits, count))
-    raise TimedOutError("Documents are replaced faster than the vector index can be asked.")
+    raise TimedOutError("Documents are replaced faster than the vector index can be searched.")
 
 
 def _compare(place: ChromaCollection, vector: bytes, entries: list[str]) -> list[LegHit]:

@@ -293,7 +293,7 @@ class ChromaHandle:
         return Finding(
             f"'{self._name}' has {count:,} passages; above {MOST_PASSAGES:,} ChromaDB is slow and takes much memory.",
             suggestion=f"Move it: `knowledge migrate --from chromadb --to postgres --collection {self._name}`, "
-            "or --to qdrant, or --to sqlite where one machine serves it.",
+            "or --to qdrant, or --to sqlite if one machine serves it.",
         )
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:

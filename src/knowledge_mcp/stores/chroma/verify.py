@@ -187,7 +187,7 @@ def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list
     gone = [each.id for each in entries if not each.metadata.get("record")]
     if gone:
         findings.append(
-            Finding(f"{how_many(len(gone), 'document is', 'documents are')} not wholly deleted.", repaired=repair)
+            Finding(f"{how_many(len(gone), 'document is', 'documents are')} not completely deleted.", repaired=repair)
         )
     for token, count in sorted(sweep(place, look_only=not repair).items()):
         findings.append(
@@ -197,7 +197,7 @@ def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list
         place.documents.remove_if(gone, GONE)
     findings.extend(
         Finding(
-            "An ingest of this document was not finished, or is under way.",
+            "An ingest of this document was not finished, or is still running.",
             document_id=document_id,
             suggestion="Ingest the document again.",
         )
@@ -234,7 +234,7 @@ def _document(
     chunks = counted.get(token, 0)
     if chunks != record.chunk_count:
         yield Finding(
-            f"The record announces {how_many(record.chunk_count, 'chunk')}, the store holds {chunks}.",
+            f"The record states {how_many(record.chunk_count, 'chunk')}, the store contains {chunks}.",
             record.id,
             suggestion=INGEST,
         )

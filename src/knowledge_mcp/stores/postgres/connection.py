@@ -246,18 +246,18 @@ _LOST = "The connection to {} was lost."
 _TLS = "Correct sslmode, sslrootcert, sslcert or sslkey in DATABASE_URL, or the server's certificate."
 _TLS_WORDS = (" certificate", "private key", "SSL required", "but SSL", "sslmode", "SSL error: tlsv", "signature fail")
 _REFUSALS = (
-    ("password", "{} refused user or password.", "Correct the user and password in DATABASE_URL."),
-    ('role "', "{} does not know the user.", "Correct the user in DATABASE_URL, or let it be made on the server."),
-    *((said, "{} does not go with these TLS settings.", _TLS) for said in _TLS_WORDS),
-    ("pg_hba.conf", "{} takes no connection of this kind from here.", "Let the server's pg_hba.conf allow it."),
+    ("password", "{} refused the user or the password.", "Correct the user and password in DATABASE_URL."),
+    ('role "', "{} does not know the user.", "Correct the user in DATABASE_URL, or create it on the server."),
+    *((said, "{} does not accept these TLS settings.", _TLS) for said in _TLS_WORDS),
+    ("pg_hba.conf", "{} does not accept this type of connection from here.", "Let the server's pg_hba.conf allow it."),
     ('" does not exist', "The server has no database {}.", "Make it with CREATE DATABASE, or correct DATABASE_URL."),
 )
 _STATES: tuple[tuple[tuple[str, ...], Callable[..., KnowledgeError], str, str], ...] = (
     (("42501",), ConfigError, "The user lacks rights in {}.", "Run `CREATE SCHEMA knowledge_mcp AUTHORIZATION …`."),
     (("42P01", "42703", "3F000"), ConfigError, "The tables in {} are not those of this version.", "Restart it."),
-    (("08", "57P", "25006"), ConnectionFailedError, _LOST, "Check that the server runs and takes writes."),
-    (("55P03", "57014"), TimedOutError, "Another writer has been at work in {} for too long.", "Try again later."),
-    (("531",), ConnectionFailedError, "There is no room left on the disk of {}.", "Free space, then run again."),
+    (("08", "57P", "25006"), ConnectionFailedError, _LOST, "Check that the server is running and accepts writes."),
+    (("55P03", "57014"), TimedOutError, "Another writer has been writing to {} for too long.", "Try again later."),
+    (("531",), ConnectionFailedError, "There is no space left on the disk of {}.", "Free space, then run again."),
     (("53", "58"), ConnectionFailedError, "The server of {} is short of something.", "See the details and its log."),
     (("XX",), InternalError, "{} is damaged, or its server has failed.", "See its log; restore a backup if needed."),
 )
@@ -275,7 +275,7 @@ def location_of(url: str) -> str:
         # its message may contain the password
         raise ConfigError(
             "DATABASE_URL is not the address of a PostgreSQL database.",
-            suggestion="Write it as postgresql://user:password@host:5432/database.",
+            suggestion="Use the form postgresql://user:password@host:5432/database.",
         ) from None
     ports = str(given.get("port") or "")
     name = given.get("dbname") or given.get("user") or ""

@@ -180,7 +180,7 @@ def check_version(version: int, location: str) -> None:
         raise ConfigError(
             f"The store in {location} was written by a newer version of this program.",
             details=f"store version {version}, known up to {SCHEMA_VERSION}",
-            suggestion="Upgrade this server too, or name another database in DATABASE_URL.",
+            suggestion="Upgrade this server too, or set another database in DATABASE_URL.",
         )
 
 
@@ -188,14 +188,14 @@ def _extension(session: PostgresSession, location: str) -> Extension:
     if session.server_version < _SERVER * 10_000:
         raise ConfigError(
             f"The server of {location} is PostgreSQL {session.server_version // 10_000}; {_SERVER} or newer is needed.",
-            suggestion="Upgrade the server, or name another one in DATABASE_URL.",
+            suggestion="Upgrade the server, or set another one in DATABASE_URL.",
         )
     ((encoding,),) = session.rows(
         "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()"
     )
     if encoding != "UTF8":
         raise ConfigError(
-            f"The database {location} has the encoding {encoding}, which cannot hold every document.",
+            f"The database {location} has the encoding {encoding}, which cannot store every document.",
             suggestion="Make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
         )
     found = session.rows(
@@ -225,8 +225,8 @@ def _version(session: PostgresSession, location: str) -> int | None:
         return None
     if not {"meta", "collections"} <= tables:
         raise ConfigError(
-            f"The schema '{SCHEMA}' in {location} holds tables of another program.",
-            suggestion="Name another database in DATABASE_URL.",
+            f"The schema '{SCHEMA}' in {location} contains tables of another program.",
+            suggestion="Set another database in DATABASE_URL.",
         )
     found = session.rows(f"SELECT version FROM {SCHEMA}.meta")
     version = int(found[0][0]) if len(found) == 1 else 0
@@ -234,7 +234,7 @@ def _version(session: PostgresSession, location: str) -> int | None:
     if version < SCHEMA_VERSION and version not in MIGRATIONS:
         raise ConfigError(
             f"The store in {location} has version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
-            suggestion="Name another database in DATABASE_URL and ingest the documents again.",
+            suggestion="Set another database in DATABASE_URL and ingest the documents again.",
         )
     return version
 

@@ -94,7 +94,7 @@ def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding
         for each in (*damage, *_vectors(document_id, found, place.space.dimensions)):
             yield of_damage(each, document_id)
         if known and (known[0].chunk_count != len(found) or known[0].token_count != tokens):
-            message = f"The record announces {how_many(known[0].chunk_count, 'chunk')}, the store holds {len(found)}."
+            message = f"The record states {how_many(known[0].chunk_count, 'chunk')}, the store contains {len(found)}."
             yield Finding(message, document_id, suggestion=INGEST)
 
 
@@ -171,10 +171,10 @@ def _index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -
             if (start + number) % step == 0:
                 length = sum(counted_terms(chunk, analyser).values())
                 if length != sums.get(int(key), 0):
-                    yield f"Chunk {chunk.id} holds other terms than those indexed."
+                    yield f"Chunk {chunk.id} contains other terms than those indexed."
     ((kept,),) = session.rows(f"SELECT count(*) FROM {SCHEMA}.definitions WHERE collection = %s", (place.id,))
     if kept != defined:
-        yield f"{how_many(kept, 'definition is', 'definitions are')} indexed, the chunks hold {defined}."
+        yield f"{how_many(kept, 'definition is', 'definitions are')} indexed, the chunks contain {defined}."
 
 
 _KEYS = f"SELECT key FROM {SCHEMA}.chunks WHERE collection = %s ORDER BY 1"

@@ -49,15 +49,15 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 _MOST_DETAILS = 400
-_KEY = "Check QDRANT_API_KEY and what the key may do."
+_KEY = "Check QDRANT_API_KEY and the rights of the key."
 _UNSET = "Set QDRANT_API_KEY."
-_LOG = "Look into Qdrant's own log; once it is well, run again."
-_DROPPED = "If another program has dropped it, run again; `knowledge collections list` shows what is there."
-_REFUSED = "See the details; a server older than 1.16 does not know all that is asked of it."
-_OTHER = "Check QDRANT_URL: another service answers there, or a Qdrant that is too old."
+_LOG = "Check Qdrant's log, then run again."
+_DROPPED = "If another program has dropped it, run again; `knowledge collections list` shows what exists."
+_REFUSED = "See the details; a server older than 1.16 does not support all requests."
+_OTHER = "Check QDRANT_URL: it leads to another service, or to a Qdrant that is too old."
 _QUOTA = "Drop a collection that is not needed, or raise the quota in Qdrant, then run again."
 _FULL = ("no space left", "not enough space", "out of disk", "disk quota")
-_ADDRESS = "Check that Qdrant runs and that QDRANT_URL is right, then try again."
+_ADDRESS = "Check that Qdrant is running and that QDRANT_URL is correct, then try again."
 
 Say = Callable[[str], str]
 
@@ -83,7 +83,9 @@ def mapped(exc: BaseException, *, doing: str, location: str, secret: str | None 
         return _of_status(exc, doing, where, hidden, keyed=bool(secret))
     if isinstance(exc, ResourceExhaustedResponse):
         return RateLimitedError(
-            f"{where} is asked too often ({doing}).", details=hidden(exc.message), retry_after=float(exc.retry_after_s)
+            f"{where} gets too many requests ({doing}).",
+            details=hidden(exc.message),
+            retry_after=float(exc.retry_after_s),
         )
     if isinstance(exc, grpc.RpcError):
         return _of_rpc(exc, doing, where, hidden, keyed=bool(secret))
@@ -106,7 +108,7 @@ def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> K
         return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
     if isinstance(exc, ValidationError | json.JSONDecodeError | UnicodeDecodeError):
         return InternalError(
-            f"{where} gave an answer that cannot be understood ({doing}).",
+            f"{where} returned an invalid answer ({doing}).",
             details=details,
             suggestion=_OTHER,
             recoverable=True,
@@ -118,7 +120,7 @@ def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say, *, 
     status, said = exc.status_code or 0, _said(exc.content)
     details = hidden(f"HTTP {status}: {exc.content.decode('utf-8', 'replace') if said is None else said}")
     if status == 404 and said is None:  # Qdrant itself explains what it does not have
-        return ConfigError(f"{where} does not answer as Qdrant does ({doing}).", details=details, suggestion=_OTHER)
+        return ConfigError(f"{where} does not answer like Qdrant ({doing}).", details=details, suggestion=_OTHER)
     return _of_code(status, doing, where, details, keyed=keyed)
 
 
@@ -166,26 +168,26 @@ _QUOTA_MARK = "qdrant-insufficient-storage"
 
 def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) -> KnowledgeError:
     if status in {401, 403}:
-        message = f"{where} refused the API key" if keyed else f"{where} asks for an API key, and none is set"
+        message = f"{where} refused the API key" if keyed else f"{where} requires an API key, but none is set"
         return AuthError(f"{message} ({doing}).", details=details, suggestion=_KEY if keyed else _UNSET)
     if status == 404:
         return NotFoundError(
-            f"{where} does not have what was asked for ({doing}).", details=details, suggestion=_DROPPED
+            f"{where} does not contain what was requested ({doing}).", details=details, suggestion=_DROPPED
         )
     if status in {408, 504}:
         return TimedOutError(f"{where} did not finish in time ({doing}).", details=details)
     if status == 429:
-        return RateLimitedError(f"{where} is asked too often ({doing}).", details=details)
+        return RateLimitedError(f"{where} gets too many requests ({doing}).", details=details)
     if status in {502, 503}:
         return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
     if 400 <= status < 500:
         return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
     if status == 507:  # a limit on memory or disk that was set there
-        message = f"{where} has reached its quota and takes nothing more ({doing})."
+        message = f"{where} has reached its quota and accepts no more data ({doing})."
         return QuotaExceededError(message, details=details, suggestion=_QUOTA)
     full = any(each in details.lower() for each in _FULL)
     return InternalError(
-        f"{where} has no room left on its disk ({doing})." if full else f"{where} failed ({doing}).",
+        f"{where} has no space left on its disk ({doing})." if full else f"{where} failed ({doing}).",
         details=details,
         suggestion="Free space where Qdrant keeps its data, then run again." if full else _LOG,
         recoverable=status >= 500,
@@ -460,7 +462,7 @@ class QdrantConnection:
             client.close()
             raise ConfigError(
                 f"Qdrant at {self.location} is version {version}; {'.'.join(map(str, _OLDEST))} or newer is needed.",
-                suggestion="Upgrade the server, or name another one in QDRANT_URL.",
+                suggestion="Upgrade the server, or set another one in QDRANT_URL.",
             )
         return client
 

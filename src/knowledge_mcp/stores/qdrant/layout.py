@@ -175,7 +175,7 @@ def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
             if not connection.exists(name):
                 return None
             if records_of(name) not in connection.aliases():
-                raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
+                raise ConfigError(f"Qdrant has a collection '{name}' with another layout.", suggestion=_OURS) from None
         found = connection.retrieve(records_of(name), [META])  # its names were given in the meantime
     return place_of(name, found[0].payload if found else None)
 
@@ -272,8 +272,8 @@ def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
 def _check_name(name: str) -> None:
     if not _fits(name):
         raise InvalidInputError(
-            f"'{name}' cannot be the name of a collection in Qdrant.",
-            suggestion=f'Take at most {MOST_NAME} characters without any of <>:"/\\|?* and no ending in __ and digits.',
+            f"'{name}' is not allowed as the name of a collection in Qdrant.",
+            suggestion=f'Use at most {MOST_NAME} characters without any of <>:"/\\|?* and no ending in __ and digits.',
         )
 
 
@@ -420,7 +420,7 @@ def _check_vectors(connection: QdrantConnection, name: str, space: EmbeddingSpac
     dense = params.vectors.get(DENSE) if isinstance(params.vectors, dict) else None
     if dense is None or dense.size != space.dimensions or dense.distance != models.Distance.DOT:
         raise ConfigError(
-            f"Qdrant has a collection '{name}' of another layout: it lacks the vector '{DENSE}' of"
+            f"Qdrant has a collection '{name}' with another layout: it lacks the vector '{DENSE}' of"
             f" {space.dimensions} dimensions.",
             suggestion=_OURS,
         )

@@ -91,7 +91,7 @@ def _leftovers(
 def _document(head: DocumentHead, seen: _Seen) -> Iterator[Finding]:
     found = seen.current[head.document_id]
     if found != head.chunks:
-        message = f"The record says {how_many(head.chunks, 'chunk')}, the store holds {found}."
+        message = f"The record says {how_many(head.chunks, 'chunk')}, the store contains {found}."
         yield Finding(message, head.document_id, suggestion=_INGEST)
 
 
@@ -135,7 +135,7 @@ def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: b
         connection.write(place.home, [models.SetPayloadOperation(set_payload=operation)])
         weigh(connection, place)
     yield repairable(
-        f"{how_many(wrong, 'chunk has', 'chunks have')} no BM25 weights, or weights of another time.", repaired=repair
+        f"{how_many(wrong, 'chunk has', 'chunks have')} no BM25 weights, or outdated weights.", repaired=repair
     )
 
 

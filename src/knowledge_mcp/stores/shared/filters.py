@@ -55,7 +55,7 @@ def check_filter(filter: Filter | None) -> None:
         by_others = isinstance(part, NotIn) and cast("str", part.field) != "document_id"
         if part.field not in _FIELDS or by_prefix or by_others:
             raise InvalidInputError(
-                f"There is no such filter on '{part.field}'.",
+                f"This filter is not supported for '{part.field}'.",
                 suggestion=f"Filter by {', '.join(sorted(_FIELDS))}; by prefix only clause_number.",
             )
 

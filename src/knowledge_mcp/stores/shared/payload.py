@@ -96,7 +96,7 @@ def checked_chunk(chunk: Chunk) -> Chunk:
         DamagedError: it does not match.
     """
     if hashlib.sha256(_bytes(chunk.content)).hexdigest() != chunk.content_hash:
-        raise DamagedError.of("passage", chunk.document_id, chunk.id, why="Its content is not that of its hash.")
+        raise DamagedError.of("passage", chunk.document_id, chunk.id, why="Its content does not match its hash.")
     return chunk
 
 
@@ -142,7 +142,7 @@ def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord
     except UNREADABLE as exc:
         raise DamagedError.of("record", document_id or _said(text, "id"), why=f"{type(exc).__name__}: {exc}") from exc
     if document_id and record.id != document_id:
-        raise DamagedError.of("record", document_id, why=f"It is the one of '{record.id}'.")
+        raise DamagedError.of("record", document_id, why=f"It belongs to '{record.id}'.")
     return record
 
 
@@ -192,7 +192,7 @@ def checked_part(record: str | bytes, document_id: str, part: str, text: str | b
         if text is None:
             raise DamagedError.of(part, document_id, why="It is missing.")
         if expected is not None and check_sum(text) != expected:
-            raise DamagedError.of(part, document_id, why="It is not the one that was stored.")
+            raise DamagedError.of(part, document_id, why="It differs from what was stored.")
         try:
             read = text.decode() if isinstance(text, bytes) else text
         except UnicodeDecodeError as exc:
@@ -232,7 +232,7 @@ def unsealed(text: str | bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     body = data[:-_SEAL] + b"}"
     if check_sum(body).encode() != data[-_DIGITS - 2 : -2]:
-        raise ValueError("its check sum is another")
+        raise ValueError("its checksum differs")
     return body.decode("utf-8", "surrogatepass")
 
 
@@ -248,7 +248,7 @@ def _record_body(text: str | bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     body = b"{" + data[sums.end() :]
     if check_sum(b"%b %b%b" % (sums[2], sums[3], body)).encode() != sums[1]:
-        raise ValueError("its check sum is another")
+        raise ValueError("its checksum differs")
     return body.decode("utf-8", "surrogatepass")
 
 

@@ -63,7 +63,7 @@ def check_space(name: str, there: EmbeddingSpace, configured: EmbeddingSpace) ->
 def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
     """Return the error for a document whose number of chunks differs from its record."""
     return InternalError(
-        f"Document '{record.id}' has {how_many(there, 'chunk')}, not the {record.chunk_count} announced.",
+        f"Document '{record.id}' has {how_many(there, 'chunk')}, but its record states {record.chunk_count}.",
         details=why,
         suggestion="Ingest the document again.",
     )

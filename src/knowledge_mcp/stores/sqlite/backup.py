@@ -69,7 +69,7 @@ def check_copy(copy: Path) -> dict[str, int]:
         raise InternalError(
             "The store is damaged; a copy of it would not be a backup.",
             details=" ".join(wrong[:5]),
-            suggestion="Run `knowledge doctor`, ingest again with --force what it names, then try again.",
+            suggestion="Run `knowledge doctor`, ingest what it lists again with --force, then try again.",
         )
     return {"documents": int(counts[0][0]), "chunks": int(counts[0][1])}
 

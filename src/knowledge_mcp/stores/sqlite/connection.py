@@ -78,8 +78,8 @@ class Database:
             make_private_folder(path.parent)
         except OSError as exc:
             raise ConnectionFailedError(
-                f"The folder '{path.parent}' cannot be made: {exc.strerror}.",
-                suggestion="Choose a folder that can be written with DATA_PATH.",
+                f"The folder '{path.parent}' cannot be created: {exc.strerror}.",
+                suggestion="Set DATA_PATH to a folder that can be written.",
             ) from exc
         with self.mapped():
             self._give_back(self._connect())
@@ -202,7 +202,7 @@ class Database:
         if there is None:
             raise ConnectionFailedError(
                 f"The store '{self.path.name}' was removed while it was in use.",
-                suggestion="Put it back, or ingest the documents again: the new store is taken up without a restart.",
+                suggestion="Put it back, or ingest the documents again: the new store is used without a restart.",
             )
         return there
 
@@ -218,8 +218,8 @@ class Database:
             touch_private(self.path)
         except OSError as exc:
             raise ConnectionFailedError(
-                f"'{self.path}' cannot be made: {exc.strerror}.",
-                suggestion="Choose a folder that can be written with DATA_PATH.",
+                f"'{self.path}' cannot be created: {exc.strerror}.",
+                suggestion="Set DATA_PATH to a folder that can be written.",
             ) from exc
         connection = Session(str(self.path))
         try:
@@ -262,12 +262,12 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
     """
     details = f"{type(error).__name__}: {error}"
     if isinstance(error, UnicodeEncodeError):
-        return InvalidInputError("A text holds half of a surrogate pair, which cannot be stored.", details=details)
+        return InvalidInputError("A text contains half of a surrogate pair, which cannot be stored.", details=details)
     if isinstance(error, _BUSY):
-        return TimedOutError(f"'{path.name}' is held by another process.", details=details)
+        return TimedOutError(f"'{path.name}' is used by another process.", details=details)
     if isinstance(error, (apsw.FullError, apsw.TooBigError)) or (isinstance(error, apsw.IOError) and _is_full(path)):
         return ConnectionFailedError(
-            f"There is no room left to write to '{path.name}'; what was stored before is whole.",
+            f"There is no space left to write to '{path.name}'; what was stored before is complete.",
             details=details,
             suggestion="Free space on the disk, then run again.",
         )
@@ -275,7 +275,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
         return ConnectionFailedError(
             f"'{path.name}' cannot be opened for writing.",
             details=details,
-            suggestion="Check the permissions of the file and its folder and the room on its disk, or set DATA_PATH.",
+            suggestion="Check the permissions of the file and its folder and the free disk space, or set DATA_PATH.",
         )
     if isinstance(error, (apsw.IOError, apsw.NoLFSError)):
         return ConnectionFailedError(

@@ -163,7 +163,7 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
         except DamagedError:  # reported by `damaged_parts`
             continue
         if not record.chunk_count == announced == chunks or record.token_count != tokens:
-            message = f"The record announces {how_many(record.chunk_count, 'chunk')}, the store holds {chunks}."
+            message = f"The record states {how_many(record.chunk_count, 'chunk')}, the store contains {chunks}."
             yield Finding(message, document_id=document_id, suggestion=INGEST)
         if vectors != chunks:
             yield Finding(
@@ -240,7 +240,7 @@ def _postings(connection: Session, collection: int) -> list[str]:
     sums = np.zeros(size, np.int64)
     for slots, counts in all_postings(connection, collection):
         if len(slots) and int(slots.max()) >= size:
-            return ["The inverted index names slots that do not exist."]
+            return ["The inverted index refers to slots that do not exist."]
         sums += np.bincount(slots, counts, size).astype(np.int64)
     alive = np.zeros(size, np.bool_)
     for first_slot, count in connection.rows("SELECT first_slot, size FROM blocks WHERE collection = ?", (collection,)):
@@ -259,4 +259,4 @@ def _sample(connection: Session, collection: int, analyser: Analyser) -> list[st
         payload = connection.rows("SELECT CAST(payload AS BLOB) FROM chunks WHERE key = ?", (int(keys[place]),))
         if payload:
             wrong += sum(counted_terms(chunk_from_json(payload[0][0]), analyser).values()) != int(lengths[place])
-    return [f"{wrong} of the chunks looked at hold other terms than those indexed."] if wrong else []
+    return [f"{wrong} of the checked chunks contain other terms than those indexed."] if wrong else []

@@ -300,7 +300,7 @@ def _all_of(connection: Session, select: str, keys: NDArray[np.int64], what: str
     if len(found) != len(keys):
         raise InternalError(
             f"{len(keys) - len(found)} {what} are missing from the store.",
-            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
+            suggestion="Run `knowledge doctor` and ingest the documents that it lists again.",
         )
     return found
 
