@@ -240,7 +240,7 @@ def test_a_file_that_is_gone_or_changed_is_not_drawn(run: Run, held: _Held, tmp_
     held.path.unlink()
     gone = run("--page", "1")
     assert gone.code == 1
-    assert "is no longer at its location" in gone.err
+    assert "is gone" in gone.err
     assert not list(tmp_path.glob("*.png"))
 
 
