@@ -242,7 +242,7 @@ def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store,
         process.communicate(timeout=60)
     os.close(own)
     assert process.returncode == 130
-    assert b"Run the same command again to go on" in seen
+    assert b"Run the same command again to continue" in seen
 
 
 # ---- reembed
