@@ -365,7 +365,5 @@ def test_marks_that_close_a_heading_before_its_attributes_are_not_in_its_title()
 
 def test_cells_that_a_page_does_not_show_are_counted() -> None:
     document = read("| A | B |\n|---|---|\n| 1 | 2 | 3 | |\n| 4 | 5 \\| 6 |\n\n> | A |\n> |---|\n> | 1 |\n")
-    assert document.warnings == (
-        "1 cell of a table was omitted, as on a web page: the header has no column for them.",
-    )
+    assert document.warnings == ("1 cell of a table was omitted, as on a web page: the header has no column for them.",)
     assert read("| A | B |\n|---|---|\n| 1 | 2 |\n\n1 | 2 | 3\n").warnings == ()

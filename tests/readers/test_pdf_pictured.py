@@ -65,9 +65,7 @@ def test_a_picture_in_a_line_stands_where_it_is_printed(width: float) -> None:
     pages.at(start + width + 3, pages.y, after)
     document = read(pages)
     assert f"{before} {SIGN} {after}" in text_of(document)
-    assert [each for each in document.warnings if _WARNING in each] == [
-        f"1 image {_WARNING}: {SIGN} is shown instead."
-    ]
+    assert [each for each in document.warnings if _WARNING in each] == [f"1 image {_WARNING}: {SIGN} is shown instead."]
 
 
 @pytest.mark.parametrize("number", ["(3)", "(A.2)", ""])

@@ -290,9 +290,7 @@ def test_a_missing_language_is_said_for_each_page() -> None:
 
 
 def test_a_page_that_fails_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    engine = ScriptedEngine(
-        [page_of(*LETTER), InternalError("OCR failed (signal SIGSEGV)."), page_of("end")]
-    )
+    engine = ScriptedEngine([page_of(*LETTER), InternalError("OCR failed (signal SIGSEGV)."), page_of("end")])
     document = read(scan(PICTURE, PICTURE, PICTURE), engine)
     assert methods(document) == ["ocr", "none", "ocr"]
     assert "SIGSEGV" in document.pages[1].note
