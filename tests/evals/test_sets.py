@@ -134,8 +134,8 @@ def test_rows_of_a_table_that_ask_the_same_add_up(tmp_path: Path, separator: str
     [
         ({"question": " "}, "there is no question"),
         ({"question": "Why?"}, "needs a document, clause, page or quote"),
-        ({"question": "Why?", "document": "a", "unanswerable": "yes"}, "says where the answer stands"),
-        ({"question": "Why?", "page": 0}, "`page` is a whole number from 1"),
+        ({"question": "Why?", "document": "a", "unanswerable": "yes"}, "says where the answer is"),
+        ({"question": "Why?", "page": 0}, "`page` must be a whole number of at least 1"),
         ({"question": "Why?", "document": "a", "unanswerable": "perhaps"}, "true or false"),
         ({"question": "Why?", "claus": "5"}, "did you mean 'clause'"),
         ({"question": "Why?", "expected": [{"grade": 2}]}, "a place in `expected`"),

@@ -122,9 +122,9 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             content: object = json.loads(line)
         except (ValueError, RecursionError) as exc:
-            raise InvalidInputError(f"{path}, line {number}: this is no JSON: {exc}.") from exc
+            raise InvalidInputError(f"{path}, line {number}: this is not valid JSON: {exc}.") from exc
         if not isinstance(content, dict):
-            raise InvalidInputError(f"{path}, line {number}: an object is expected, one a line.")
+            raise InvalidInputError(f"{path}, line {number}: each line must be one JSON object.")
         yield number, cast("dict[str, Any]", content)
 
 
@@ -139,10 +139,10 @@ def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     rows = csv.reader(lines, delimiter=separator)
     header = [cell.strip().casefold().replace(" ", "_") for cell in next(rows, list[str]())]
     if len(set(header)) != len(header):
-        raise InvalidInputError(f"{path}: a column's name stands in the header twice.")
+        raise InvalidInputError(f"{path}: two columns have the same name.")
     for row in rows:
         if len(row) > len(header):
-            raise InvalidInputError(f"{path}, line {rows.line_num}: more cells than the header names.")
+            raise InvalidInputError(f"{path}, line {rows.line_num}: the row has more cells than the header.")
         found: dict[str, Any] = {
             name: cell.strip() for name, cell in zip(header, row, strict=False) if name and cell.strip()
         }
@@ -338,7 +338,7 @@ def read_questions(path: Path, *, documents: Path | None = None) -> EvalSet:
             found[question.id] = question
     refuse(path, problems)
     if not found:
-        raise InvalidInputError(f"{path} holds no question.")
+        raise InvalidInputError(f"{path} contains no questions.")
     questions = tuple(found.values())
     drafts = sum(question.draft for question in questions)
     notes = (f"{drafts} of {len(questions)} questions are drafts that nobody has read.",) if drafts else ()
@@ -372,7 +372,7 @@ def _question(row: dict[str, Any], number: int) -> Question:
     unanswerable = _flag(row, "unanswerable")
     places = _places(row)
     if unanswerable and places:
-        raise ValueError("it is marked unanswerable, and says where the answer stands")
+        raise ValueError("it is marked unanswerable, but says where the answer is")
     if not unanswerable and not places:
         raise ValueError("it needs a document, clause, page or quote, or `unanswerable`")
     return Question(
@@ -388,13 +388,13 @@ def _places(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
     places = list(_place(row))
     listed: object = row.get("expected", [])
     if not isinstance(listed, list):
-        raise ValueError("`expected` is a list of places")  # noqa: TRY004 - reported with its line, like all mistakes
+        raise ValueError("`expected` must be a list of places")  # noqa: TRY004 - reported with its line, like all mistakes
     for each in cast("list[object]", listed):
         if not isinstance(each, dict):
-            raise ValueError("`expected` is a list of objects")  # noqa: TRY004 - as above
+            raise ValueError("`expected` must be a list of objects")  # noqa: TRY004 - as above
         more = _rename_fields(cast("dict[str, Any]", each))
         if not set(more) <= set(_PLACE) or not (set(more) - {"grade"}):
-            raise ValueError(f"a place in `expected` has some of {', '.join(_PLACE)}, and nothing else")
+            raise ValueError(f"a place in `expected` may only have the fields {', '.join(_PLACE)}")
         places.extend(_place(more))
     return tuple(dict.fromkeys(places))
 
@@ -430,14 +430,14 @@ def _number(row: dict[str, Any], name: str) -> int | None:
     except ValueError:
         number = 0
     if number < 1:
-        raise ValueError(f"`{name}` is a whole number from 1, not {value!r}")
+        raise ValueError(f"`{name}` must be a whole number of at least 1, not {value!r}")
     return number
 
 
 def _flag(row: dict[str, Any], name: str) -> bool:
     value = str(row.get(name, "")).strip().casefold()
     if value not in _TRUE | _FALSE:
-        raise ValueError(f"`{name}` is true or false, not {row[name]!r}")
+        raise ValueError(f"`{name}` must be true or false, not {row[name]!r}")
     return value in _TRUE
 
 

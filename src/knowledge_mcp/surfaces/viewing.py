@@ -328,7 +328,7 @@ def compare_clauses(
 
 def _compared(old: LibraryDocument, new: LibraryDocument) -> ComparedPair:
     if old.record.id == new.record.id:
-        raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
+        raise InvalidInputError("A document cannot be compared with itself.", suggestion="Choose two documents.")
     documents = {each.record.id: each for each in (old, new)}
 
     def read_part(document_id: str) -> EditionPart:

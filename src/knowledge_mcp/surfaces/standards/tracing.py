@@ -386,7 +386,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
     records = knowledge.documents()
     document, standard = (document_named(records, each) for each in (request.document, request.standard))
     if document.id == standard.id:
-        raise InvalidInputError(f"'{document.id}' would be compared with itself.", suggestion="Name two documents.")
+        raise InvalidInputError(f"'{document.id}' cannot be compared with itself.", suggestion="Choose two documents.")
     reviews = _reviews(knowledge)
     marks = reviews.decisions("check", document.id, standard.id).marks() if reviews else []
     job_request = {

@@ -122,7 +122,7 @@ def require_different(one: str, other: str) -> None:
     paths = [Path(each) for each in (one, other)]
     if one == other or (all(each.exists() for each in paths) and paths[0].resolve() == paths[1].resolve()):
         raise InvalidInputError(
-            f"'{one}' would be compared with itself.",
+            f"'{one}' cannot be compared with itself.",
             suggestion="Name two different ones. `knowledge conflicts` finds duplicates within one.",
         )
 
