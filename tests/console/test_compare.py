@@ -94,7 +94,7 @@ def test_jobs_of_anybody_are_seen_with_their_progress_and_cancelled(console: Con
     assert console.page.evaluate("document.querySelector('#jobs-table progress').value") == 40
     service.hold.clear()
     expect(console.at("#jobs-table tbody tr")).to_contain_text("1 page, 1 passage")
-    expect(console.at("#jobs-status")).to_contain_text("1 job, 0 going on.")
+    expect(console.at("#jobs-status")).to_contain_text("1 job, 0 in progress.")
     console.page.get_by_role("link", name="Open Large").click()
     expect(console.at("#document-heading")).to_have_text("Large")
 

@@ -28,7 +28,7 @@ def test_a_folder_is_dropped_with_all_that_is_in_it(console: Console, service: S
     paths = ["plans/a.md", "plans/old/a.md", "plans/broken.docx", "plans/.hidden", "plans/old/Thumbs.db"]
     paths += [f"plans/many/{number:03}.md" for number in range(110)]  # more than a browser gives at once
     console.page.evaluate(DROP, paths)
-    expect(console.at("#ingest-status")).to_contain_text("113 files added to the queue; 2 hidden files left out")
+    expect(console.at("#ingest-status")).to_contain_text("113 files added to the queue; 2 hidden files skipped")
     expect(console.at("#queue-figures")).to_have_text("113 of 113 documents · 100 % · 1 failed", timeout=60_000)
     sent = service.took("POST /ingest_file")
     sources = [json.loads(each["metadata"])["source"] for each in sent]
