@@ -2,8 +2,7 @@
 
 A part that has a title or a number is a section; a number without a title is put before the part's first words. The
 function of an element is known from its name (`vocabulary`), or otherwise from its content: one with words of its own
-is
-a paragraph, one with other parts a container. The elements keep their lines.
+is a paragraph, one with other parts a container. The elements keep their lines.
 """
 
 from __future__ import annotations

@@ -85,8 +85,7 @@ def open_package(path: str) -> Generator[Package]:
 
     Raises:
         Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for errors of the archive or its
-            XML
-            inside the `with` block.
+            XML inside the `with` block.
     """
     # a document may contain a film: only the parts that are read are limited
     with open_archive(path, _EXPECTED, largest=MAX_TOTAL_BYTES) as archive:

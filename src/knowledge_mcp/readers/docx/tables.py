@@ -94,10 +94,8 @@ class TableReader:
         """Read all cells; the first row returned is the header.
 
         A short text that spans rows is repeated in each, so that a row can be understood alone. A text that spans
-        columns is
-        in the first only; in a header it applies to each of them, and several header rows become one. Rows without text
-        are
-        left out.
+        columns is in the first only; in a header it applies to each of them, and several header rows become one. Rows
+        without text are left out.
 
         Raises:
             TooManyElementsError: the table has more cells than a document may have elements.

@@ -242,8 +242,7 @@ def _take_out_surroundings(root: Element) -> int:
     """Remove menus, headers and footers by their elements, roles and names; return the number of words removed.
 
     Nothing is removed if less than half of the words would remain, unless the page marks its main content: such names
-    then
-    mean something else here.
+    then mean something else here.
     """
     body = next(root.iter("body", "{*}body"), root)
     outermost = _surroundings(body)

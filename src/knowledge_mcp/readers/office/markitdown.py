@@ -102,8 +102,7 @@ def settled(text: str) -> tuple[str, int]:
     """Make valid Markdown of MarkItDown's output for slides, and count the pictures without a description.
 
     Each line of a text becomes a paragraph. A slide's title is moved to its beginning. A slide without a title is named
-    by
-    its number, so that its content does not belong to the previous slide.
+    by its number, so that its content does not belong to the previous slide.
     """
     out: list[str] = []
     pictures = 0

@@ -253,8 +253,7 @@ class DocumentBuilder:
         """Write one block; a list item's marker is put before its text unless it is already there.
 
         In a terms clause, a paragraph that begins with an entry's number, or number and term, opens a section. A
-        paragraph with
-        a typed marker ("a) a guard;") is a list item if a colon precedes it or if it counts on from one.
+        paragraph with a typed marker ("a) a guard;") is a list item if a colon precedes it or if it counts on from one.
 
         Args:
             kind: its kind.
@@ -264,8 +263,7 @@ class DocumentBuilder:
             marker: the label of a list item, note or caption, as in `Block`.
             depth: nesting of a list item from 0.
             breaks: offsets in `text` where each of `pages` except the first begins; without them, the whole block
-                belongs to
-                each of its pages.
+                belongs to each of its pages.
             boxes: its positions on the pages.
             rows: the source line of each line of its text, if they are not consecutive.
             lead: number of characters set apart at its beginning, such as a run-in title.

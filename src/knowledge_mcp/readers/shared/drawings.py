@@ -71,8 +71,7 @@ def chart_parts(root: Element) -> tuple[str, list[Rows]]:
 
     Returns:
         The title, "" if there is none, and tables: the first row names the series, the others begin with their
-        category.
-        Series over the same categories are one table.
+        category. Series over the same categories are one table.
     """
     chart = root.find("{*}chart")
     title = words_of(chart.find("{*}title")) if chart is not None else ""

@@ -165,9 +165,8 @@ class PageLayout:
     """One page: its size in points, its elements in reading order, and why that order is doubtful, if it is.
 
     `heads` are the upper edges of the running lines that were removed at its top. `strip` is the position, in points
-    from
-    the left, of the empty strip between clauses and the comments to their right, `between` that of the one between two
-    languages; 0 if there is none. `struck` are the boxes of struck-out lines, which are left out.
+    from the left, of the empty strip between clauses and the comments to their right, `between` that of the one between
+    two languages; 0 if there is none. `struck` are the boxes of struck-out lines, which are left out.
     """
 
     number: int

@@ -30,8 +30,7 @@ class Passwords:
     Args:
         file: one password per line, tried in order; read again for each protected file.
         ask: called with a file's name and the reason; returns a password, or None or "" to leave the file out. It is
-            called
-            again until the password fits.
+            called again until the password fits.
     """
 
     def __init__(self, file: Path | None = None, ask: Callable[[str, str], str | None] | None = None) -> None:

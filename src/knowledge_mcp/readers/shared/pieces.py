@@ -180,8 +180,7 @@ class RecordingBuilder(DocumentBuilder):
     """Build a document in the child, and record the calls so that the parent can repeat them.
 
     References and names need the spans of the text, so the child builds the text itself. The parent computes its own
-    spans,
-    sections and pages.
+    spans, sections and pages.
 
     Attributes:
         calls: the calls since `taken` was called, with their arguments.

@@ -201,9 +201,8 @@ def lay(
     Its page breaks are where its second, third, … page begins; a table breaks before a row.
 
     Returns:
-        The block's span, None if it was empty; and the unresolved references, which were not passed to the builder:
-        their
-        kind is LINK for now and their target is that of the mark.
+        The block's span, None if it was empty; and the unresolved references, which were not passed to the
+        builder: their kind is LINK for now and their target is that of the mark.
     """
     builder.leave_out(rich.hidden)
     prefix = f"{marker} " if kind is BlockKind.LIST_ITEM and marker else ""

@@ -55,12 +55,9 @@ def header_texts(
     """Find the texts that name each column if a header has several rows: group, name, unit.
 
     A text that spans some columns names each of them; one that spans all columns names only the first. Unmarked rows
-    belong
-    to the header if its spans need them: a text of the first row spans some columns whose names are below it, and the
-    other
-    columns have a text of the header that spans rows, or nothing. A row with a number is not part of the header. A row
-    of
-    units is, if its first cell is empty.
+    belong to the header if its spans need them: a text of the first row spans some columns whose names are below it,
+    and the other columns have a text of the header that spans rows, or nothing. A row with a number is not part of the
+    header. A row of units is, if its first cell is empty.
 
     Args:
         rows: a table's rows, or the first of them; cells by column.
@@ -68,9 +65,8 @@ def header_texts(
         marked: how many rows the table itself marks as its header.
 
     Returns:
-        How many rows the header has, and for each column the places of its texts from above; (1, []) for a header of
-        one
-        row.
+        How many rows the header has, and for each column the places of its texts from above; (1, []) for a header
+        of one row.
     """
     depth = min(marked, len(rows) - 1) if marked > 1 else 1
     most = min(len(rows) - 1, MOST_HEADER_ROWS)

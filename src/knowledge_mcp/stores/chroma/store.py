@@ -2,8 +2,7 @@
 
 The features that ChromaDB lacks are implemented here: `writing` orders writes so that they act like a transaction,
 `view` adds the lexical leg, `client` prevents two processes from using one folder. `layout` describes how data is
-stored
-in ChromaDB, `profiles` what a specification prescribes.
+stored in ChromaDB, `profiles` what a specification prescribes.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ class ReadSheet:
         is_hidden: it is not visible.
         rows: yields its rows, once; hidden text inside cells is left out and counted in the argument.
         marks: properties of the sheet besides its cells; those of a row and its merged cells are complete when the row
-            is
-            yielded.
+            is yielded.
         drawn: the words of shapes on it.
         comments: comments on its cells, one line each.
     """

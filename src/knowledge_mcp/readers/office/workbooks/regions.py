@@ -22,8 +22,7 @@ def regions(rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Rea
     """Write numbered rows as tables and paragraphs: a blank row ends a table, a single cell above one is its title.
 
     A table continues after blank rows if the rows that follow are within its columns and contain numbers, while its
-    header
-    contains none. `reaches` maps row numbers to the reach of their merged cells.
+    header contains none. `reaches` maps row numbers to the reach of their merged cells.
 
     Raises:
         Refusal: a row has more cells than a sheet can have, or the text is longer than a document may be.
