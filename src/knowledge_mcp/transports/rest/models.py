@@ -91,6 +91,13 @@ class IngestMetadata(Metadata):
     collection: CollectionName = DEFAULT_COLLECTION
 
 
+_Wait = Annotated[
+    bool,
+    Field(description="Whether to respond only when the document is searchable; otherwise respond at once with a job."),
+]
+_Force = Annotated[bool, Field(description="Read and embed again even if nothing changed.")]
+
+
 class IngestRequest(_Strict):
     """A text or Markdown to ingest; a line `<!-- page 3 -->` says that what follows is on page 3."""
 
@@ -106,13 +113,8 @@ class IngestRequest(_Strict):
     )
     text: Annotated[str, Field(min_length=1, pattern=r"\S")]
     metadata: IngestMetadata = IngestMetadata()
-    wait: Annotated[
-        bool,
-        Field(
-            description="Whether to respond only when the document is searchable; otherwise respond at once with a job."
-        ),
-    ] = True
-    force: Annotated[bool, Field(description="Read and embed again even if nothing changed.")] = False
+    wait: _Wait = True
+    force: _Force = False
 
     def deposit(self) -> Deposit:
         """Build the library's input."""
@@ -129,13 +131,8 @@ class IngestUrlRequest(_Strict):
     url: Annotated[str, Field(max_length=2000, pattern=r"^https://[^\s\x00-\x20]+$"), WITHOUT_LOGIN]
     collection: CollectionName = DEFAULT_COLLECTION
     metadata: UrlMetadata = UrlMetadata()
-    wait: Annotated[
-        bool,
-        Field(
-            description="Whether to respond only when the document is searchable; otherwise respond at once with a job."
-        ),
-    ] = True
-    force: Annotated[bool, Field(description="Read and embed again even if nothing changed.")] = False
+    wait: _Wait = True
+    force: _Force = False
 
     def deposit(self) -> Deposit:
         """Build the library's input."""
