@@ -221,13 +221,15 @@ def _with_items(part: EditionPart) -> list[OutlineEntry]:
 
     Pages with sphinx-needs have such items. The text after one, up to the next, counts as part of it.
     """
-    begun = {each.span.start for each in part.sections}
-    found = list(part.sections)
+    starts = [each.span.start for each in part.sections]
+    begun, found = set(starts), list(part.sections)
     for item in part.items:
-        if len(item.span) and item.span.start not in begun:
-            around = [each for each in part.sections if each.span.start <= item.span.start < each.span.end]
-            level, end = (around[-1].level + 1, around[-1].span.end) if around else (1, len(part.text))
-            found.append(OutlineEntry(level, item.id, item.title, Span(item.span.start, end), line=item.line or None))
+        start = item.span.start
+        if len(item.span) and start not in begun:
+            before = (part.sections[at] for at in reversed(range(bisect_right(starts, start))))
+            around = next((each for each in before if start < each.span.end), None)
+            level, end = (1, len(part.text)) if around is None else (around.level + 1, around.span.end)
+            found.append(OutlineEntry(level, item.id, item.title, Span(start, end), line=item.line or None))
     return sorted(found, key=lambda each: each.span.start)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 
 from knowledge_mcp.readers.shared.containers import Element, local_name
 
@@ -25,17 +28,19 @@ def contents_of(root: Element) -> Element | None:
     if len(headings) < listed:
         return None
     named = _Named(root, headings)
-    looked_at = 0
-    for element in root.iter("*"):
-        if local_name(element).lower() not in _LISTS or looked_at == _MOST_LOOKED_AT:
-            continue
-        links = [each for each in element.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
-        looked_at += len(links) >= listed
-        if len({named.by(each) for each in links} - {None}) < listed:
-            continue
-        if sum(map(_letters, links)) >= _LINKED * _letters(element):
+    within = Counter(around for link in _links(root) for around in link.iterancestors())
+    lists = (each for each in root.iter("*") if within[each] >= listed and local_name(each).lower() in _LISTS)
+    for element in islice(lists, _MOST_LOOKED_AT):
+        links = list(_links(element))
+        named_by_links = {named.by(each) for each in links} - {None}
+        if len(named_by_links) >= listed and sum(map(_letters, links)) >= _LINKED * _letters(element):
             return element
     return None
+
+
+def _links(element: Element) -> Iterator[Element]:
+    """Yield the links inside an element that lead to a place of the page."""
+    return (each for each in element.iter("a", "{*}a") if (each.get("href") or "").startswith("#"))
 
 
 class _Named:
