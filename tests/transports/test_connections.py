@@ -52,8 +52,29 @@ class App:
         await send({"type": "http.response.body", "body": b"ok"})
 
 
+class Long:
+    """Send an answer that no buffer of the system holds, and note whose client has left."""
+
+    SIZE = 32 << 20
+
+    def __init__(self) -> None:
+        self.gone: dict[str, threading.Event] = {name: threading.Event() for name in ("/first", "/second")}
+        self.sent = threading.Semaphore(0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        length = str(self.SIZE).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        await send({"type": "http.response.body", "body": b"x" * (self.SIZE - 1), "more_body": True})
+        self.sent.release()
+        await receive()
+        await send({"type": "http.response.body", "body": b"x"})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.gone[scope["path"]].set()
+
+
 @contextmanager
-def limited(app: App, limits: ConnectionLimits) -> Generator[Callable[[], socket.socket]]:
+def limited(app: App | Long, limits: ConnectionLimits) -> Generator[Callable[[], socket.socket]]:
     """Serve an app within limits; gives what connects to it."""
     made = functools.partial(HttpConnection, Connections(limits))
     with serving(app, http=made) as url, ExitStack() as opened:
@@ -128,6 +149,29 @@ def test_a_request_of_two_lengths_is_refused_and_what_follows_it_is_not_read() -
     assert answers.count(b"HTTP/1.1 ") == 1
     assert answers.startswith(b"HTTP/1.1 400 ")
     assert b"two_lengths" in answers
+
+
+def asks(connection: socket.socket, path: str) -> None:
+    """Send a request, and read nothing of its answer."""
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+
+
+def test_a_client_that_takes_nothing_of_its_answer_is_disconnected() -> None:
+    app = Long()
+    with limited(app, ConnectionLimits(8, 8, unread_seconds=0.05)) as connect:
+        asks(connect(), "/first")
+        assert app.gone["/first"].wait(20)
+
+
+def test_answers_that_nobody_takes_are_kept_up_to_a_limit_the_latest_longest() -> None:
+    app = Long()
+    with limited(app, ConnectionLimits(8, 8, unread_bytes=app.SIZE)) as connect:
+        first, second = connect(), connect()
+        for connection, path in ((first, "/first"), (second, "/second")):
+            asks(connection, path)
+            assert app.sent.acquire(timeout=20)
+        assert app.gone["/first"].wait(20)
+        assert answered(second) == 200
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,9 @@ _MOST, _LEAST = 1024, 8
 _RESERVE = 96
 """Minimum descriptors that stay free for stores, models and calls to other services."""
 
+_UNREAD_BYTES = 256 * 1024 * 1024
+"""Maximum bytes of answers that clients have not taken yet: several times the longest document's text."""
+
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n"
     b"Connection: close\r\nContent-Length: 41\r\n\r\nToo many connections are open. Try again."
@@ -190,11 +193,15 @@ class ConnectionLimits:
         by_address: maximum from one address that is not a configured proxy.
         header_seconds: from a connection's start, or the first byte of its next request, until all headers have
             arrived.
+        unread_seconds: a client that takes nothing of an answer for that long is disconnected.
+        unread_bytes: maximum bytes of all answers that clients have not taken yet.
     """
 
     connections: int
     by_address: int
     header_seconds: float = 10.0
+    unread_seconds: float = 60.0
+    unread_bytes: int = _UNREAD_BYTES
 
 
 def usual_limits() -> ConnectionLimits:
@@ -227,6 +234,7 @@ class Connections:
         self._open: dict[HttpConnection, str] = {}
         self._by_address: Counter[str] = Counter()
         self._waiting: dict[HttpConnection, None] = {}
+        self._behind: dict[HttpConnection, None] = {}
 
     def __len__(self) -> int:
         """Return the number of open connections."""
@@ -253,9 +261,37 @@ class Connections:
         else:
             self._waiting.setdefault(connection)
 
+    def fall_behind(self, connection: HttpConnection) -> None:
+        """Record that a client does not take what is sent to it.
+
+        If too much is kept for clients, connections are closed: those of the sender for which most is kept, the one
+        that has been behind for longest first.
+        """
+        if connection in self._open:
+            self._behind.setdefault(connection)
+        while len(self._behind) > 1:
+            kept = Counter[str]()
+            for each in self._behind:
+                kept[self._open[each]] += each.transport.get_write_buffer_size()
+            if kept.total() <= self.limits.unread_bytes:
+                return
+            address = kept.most_common(1)[0][0]
+            self.close(next(each for each in self._behind if self._open[each] == address), "too much unread")
+
+    def catch_up(self, connection: HttpConnection) -> None:
+        """Record that a client has taken what was sent to it; idempotent."""
+        self._behind.pop(connection, None)
+
+    def close(self, connection: HttpConnection, reason: str) -> None:
+        """Close a connection at once, whatever is still to be sent."""
+        self.leave(connection)
+        self.tally.add(reason)
+        connection.transport.abort()
+
     def leave(self, connection: HttpConnection) -> None:
         """Remove a connection; idempotent."""
         self._waiting.pop(connection, None)
+        self._behind.pop(connection, None)
         address = self._open.pop(connection, None)
         if address is not None:
             self._by_address[address] -= 1
@@ -266,9 +302,7 @@ class Connections:
         """Close the connection that has been idle for longest, of this address if one is given."""
         for each in self._waiting:
             if address is None or self._open[each] == address:
-                self.leave(each)
-                self.tally.add("gave way")
-                each.transport.abort()
+                self.close(each, "gave way")
                 return True
         return False
 
@@ -299,6 +333,7 @@ class HttpConnection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         self._counted = connections
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start, or refuse the connection if there is no room."""
@@ -324,6 +359,19 @@ class HttpConnection(H11Protocol):
         super().connection_lost(exc)
         self._counted.leave(self)
         self._unset_deadline()
+        self._stop_waiting_for_reader()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to take what was sent to it, not for ever."""
+        super().pause_writing()
+        self._wait_for_reader()
+        self._counted.fall_behind(self)
+
+    def resume_writing(self) -> None:
+        """Continue: the client has taken most of what was sent to it."""
+        super().resume_writing()
+        self._stop_waiting_for_reader()
+        self._counted.catch_up(self)
 
     @property
     def _idle(self) -> bool:
@@ -344,8 +392,22 @@ class HttpConnection(H11Protocol):
             self._deadline = None
 
     def _too_slow(self) -> None:
-        self._counted.tally.add("headers too slow")
-        self.transport.abort()
+        self._counted.close(self, "headers too slow")
+
+    def _wait_for_reader(self) -> None:
+        kept = self.transport.get_write_buffer_size()
+        self._unread = self.loop.call_later(self._counted.limits.unread_seconds, self._look_at_reader, kept)
+
+    def _look_at_reader(self, kept: int) -> None:
+        if self.transport.get_write_buffer_size() < kept:
+            self._wait_for_reader()
+        else:
+            self._counted.close(self, "answer not read")
+
+    def _stop_waiting_for_reader(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
 
 _LOOKS_EVERY = 0.05
