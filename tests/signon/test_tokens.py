@@ -8,7 +8,10 @@ import hmac
 import json
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -16,6 +19,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+from knowledge_mcp.transports.shared import tokens
 from knowledge_mcp.transports.shared.tokens import (
     FRESH_SECONDS,
     PAUSE_SECONDS,
@@ -24,6 +28,7 @@ from knowledge_mcp.transports.shared.tokens import (
     IssuerDownError,
     TokenRefusedError,
     TokenVerifier,
+    fetch_json,
 )
 from tests.signon.issuer import AUDIENCE, TestIssuer, public_jwk, rsa_key
 
@@ -216,6 +221,52 @@ def test_an_issuer_that_cannot_be_understood_is_an_outage_and_no_refusal(
     issuer.answers.update(broken)
     with pytest.raises(IssuerDownError):
         verifier(issuer).verify(issuer.token())
+
+
+def test_an_answer_that_comes_byte_by_byte_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "FETCH_SECONDS", 0.1)
+    given_up = threading.Event()
+
+    class Dripping(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
+            for _ in range(100):
+                if given_up.wait(0.02):
+                    return
+                self.wfile.write(b"x")
+            self.wfile.write(b"\r\n\r\n{}")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Dripping) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        with pytest.raises(IssuerDownError, match="TimeoutError"):
+            fetch_json(f"http://127.0.0.1:{server.server_address[1]}/jwks")
+        given_up.set()
+        server.shutdown()
+
+
+@pytest.mark.parametrize("age", [PAUSE_SECONDS, FRESH_SECONDS])
+def test_known_keys_serve_while_others_are_being_fetched(issuer: TestIssuer, age: float) -> None:
+    clock, let_go, asked = Clock(), threading.Event(), threading.Event()
+    let_go.set()
+
+    def fetch(url: str, *form: Any) -> Any:
+        if url.endswith("/jwks") and not let_go.is_set():
+            asked.set()
+            assert let_go.wait(20)
+        return fetch_json(url, *form)
+
+    check = TokenVerifier(Issuer(issuer.url, fetch=fetch, clock=clock), audiences=[AUDIENCE])
+    check.verify(issuer.token())
+    clock.now += age
+    let_go.clear()
+    with ThreadPoolExecutor(2) as pool:
+        unknown = pool.submit(check.verify, issuer.token(kid="guess"))
+        assert asked.wait(20)
+        try:
+            assert pool.submit(check.verify, issuer.token()).result(20).name == "alice"
+        finally:
+            let_go.set()
+        assert isinstance(unknown.exception(20), TokenRefusedError)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import io
 import json
 import logging
+import socket
 import threading
 import time
 import urllib.error
@@ -51,7 +53,9 @@ RECHECK_SECONDS = 30.0
 MOST_TOKENS = 10_000
 """Maximum cached introspection results, at about a kilobyte each."""
 
-_BLOCK = 65_536
+_LOCK_SECONDS = 1.0
+"""How long a token with an unknown key waits for keys that another one is fetching; usually they come sooner."""
+
 _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
@@ -85,6 +89,59 @@ def is_safe(url: str, *, loopback: bool = True) -> bool:
     return parts.scheme == "https" or (loopback and parts.scheme == "http" and is_loopback(host))
 
 
+class _Line(io.RawIOBase):
+    """Read from a socket until a deadline, however slowly bytes arrive; in the place of the socket of a response."""
+
+    def __init__(self, line: socket.socket, deadline: float) -> None:
+        self._line = line
+        self._deadline = deadline
+        self._stream = line.makefile("rb", buffering=0)
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer takes too long")
+        self._line.settimeout(left)
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, deadline: float) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_timed(http.client.HTTPConnection, self._deadline), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, deadline: float) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_timed(http.client.HTTPSConnection, self._deadline), req)
+
+
+def _timed(kind: type[http.client.HTTPConnection], deadline: float) -> Any:
+    """Return a class of connections whose responses, with their headers, are complete by a deadline."""
+
+    def respond(line: socket.socket, **options: Any) -> http.client.HTTPResponse:
+        return http.client.HTTPResponse(cast("socket.socket", _Line(line, deadline)), **options)
+
+    return type(kind.__name__, (kind,), {"response_class": staticmethod(respond)})
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
@@ -101,14 +158,14 @@ def fetch_json(
         pair = ":".join(urllib.parse.quote_plus(each) for each in client)  # RFC 6749, 2.3.1
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     body = None if form is None else urllib.parse.urlencode(form).encode()
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    deadline = time.monotonic() + FETCH_SECONDS
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Http(deadline), _Https(deadline)]
     if is_loopback(urllib.parse.urlsplit(url).hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
     opener = urllib.request.build_opener(*handlers)
-    deadline = time.monotonic() + FETCH_SECONDS
     try:
         with opener.open(urllib.request.Request(url, body, headers), timeout=FETCH_SECONDS / 2) as response:
-            found = json.loads(_read_bounded(response, deadline))
+            found = json.loads(_read_bounded(response))
     except urllib.error.HTTPError as exc:
         exc.close()
         raise IssuerDownError(f"{_without_query(url)} answered with {exc.code}") from exc
@@ -119,17 +176,11 @@ def fetch_json(
     return cast("Mapping[str, Any]", found)
 
 
-def _read_bounded(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while part := response.read1(_BLOCK):
-        parts.append(part)
-        size += len(part)
-        if size > MOST_BYTES:
-            raise ValueError("the answer is too large")
-        if time.monotonic() > deadline:
-            raise TimeoutError("the answer takes too long")
-    return b"".join(parts)
+def _read_bounded(response: http.client.HTTPResponse) -> bytes:
+    found = response.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise ValueError("the answer is too large")
+    return found
 
 
 def _without_query(url: str) -> str:
@@ -159,6 +210,7 @@ class Issuer:
         self._fetch = fetch
         self._clock = clock
         self._lock = threading.Lock()
+        self._fetching = threading.Lock()
         self._metadata: tuple[float, Mapping[str, Any]] | None = None
         self._keys: tuple[float, list[Mapping[str, Any]]] | None = None
         self._tried = float("-inf")
@@ -178,8 +230,10 @@ class Issuer:
         Raises:
             IssuerDownError: the issuer's keys are not cached, and cannot be fetched.
         """
-        found = _choose_key(self._known_keys(FRESH_SECONDS), kid, algorithm)
-        return found if found is not None else _choose_key(self._known_keys(PAUSE_SECONDS), kid, algorithm)
+        found = _choose_key(self._known_keys(FRESH_SECONDS, patience=0.0), kid, algorithm)
+        if found is None:
+            found = _choose_key(self._known_keys(PAUSE_SECONDS, patience=_LOCK_SECONDS), kid, algorithm)
+        return found
 
     def introspect(self, token: str) -> Mapping[str, Any]:
         """Return the issuer's introspection of a token (RFC 7662), requested at most every half a minute.
@@ -202,28 +256,42 @@ class Issuer:
                 self._introspections.popitem(last=False)
         return answer
 
-    def _known_keys(self, age: float) -> list[Mapping[str, Any]]:
-        """Return the keys if cached within a number of seconds, or longer if the issuer is down."""
-        with self._lock:
-            now = self._clock()
-            known = self._keys
-            if known is not None and (now - known[0] < age or now - self._tried < PAUSE_SECONDS):
-                return known[1]
-            if known is None and now - self._tried < 1.0:  # it has just failed: waiting callers get the same error
-                raise IssuerDownError("its keys could not be fetched a moment ago")
-            self._tried = now
-            try:
-                keys = self._fetch(self._address("jwks_uri")).get("keys")
-                if not isinstance(keys, list):
-                    raise IssuerDownError("its key set contains no list of keys")
-            except IssuerDownError as exc:
-                log_event(logger, logging.ERROR, "issuer_down", issuer=self.url, reason=str(exc))
-                if known is None or now - known[0] > STALE_SECONDS:
-                    raise
-                return known[1]
-            found = [cast("Mapping[str, Any]", each) for each in cast("list[object]", keys) if isinstance(each, dict)]
-            self._keys = (now, found)
-            return found
+    def _known_keys(self, age: float, *, patience: float) -> list[Mapping[str, Any]]:
+        """Return the keys if cached within a number of seconds, or longer if the issuer is down.
+
+        While another thread fetches them, those that are cached are used after `patience` seconds.
+        """
+        now, known = self._clock(), self._keys
+        if known is not None and now - known[0] < age:
+            return known[1]
+        usable = known is not None and now - known[0] <= STALE_SECONDS
+        if not self._fetching.acquire(timeout=patience if usable else -1):
+            assert known is not None
+            return known[1]
+        try:
+            return self._fetch_keys(age)
+        finally:
+            self._fetching.release()
+
+    def _fetch_keys(self, age: float) -> list[Mapping[str, Any]]:
+        now, known = self._clock(), self._keys
+        if known is not None and (now - known[0] < age or now - self._tried < PAUSE_SECONDS):
+            return known[1]
+        if known is None and now - self._tried < 1.0:  # it has just failed: waiting callers get the same error
+            raise IssuerDownError("its keys could not be fetched a moment ago")
+        self._tried = now
+        try:
+            keys = self._fetch(self._address("jwks_uri")).get("keys")
+            if not isinstance(keys, list):
+                raise IssuerDownError("its key set contains no list of keys")
+        except IssuerDownError as exc:
+            log_event(logger, logging.ERROR, "issuer_down", issuer=self.url, reason=str(exc))
+            if known is None or now - known[0] > STALE_SECONDS:
+                raise
+            return known[1]
+        found = [cast("Mapping[str, Any]", each) for each in cast("list[object]", keys) if isinstance(each, dict)]
+        self._keys = (now, found)
+        return found
 
     def _address(self, name: str) -> str:
         """Return an address from the issuer's metadata (RFC 8414, or OpenID Connect discovery)."""
