@@ -27,7 +27,7 @@ from knowledge_mcp.readers.shared.containers import (
     Element,
     corrupted,
     local_name,
-    refuse_crowded,
+    refuse_crowded_tree,
     without_namespace,
 )
 from knowledge_mcp.readers.shared.equations import write_equations
@@ -276,6 +276,7 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """
     data = bytes_of(path, _XML, most=_MOST_BYTES)
     root = _xml_parsed(data)
+    refuse_crowded_tree(root)
     if root.tag == _XHTML:
         yield from page(path, check=check)
         return
@@ -293,7 +294,6 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 def _xml_parsed(data: bytes) -> Element:
     from lxml import etree
 
-    refuse_crowded(data)
     options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_pis": True}
     parser = etree.XMLParser(remove_comments=True, **options)
     try:

@@ -195,23 +195,40 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     return archive.read(info)
 
 
+MAX_ATTRIBUTES = 5_000
+"""Maximum attributes of an element; drawings, which have the most, have some dozens."""
 _CROWDED = re.compile(
-    rb"<[A-Za-z][^\s<>/]*+(?:[\s/]++[^\s\"'<>/=]++(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]++))?+){5000}"
+    rb"<[A-Za-z][^\s<>/]*+(?:[\s/]++[^\s\"'<>/=]++(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]++))?+){%d}"
+    % MAX_ATTRIBUTES
 )
-"""A tag with very many attributes; drawings, which have the most, have some dozens."""
 
 
 def refuse_crowded(data: bytes) -> None:
-    """Refuse XML or HTML in which one element has thousands of attributes.
+    """Refuse HTML in UTF-8 in which one element has thousands of attributes.
 
-    Each access to an attribute walks through all attributes before it: half a megabyte of them took a minute of CPU
-    time.
+    Its parser looks at all earlier attributes for each one: half a megabyte of them took a minute of CPU time.
 
     Raises:
         Refusal: there is such an element.
     """
     if _CROWDED.search(data):
-        raise Refusal("unsupported", "One of its elements has more than 5,000 attributes.")
+        raise _crowded()
+
+
+def refuse_crowded_tree(root: Element) -> None:
+    """Refuse parsed XML, whatever its encoding, in which one element has thousands of attributes.
+
+    Parsing them takes linear time, but each access to an attribute looks at all before it.
+
+    Raises:
+        Refusal: there is such an element.
+    """
+    if any(len(each.attrib) > MAX_ATTRIBUTES for each in root.iter("*")):
+        raise _crowded()
+
+
+def _crowded() -> Refusal:
+    return Refusal("unsupported", f"One of its elements has more than {MAX_ATTRIBUTES:,} attributes.")
 
 
 def parse_xml(data: bytes, kind: str) -> Element:
