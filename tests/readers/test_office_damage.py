@@ -145,6 +145,19 @@ def test_an_archive_made_to_explode_is_refused_before_it_is_unpacked(name: str, 
     assert error.reason is UnreadableReason.TOO_LARGE
 
 
+@pytest.mark.parametrize("other", ["words", "other words"])
+def test_two_different_members_of_one_name_are_not_chosen_from(other: str) -> None:
+    """Programs differ in which of them they show."""
+    target = io.BytesIO(odt("<text:p>words</text:p>"))
+    content = zipfile.ZipFile(io.BytesIO(odt(f"<text:p>{other}</text:p>"))).read("content.xml")
+    with zipfile.ZipFile(target, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("content.xml", content)
+    if other == "words":
+        assert READER.read(item_of(target.getvalue(), "a.odt")).text == "words"
+    else:
+        assert refusal(target.getvalue(), "a.odt").reason is UnreadableReason.CORRUPTED
+
+
 def test_an_archive_within_an_archive_stays_shut() -> None:
     inner = zipped({"secret.txt": "inner words"})
     data = odt("<text:p>words</text:p>", further={"Object 1/inner.zip": inner.decode("latin-1")})

@@ -359,7 +359,11 @@ def _check_sizes(archive: zipfile.ZipFile, largest: int) -> None:
     total = sum(info.file_size for info in members)
     if total > MAX_TOTAL_BYTES:
         raise too_large(f"{total} bytes unpacked")
+    contents: dict[str, int] = {}
     for info in members:
+        if contents.setdefault(info.filename, info.CRC) != info.CRC:
+            # programs differ in which one they show
+            raise zipfile.BadZipFile(f"two different members are named {info.filename[:100]}")
         if info.flag_bits & _ENCRYPTED_FLAG:
             raise Refusal(
                 "password_protected",
