@@ -74,6 +74,7 @@ BODIES: list[tuple[bytes, dict[str, str], int, str]] = [
     (b'{"query": "a", "min_score": 1e999}', JSON, 422, "min_score"),
     (b'{"query": ' + b"[" * 20 + b"]" * 20 + b"}", JSON, 400, "nested too deeply"),
     (b"[" * 200_000, JSON, 400, "not valid JSON"),
+    (b"[" + b"1," * 250_000 + b"1]", JSON, 422, ""),
     (b"[]", JSON, 422, ""),
     (b"null", JSON, 422, ""),
     (b'"text"', JSON, 422, ""),

@@ -23,6 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from knowledge_mcp.transports.rest.bodies import BodyGate
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, from_http, send_failure
 from knowledge_mcp.transports.rest.executor import MAX_INGESTS
+from knowledge_mcp.transports.shared import guards
 from tests.rest.served import held_until_cancelled, served
 from tests.rest.world import KEY, events
 from tests.waiting import wait_until
@@ -124,6 +125,37 @@ async def test_a_body_that_does_not_come_is_given_up(declared: list[tuple[bytes,
     with anyio.fail_after(10):
         await BodyGate(app, lambda _: 10, silence=0.02)(scope, receive, send)
     assert sent[0]["status"] == 408
+
+
+@pytest.mark.anyio
+async def test_bodies_of_a_key_hold_up_to_a_limit_until_they_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "MAX_HELD_BYTES", 20)
+    answered = anyio.Event()
+    refused: list[RefusedRequest] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await receive()
+        except RefusedRequest as exc:
+            refused.append(exc)
+        else:
+            await answered.wait()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"x" * 9}
+
+    async def send(_: Message) -> None:
+        raise AssertionError("the app answers nothing")
+
+    gate = BodyGate(app, lambda _: 10, largest=10)
+    scope = {"type": "http", "method": "POST", "path": "/ingest", "headers": []}
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(gate, scope, receive, send)
+        await anyio.wait_all_tasks_blocked()
+        answered.set()
+    await gate(scope, receive, send)
+    assert [each.status_code for each in refused] == [503]
 
 
 @contextmanager

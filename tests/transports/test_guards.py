@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from starlette.types import Message
+from starlette.types import Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.http import build_app, key_gate
 from knowledge_mcp.transports.mcp.server import build_server
@@ -15,6 +15,7 @@ from knowledge_mcp.transports.shared import guards
 from knowledge_mcp.transports.shared.admission import Admission
 from knowledge_mcp.transports.shared.guards import AllowedNames, BodyLimit, HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.threads import ASKER
 from tests.fakes.knowledge import FakeKnowledge
 from tests.transports.asgi import Echo, ask
 
@@ -135,6 +136,48 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_forgotten() -> 
     await BodyLimit(echo, 10)(scope, receive, send)
     assert sent == []
     assert echo.asked == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"[" + b"[]," * 400_000 + b"1]", 400),
+        (b'[""' + b',""' * 600_000 + b"]", 400),
+        (b'"' * 4_000_000, 400),
+        (b'{"text": "' + b'a, [b], \\"c\\\\ ' * 100_000 + b'"}', 200),
+        (b"[" + b"[]," * 300_000 + b"1]", 200),
+    ],
+)
+async def test_a_body_of_nothing_but_brackets_is_refused_before_it_is_parsed(body: bytes, status: int) -> None:
+    answer = await ask(BodyLimit(Echo(), 1 << 22), method="POST", headers=[GOOD_HOST], body=[body])
+    assert answer.status == status
+
+
+async def test_bodies_of_a_key_hold_up_to_a_limit_until_they_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "MAX_HELD_BYTES", 20)
+    answered = anyio.Event()
+    asked: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(ASKER.get())
+        await answered.wait()
+        await Echo()(scope, receive, send)
+
+    limit = BodyLimit(app, 10)
+
+    async def send_one(name: str, status: int) -> None:
+        ASKER.set(name)
+        answer = await ask(limit, method="POST", headers=[GOOD_HOST], body=[b"x" * 5, b"x" * 4])
+        assert answer.status == status
+
+    async with anyio.create_task_group() as group:
+        for name in ("alice", "alice", "bob"):
+            group.start_soon(send_one, name, 200)
+        await anyio.wait_all_tasks_blocked()
+        await send_one("alice", 503)
+        answered.set()
+    assert asked == ["alice", "alice", "bob"]
+    await send_one("alice", 200)
 
 
 TOKENS = {"alice": "first-token", "bob": "zweiter-schlüssel"}

@@ -153,7 +153,9 @@ def build_rest_app(
     routes = [each for router in routers for each in router.routes if isinstance(each, APIRoute)]
     app.router.routes.extend(routes)  # including a router would build each of its routes again, in the first request
     _answer_failures(app, routes)
-    inner: ASGIApp = BodyGate(app, _limits(options.rag_max_upload_bytes))
+    inner: ASGIApp = BodyGate(
+        app, _limits(options.rag_max_upload_bytes), largest=options.rag_max_upload_bytes + FORM_BYTES
+    )
     if mcp_app is not None:
         inner = _Fork(mcp_app, inner)
     if audit is not None:

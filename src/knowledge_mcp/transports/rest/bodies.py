@@ -20,7 +20,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.rest.errors import RefusedRequest, from_http, send_failure
-from knowledge_mcp.transports.shared.guards import throw_away
+from knowledge_mcp.transports.shared.guards import (
+    CROWDED,
+    MAX_JSON_BYTES,
+    NO_ROOM,
+    HeldBodies,
+    is_crowded,
+    throw_away,
+)
 
 MAX_DEPTH = 16
 """Maximum levels of nesting; no valid request has more than three."""
@@ -45,16 +52,21 @@ class BodyGate:
     arrive. Part of the rest is discarded first: most clients send everything before they read, and would otherwise see
     a broken connection instead of the answer.
 
+    A body is also refused, with 503, if the bodies of its key's unanswered requests would hold too much.
+
     Args:
         app: the wrapped app.
-        limit: returns the maximum bytes of a body by path.
+        limit: returns the maximum bytes of a body by path; `largest` is that of all paths.
         silence: maximum seconds that a body may pause.
     """
 
-    def __init__(self, app: ASGIApp, limit: Callable[[str], int], *, silence: float = SILENCE_SECONDS) -> None:
+    def __init__(
+        self, app: ASGIApp, limit: Callable[[str], int], *, largest: int = 0, silence: float = SILENCE_SECONDS
+    ) -> None:
         self._app = app
         self._limit = limit
         self._silence = silence
+        self._held = HeldBodies(largest)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,9 +80,10 @@ class BodyGate:
                 await throw_away(receive, limit, min(DRAIN_SECONDS, self._silence))
             await send_failure(scope, send, from_http(_too_large(limit)))
             return
-        await self._app(scope, self._limited(receive, limit), send)
+        with self._held.body() as add:
+            await self._app(scope, self._limited(receive, limit, add), send)
 
-    def _limited(self, receive: Receive, limit: int) -> Receive:
+    def _limited(self, receive: Receive, limit: int, add: Callable[[int], bool]) -> Receive:
         size = 0
         whole = False
         deadline = anyio.current_time() + BODY_SECONDS
@@ -94,6 +107,9 @@ class BodyGate:
                     whole = True
                     await throw_away(receive, limit, min(DRAIN_SECONDS, self._silence))
                 raise _too_large(limit)
+            if not add(len(message.get("body", b""))):
+                whole = True
+                raise RefusedRequest(503, NO_ROOM, "Send fewer at a time.", {"Retry-After": "5", "Connection": "close"})
             return message
 
         return receive_limited
@@ -228,8 +244,10 @@ def parse_json(body: bytes | str) -> object:
     """Parse JSON strictly.
 
     Raises:
-        RefusedRequest: 400; it is invalid, or contains an invalid text or number.
+        RefusedRequest: 400 if it is invalid, or contains an invalid text or number; 413 if it is crowded.
     """
+    if isinstance(body, bytes) and len(body) > MAX_JSON_BYTES and is_crowded(body):
+        raise RefusedRequest(413, CROWDED, "Send a smaller body.")
     try:
         text = body if isinstance(body, str) else body.decode("utf-8")
         value: object = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)

@@ -8,11 +8,12 @@ disconnected.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -21,6 +22,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.support.hosts import LOOPBACK_HOSTS
+from knowledge_mcp.transports.shared.threads import ASKER
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +37,16 @@ QUIET_SECONDS = 1.0
 example because it waits for an unrequested "100 Continue", would otherwise wait for nothing.
 """
 
+MAX_HELD_BYTES = 256 * 1024 * 1024
+"""Maximum bytes of the bodies of one key whose requests are not answered yet: several of the longest documents."""
+
+MAX_JSON_BYTES = 1024 * 1024
+"""Maximum bytes of JSON besides its strings. What is parsed from them takes up to 30 times the memory, and the process
+does nothing else meanwhile: 30 megabytes of empty lists stopped it for seven seconds.
+"""
+
 _DEFAULT_PORTS = ("80", "443")
+_STRING = re.compile(rb'([^"]*+)(?:"(?:[^"\\]++|\\.)*+"?)?', re.DOTALL)
 
 
 async def send_error(
@@ -182,27 +193,75 @@ def with_cors(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
     )
 
 
+class HeldBodies:
+    """Count what the bodies of each key hold until their requests are answered.
+
+    Args:
+        largest: maximum bytes of one body; twice as much is always allowed.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self._most = max(MAX_HELD_BYTES, 2 * largest)
+        self._sizes: dict[object, tuple[str, int]] = {}
+
+    @contextlib.contextmanager
+    def body(self) -> Generator[Callable[[int], bool]]:
+        """Count the body of a request; gives what adds bytes to it, and returns whether there is room for them."""
+        body, asker = object(), ASKER.get()
+
+        def add(count: int) -> bool:
+            self._sizes[body] = (asker, self._sizes.get(body, ("", 0))[1] + count)
+            return sum(size for each, size in self._sizes.values() if each == asker) <= self._most
+
+        try:
+            yield add
+        finally:
+            self._sizes.pop(body, None)
+
+
+NO_ROOM = "Other requests of this key hold too much: their bodies are not complete, or not answered yet."
+
+
+def is_crowded(body: bytes) -> bool:
+    """Return whether JSON has more than `MAX_JSON_BYTES` besides its strings; each string counts as one."""
+    count = 0
+    for match in _STRING.finditer(body):
+        count += match.end(1) - match.start(1) + 1
+        if count > MAX_JSON_BYTES:
+            return True
+    return False
+
+
+CROWDED = f"The JSON has more than {MAX_JSON_BYTES} bytes besides its strings."
+
+
 class BodyLimit:
     """Refuse a request body of more than `limit` bytes with 413, before anything reads it.
 
     A declared length that is too large is refused; without one, bytes are counted as they arrive. Up to four times the
     limit is read and discarded first: most clients send everything before they read, and would otherwise see a broken
     connection instead of the response. A body that is incomplete after `patience` seconds is refused with 408; if the
-    client disconnects during it, nothing is sent.
+    client disconnects during it, nothing is sent. A crowded one is refused with 400, and one for which there is no room
+    beside others of its key with 503.
     """
 
     def __init__(self, app: ASGIApp, limit: int, *, patience: float = BODY_SECONDS) -> None:
         self._app = app
         self._limit = limit
         self._patience = patience
+        self._held = HeldBodies(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
+        with self._held.body() as add:
+            await self._serve(scope, receive, send, add)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, add: Callable[[int], bool]) -> None:
         body: deque[Message] | None = None
         with anyio.move_on_after(self._patience) as waiting:
-            body = await self._whole_body(Headers(scope=scope).get("content-length", ""), receive, send)
+            body = await self._whole_body(Headers(scope=scope).get("content-length", ""), receive, send, add)
         if waiting.cancelled_caught:
             logger.warning("gave up a request to %s: its body did not arrive in time", scope["path"])
             text = f"The request body was not complete after {self._patience:g} seconds."
@@ -217,8 +276,10 @@ class BodyLimit:
 
         await self._app(scope, replay, send)
 
-    async def _whole_body(self, declared: str, receive: Receive, send: Send) -> deque[Message] | None:
-        """Read the body; None if it is too large, which is answered here, or if the client has disconnected."""
+    async def _whole_body(
+        self, declared: str, receive: Receive, send: Send, add: Callable[[int], bool]
+    ) -> deque[Message] | None:
+        """Read the body; None if it is refused, which is answered here, or if the client has disconnected."""
         if declared.isdecimal() and int(declared) > self._limit:
             await self._too_large(receive, send, more=True)
             return None
@@ -233,8 +294,17 @@ class BodyLimit:
             if size > self._limit:
                 await self._too_large(receive, send, more=message.get("more_body", False))
                 return None
+            if not add(len(message.get("body", b""))):
+                await send_error(
+                    send, 503, "too_many_bodies", NO_ROOM, [(b"connection", b"close"), (b"retry-after", b"5")]
+                )
+                return None
             if not message.get("more_body", False):
-                return messages
+                break
+        if size > MAX_JSON_BYTES and is_crowded(b"".join(each.get("body", b"") for each in messages)):
+            await send_error(send, 400, "crowded", CROWDED)
+            return None
+        return messages
 
     async def _too_large(self, receive: Receive, send: Send, *, more: bool) -> None:
         if more:
