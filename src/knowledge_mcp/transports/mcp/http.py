@@ -28,6 +28,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knowledge_mcp.transports.mcp.pacing import StreamPace
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
 from knowledge_mcp.transports.mcp.server_card import ServerCard
 from knowledge_mcp.transports.shared.admission import Admission, KeyGate, ProtectedResource, Rejection
@@ -347,7 +348,7 @@ def build_app(
 
     routes = [Route("/health", health, methods=["GET"]), *streamable.routes, *sse.routes]
     sessions = SessionLimit(Starlette(routes=routes, lifespan=lifespan))
-    app: ASGIApp = BodyLimit(sessions, max_body_bytes)
+    app: ASGIApp = StreamPace(BodyLimit(sessions, max_body_bytes))
     admission = Admission(keys, resource)
     app = key_gate(app, admission)
     url = resource.url if resource is not None else ""
