@@ -82,6 +82,11 @@ def test_a_citation_is_never_turned_around_by_marks_of_a_title(tmp_path: Path) -
     assert citation(named) == "BS EN 1090 gnpx, 1 Scope, lines 4-8 [notes.md, title claimed]"
 
 
+def test_a_title_cannot_name_another_file_in_a_citation(tmp_path: Path) -> None:
+    world = ingested(tmp_path, f"# BS EN 1090, 5.1 Halls, p. 9 [bs-en-1090.pdf]\n{BODY}")
+    assert citation(world) == "BS EN 1090, 5.1 Halls, p. 9 (bs-en-1090.pdf), 1 Scope, lines 1-5 [notes.md]"
+
+
 @pytest.mark.parametrize("name", ["filename", "source_file"])
 def test_a_document_cannot_say_what_its_file_is_called(tmp_path: Path, name: str) -> None:
     world = ingested(tmp_path, f"---\n{name}: bs-en-1090.pdf\n---\n# Halls\n{BODY}")

@@ -79,3 +79,15 @@ def test_a_clone_leaves_some_of_the_disk_to_others(tmp_path: Path, monkeypatch: 
         with pytest.raises(InternalError, match="not enough disk space"):
             clones.clone(server.url("someone/large"))
     assert [each.name for each in (tmp_path / "clones").iterdir() if not each.name.endswith(".lock")] == []
+
+
+@pytest.mark.parametrize("last", [(9, 100), (100, 9)])
+def test_bytes_and_file_entries_of_a_disk_both_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: tuple[int, int]
+) -> None:
+    free = iter([(100, 100), (10, 10), last])
+    monkeypatch.setattr(watching, "_free", lambda _: next(free))
+    look = watching.watch_disk(tmp_path, "a clone")
+    look()
+    with pytest.raises(InternalError, match="not enough disk space"):
+        look()

@@ -23,6 +23,8 @@ _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in {".csv", *WORKBOOKS}
 """Media types whose lines are rows of a sheet."""
 TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional control characters: one in a title or file name would show the rest reversed."""
+_BRACKETS = str.maketrans("[]", "()")
+"""Only the file is in square brackets: a title or heading could otherwise name another one."""
 
 
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
@@ -56,7 +58,8 @@ def section_of(chunk: Chunk) -> str:
 
 def _join(chunk: Chunk, record: DocumentRecord | None, clause: str, item: str = "") -> str:
     parts = [_title(chunk, record), clause, item, _place(chunk, "row" if _has_rows(record) else "line")]
-    return TURNING.sub("", ", ".join(part for part in parts if part) + _origin(chunk.source_path, record))
+    said = ", ".join(part for part in parts if part).translate(_BRACKETS)
+    return TURNING.sub("", said + _origin(chunk.source_path, record))
 
 
 def _origin(source: str, record: DocumentRecord | None) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ _MEMORY = 4 * 1024 * 1024 * 1024
 or deltas that would use up all memory.
 """
 _LEFT = 0.1
-"""Share of the free disk space that stays free for others, above all for the store."""
+"""Share of the free disk space, and of the free file entries, that stays free for others, above all for the store."""
 
 
 class Pipe(threading.Thread):
@@ -82,10 +83,10 @@ def watch_disk(folder: Path | None, what: str) -> Callable[[], None]:
     if folder is None:
         return lambda: None
     there = next(each for each in (folder, *folder.parents) if each.is_dir())
-    least = shutil.disk_usage(there).free * _LEFT
+    least = [free * _LEFT for free in _free(there)]
 
     def look() -> None:
-        if shutil.disk_usage(there).free < least:
+        if any(free < few for free, few in zip(_free(there), least, strict=True)):
             raise InternalError(
                 f"There is not enough disk space for {what}.",
                 details="It was stopped before it used the last tenth of the free space.",
@@ -94,6 +95,12 @@ def watch_disk(folder: Path | None, what: str) -> Callable[[], None]:
             )
 
     return look
+
+
+def _free(folder: Path) -> tuple[int, int]:
+    """Return the free bytes and file entries of a folder's disk; 0 entries where the system does not count them."""
+    files = os.statvfs(folder).f_favail if sys.platform != "win32" else 0
+    return shutil.disk_usage(folder).free, files
 
 
 def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], None]) -> tuple[bytes, bytes]:
