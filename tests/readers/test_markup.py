@@ -165,6 +165,14 @@ def test_names_that_the_file_does_not_define_stay_as_written_and_are_told_but_no
     assert any("hook" in warning and "line 4" in warning for warning in document.warnings)
 
 
+def test_substitutions_that_double_are_refused_before_they_grow() -> None:
+    nested = "".join(f".. |a{number}| replace:: |A{number + 1}| |a{number + 1}|\n" for number in range(40))
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read(f"A\n=\n\n{nested}.. |a40| replace:: lol\n\n|a0|\n", "a.rst")
+    assert caught.value.reason is UnreadableReason.TOO_LARGE
+    assert read(".. |a| replace:: |b|!\n.. |b| replace:: pump\n\nThe |A|.\n", "a.rst").text == "The pump!."
+
+
 def test_restructured_text_opens_no_other_file_and_says_so() -> None:
     document = read(RST, "rules.rst")
     assert "root:" not in document.text

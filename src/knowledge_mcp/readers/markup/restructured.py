@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from docutils import core, nodes
-from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.transforms import Transform
 from docutils.utils import SystemMessage
 
 from knowledge_mcp.language.openings import ADMONITIONS
@@ -62,6 +63,39 @@ _MOST_LISTED = 5
 _AT_LINE = "knowledge-at-line-"
 
 
+_MOST_SUBSTITUTIONS = 100_000
+"""Maximum substitutions, with nested ones: thirty definitions that use the next one twice are a billion."""
+
+
+class _CountSubstitutions(Transform):
+    """Refuse a file whose substitutions expand without end, before docutils expands them (at 220)."""
+
+    default_priority = 219
+
+    def apply(self, **_: Any) -> None:
+        definitions: Mapping[str, Any] = self.document.substitution_defs
+        names: Mapping[str, str] = self.document.substitution_names
+        counts: dict[str, int] = {}
+
+        def count(node: Any) -> int:
+            return sum(1 + expanded(each["refname"]) for each in node.findall(nodes.substitution_reference))
+
+        def expanded(name: str) -> int:
+            key = name if name in definitions else names.get(name.lower(), "")
+            if key in definitions and key not in counts:
+                counts[key] = 0  # a circle, which docutils reports
+                counts[key] = count(definitions[key])
+            return counts.get(key, 0)
+
+        if count(self.document) > _MOST_SUBSTITUTIONS:
+            raise Refusal("too_large", "Its substitutions expand to more text than can be read.")
+
+
+class _Parser(Parser):
+    def get_transforms(self) -> list[type[Transform]]:
+        return [*super().get_transforms(), _CountSubstitutions]
+
+
 def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of a reStructuredText file, and its needs as items.
 
@@ -80,7 +114,9 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
     publishing: Any = core  # its types are partly unknown
     stream = io.StringIO()
     try:
-        tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": stream})
+        tree: Any = publishing.publish_doctree(
+            text, parser=_Parser(), settings_overrides={**_SETTINGS, "warning_stream": stream}
+        )
         metadata = _described(tree)
         unread = _settled(tree)
         _mark_lines(tree, text.splitlines())
