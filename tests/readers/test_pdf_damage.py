@@ -142,6 +142,20 @@ def test_a_file_that_takes_for_ever_is_too_slow() -> None:
     assert caught.value.reason is UnreadableReason.TOO_SLOW
 
 
+def test_a_page_of_any_size_is_laid_out_in_the_same_time() -> None:
+    def enlarge(document: Any) -> None:
+        for page in document.pages:
+            page.UserUnit = 75_000
+
+    pages = sheet()
+    for number in range(20):
+        pages.line(f"Pump {number} shall run.")
+    made = PdfReader(limits=Limits(seconds=30))
+    with closing(made):
+        document = made.read(item_of(changed(pages.done(), enlarge)))
+    assert "Pump 7 shall run." in document.text
+
+
 def test_a_file_that_vanished_is_inaccessible(reader: PdfReader, tmp_path: Path) -> None:
     item = item_of(standard(bookmarks=False), folder=tmp_path)
     (tmp_path / "sample.pdf").unlink()

@@ -42,6 +42,10 @@ _OFF_CENTRE = 6.0
 """Maximum deviation in points of the sum of both ends of a centred line: three on either side."""
 
 
+_MOST_PLACES = 1_600
+"""Maximum places at which a gutter is looked for: a file can state any size of its pages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gutter:
     """The positions of the gutters, from the left, and the heights of the rows that cross them, from the top."""
@@ -110,9 +114,10 @@ def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float
 
 
 def _places(shares: tuple[float, float], width: float) -> list[float]:
-    """List places between two shares of a width, three points apart."""
+    """List places between two shares of a width, three points apart; further apart on pages of several metres."""
     low, high = (share * width for share in shares)
-    return [low + step for step in range(0, max(int(high - low), 1), 3)]
+    length = max(int(high - low), 1)
+    return [low + step for step in range(0, length, max(3, length // _MOST_PLACES))]
 
 
 def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: float) -> Gutter | None:
