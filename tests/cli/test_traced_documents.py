@@ -122,6 +122,20 @@ def test_references_and_a_history_of_changes_meet_nothing(knowledge: Command, tm
     assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "design.md")) == {("SYS-1", "2")}
 
 
+def test_the_history_of_a_file_and_what_it_refers_to_meet_nothing(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "design").mkdir()
+    (tmp_path / "design" / "pump.md").write_text(
+        "# Pump\n\nThe relay meets SYS-1. The colour is as described in SYS-2.\n\n## Changelog\n\n- SYS-3: relay\n"
+    )
+    sides = (str(tmp_path / "sys.csv"), str(tmp_path / "design"))
+    assert linked(knowledge, *sides) == {("SYS-1", "pump.md")}
+    assert "mentioned  " in knowledge("trace", *sides).out
+    assert "The colour is as described in SYS-2." in knowledge("trace", *sides).out
+    gaps = json.loads(knowledge("trace", *sides, "--json").out)["gaps"]["from"]
+    assert {"SYS-2", "SYS-3"} <= {each["id"] for each in gaps}
+
+
 def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
     knowledge: Command, tmp_path: Path
 ) -> None:
@@ -158,7 +172,7 @@ def test_rows_of_tables_may_begin_below_a_title_and_be_linked_by_any_column(know
     (tmp_path / "cases.csv").write_text('Fall;Test_ID;Beschreibung\n1;TC-1;"Halt; ""sofort"""\n2;TC-2;Start\n')
     (tmp_path / "srs.csv").write_text(
         'Requirements of the plant;;;\n;;;\nReq. ID;Requirement;Verified by;Also\nA-1;It shall stop.;"TC-1\nTC-9";\n'
-        "A-2;It shall start.;;see TC-2\n;;;\n;3.2 Alarms;;\n"
+        "A-2;It shall start.;;TC-2\n;;;\n;3.2 Alarms;;\n"
     )
     assert (
         "Skipped: 1 row without an id (7)."

@@ -22,7 +22,7 @@ def named(text: str, *names: str, own: tuple[str, ...] = ()) -> NamedItems:
     ("text", "ids"),
     [
         ("SYS-1", "SYS-1"),
-        ("see SYS-001, sys_2, SYS 3, SYS4 and SYS\u20115", "SYS-1 SYS-2 SYS-3 SYS-4 SYS-5"),
+        ("SYS-001, sys_2, SYS 3, SYS4 and SYS\u20115", "SYS-1 SYS-2 SYS-3 SYS-4 SYS-5"),
         ("SYS-10, 11, 12.", "SYS-10 SYS-11 SYS-12"),
         ("SYS-18 and 19", "SYS-18 SYS-19"),
         ("SYS-20-22", "SYS-20 SYS-21 SYS-22"),
@@ -61,7 +61,7 @@ def test_a_name_of_the_own_set_is_no_range_and_no_variant_of_another() -> None:
 def test_ids_of_any_make_are_names() -> None:
     assert named("AC-2(1), AC-3", "AC-2", "AC-2(1)", "AC-3").meant == {"AC-2(1)", "AC-3"}
     assert named("#12, #13", "#12", "#13").meant == {"#12", "#13"}
-    assert named("see SYS-PUMP-STOP", "SYS-PUMP-STOP").meant == {"SYS-PUMP-STOP"}
+    assert named("Meets SYS-PUMP-STOP", "SYS-PUMP-STOP").meant == {"SYS-PUMP-STOP"}
     assert named("REQ 12", "REQ 1", "REQ 12").meant == {"REQ 12"}
     assert named("PRÜ-12", "PRÜ-1", "PRÜ-12").meant == {"PRÜ-12"}
     assert named("within 3 days", "3", "Stop").meant == set()

@@ -199,7 +199,7 @@ def test_declared_links_that_lead_nowhere_are_named() -> None:
 
 
 def test_links_name_items_of_several_documents_by_their_own_ids() -> None:
-    sources = [TraceItem("A-1", "", "Nothing is said here, see TST-2.", "a:1", links=("B-1", "B-3"))]
+    sources = [TraceItem("A-1", "", "Nothing is said here, tested by TST-2.", "a:1", links=("B-1", "B-3"))]
     targets = [
         TraceItem("one: B-1", "", "press the red button", "b:1", name="B-1"),
         TraceItem("two: TST-2", "", "look at the lamp", "b:2", name="TST-2"),
@@ -234,7 +234,8 @@ def test_sets_without_any_chance_have_no_likely_link() -> None:
 def test_an_item_that_says_it_does_not_meet_another_is_not_linked_with_it(text: str) -> None:
     sources = [TraceItem("SYS-3", "", "The controller shall log every alarm.", "a")]
     found = trace(sources, [TraceItem("SWR-3", "", f"{text} The controller logs every alarm.", "b")], _everything)
-    assert not found.links
+    assert [each.verdict for each in found.links] == [Verdict.MENTIONED]
+    assert text.split(". ", maxsplit=1)[0] in found.links[0].evidence.to_text
     assert [each.id for each in found.untraced_sources] == ["SYS-3"]
 
 
@@ -264,7 +265,7 @@ def test_units_and_paths_name_no_item_that_has_a_bare_number() -> None:
         TraceItem("R-8", "", "Doors", "a"),
         TraceItem("R-7", "", "Gates", "a"),
     ]
-    found = trace(sources, [TraceItem("T", "", "Change the air at 4 1/h, see v2/1 and R-7/8.", "b")], _everything)
+    found = trace(sources, [TraceItem("T", "", "Change the air at 4 1/h (v2/1), to meet R-7/8.", "b")], _everything)
     assert {each.source.id for each in found.links if each.verdict is Verdict.DECLARED} == {"R-7", "R-8"}
 
 
@@ -318,3 +319,20 @@ def _never(
 ) -> tuple[Sequence[tuple[int, int, float]], float, bool]:
     del sources, targets, least
     return [], 0.5, True
+
+
+def test_what_only_mentions_a_requirement_is_shown_as_such_and_covers_nothing() -> None:
+    sources = [TraceItem("SYS-3", "", "The controller shall log every alarm.", "a")]
+    design = TraceItem("D-1", "", "The display is blue. For alarms, see SYS-3.", "b")
+    other = TraceItem("D-2", "", "Logs go to flash.", "b", links=("SYS-3",), link_kinds=("conflicts with",))
+    found = trace(sources, [design, other], _never)
+    assert [(each.target.id, each.verdict, each.evidence.to_text) for each in found.links] == [
+        ("D-1", Verdict.MENTIONED, "For alarms, see SYS-3."),
+        ("D-2", Verdict.MENTIONED, "conflicts with: SYS-3"),
+    ]
+    assert [each.id for each in found.untraced_sources] == ["SYS-3"]
+    assert coverage_of(found)["from"] == {"items": 1, "declared": 0, "likely": 0, "none": 1}
+    accepted = trace(sources, [design], _never, {("SYS-3", "D-1"): True})
+    assert sure(accepted) == {("SYS-3", "D-1", "declared")}
+    likely = trace(sources, [design], _everything)
+    assert sure(likely) == {("SYS-3", "D-1", "likely")}

@@ -4,7 +4,7 @@
 import { announce, byId, count, countTags, fill, folded, h, number, shareButton, table } from "./dom.js";
 import { decided, place, reviewing } from "./review.js";
 
-const TONES = { declared: "good", likely: "good", uncertain: "warn" };
+const TONES = { declared: "good", likely: "good", uncertain: "warn", mentioned: "warn" };
 
 const HEADS = ["From", "To", "Verdict", "In common", "Decision"];
 
@@ -16,6 +16,7 @@ const VERDICTS = [
   ["declared", "Declared"],
   ["likely", "Likely"],
   ["uncertain", "Uncertain"],
+  ["mentioned", "Mentioned"],
 ];
 
 const view = reviewing({
@@ -38,7 +39,7 @@ export const showTrace = view.show;
 
 function render(answer, say) {
   const links = answer.links ?? [];
-  const sure = links.filter((each) => each.verdict !== "uncertain").length;
+  const sure = links.filter((each) => SURE.has(each.verdict)).length;
   say(
     `${count(links.length, "link")}, ${number(sure)} of them declared or likely, between ` +
       `${count(answer.from.items, "requirement")} and ${count(answer.to.items, "requirement")}. ` +

@@ -110,6 +110,11 @@ _FRONT_MATTER = re.compile(
     r"|note to readers|status of this (?:memo|document)|(?:nationales |europäisches )?vorwort|inhalt(?:sverzeichnis)?"
     r"|avant-propos(?: européen| national)?|sommaire|prólogo|índice)\Z"
 )
+_HISTORY = re.compile(
+    r"change[- ]?logs?|(?:changes|revisions|amendments)(?: (?:since|from|in|to|of)\b.{0,80})?|history"
+    r"|(?:version|release|edit) (?:history|notes|log)|what['’]?s new|änderungen|changements|modifications|cambios"
+)
+"""Titles of lists of changes."""
 _NOISE = re.compile(r"[*_`#]+|\s+")
 
 
@@ -179,7 +184,9 @@ def role_of_title(title: str) -> SectionRole:
 def speaks_of_document(title: str) -> bool:
     """Return whether a section is only about its document: references, contents, revision history and the like."""
     roles = {SectionRole.REFERENCES, SectionRole.INDEX, SectionRole.ABBREVIATIONS}
-    return role_of_title(title) in roles or _FRONT_MATTER.match(_plain(title)) is not None
+    plain = _plain(title)
+    is_about = _FRONT_MATTER.match(plain) or _HISTORY.fullmatch(plain)
+    return role_of_title(title) in roles or is_about is not None
 
 
 def _plain(title: str) -> str:

@@ -165,7 +165,7 @@ def as_html(source: str, target: str, found: Trace) -> str:
         columns=("From", "To", "Verdict", "Sure"),
         unsorted=("In common",),
         rows="".join(_html_row(link) for link in found.links),
-        style="body{max-width:90rem}tr.uncertain{opacity:.65}",
+        style="body{max-width:90rem}tr.uncertain,tr.mentioned{opacity:.65}",
     )
 
 

@@ -61,7 +61,16 @@ def whole_item(reading: ReadDocument, called: str) -> TraceItem:
     stated = (said[each] for each in PUBLIC_NAMES if each in said and heading_identifier(said[each]) == said[each])
     own = next(stated, None) or file_identifier(called)
     title = said.get("title", own) if own else reading.name
-    return TraceItem(own or reading.name, title, reading.text, reading.name, attributes=dict(reading.metadata))
+    return TraceItem(own or reading.name, title, _text_of(reading), reading.name, attributes=dict(reading.metadata))
+
+
+def _text_of(reading: ReadDocument) -> str:
+    """Return the text without the sections that are only about the document, as `_clauses` leaves them out."""
+    kept, begin = "", 0
+    for each in reading.structure.sections:
+        if each.span.start >= begin and speaks_of_document(each.title):
+            kept, begin = kept + reading.text[begin : each.span.start], each.span.end
+    return kept + reading.text[begin:]
 
 
 def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[TraceItem, Span]]:

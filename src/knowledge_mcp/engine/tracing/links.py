@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.requirements.denied import is_line_gone, is_said_gone, is_state_gone
 from knowledge_mcp.language.requirements.matrices import is_crossed, related
+from knowledge_mcp.language.requirements.mentions import is_aside
 from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -42,10 +43,14 @@ _CLAUSE_WORD = re.compile(r"(?:clause|section|chapter|sect?\.|§|Abschnitt|Kapit
 
 
 class Verdict(StrEnum):
-    """How certain a link is."""
+    """How certain a link is; an item is covered by declared and likely links only.
+
+    One that is mentioned is named without a claim that it is met, tested or refined: "see SYS-4".
+    """
 
     DECLARED = "declared"
     LIKELY = "likely"
+    MENTIONED = "mentioned"
     UNCERTAIN = "uncertain"
     NONE = "none"
 
@@ -106,7 +111,10 @@ def own_ids(ids: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence for a link: a sentence of each item, word for word, and the words that they share."""
+    """The evidence for a link: a sentence of each item, word for word, and the words that they share.
+
+    If one item only mentions the other, its sentence is the one that does, and is given for the words too.
+    """
 
     from_text: str
     to_text: str
@@ -195,20 +203,26 @@ def trace(
     declared = {pair for pair in stated.meant if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
+    mentions = {pair: said for pair, said in stated.mentions.items() if pair not in declared}
     denied = stated.denied - declared
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     proposed = {pair: share for pair, share in proposed.items() if pair not in denied}
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
     witness = _Witness([*sources, *targets])
     found: list[TraceLink] = []
-    for one, other in check_each(sorted(declared | proposed.keys())):
-        if one not in by_id[0] or other not in by_id[1] or decided.get((one, other)) is False:
+    for named in check_each(sorted(declared | proposed.keys() | mentions.keys())):
+        if named[0] not in by_id[0] or named[1] not in by_id[1] or decided.get(named) is False:
             continue
-        share = 1.0 if (one, other) in declared else proposed[one, other]
-        likely = Verdict.LIKELY if share >= threshold else Verdict.UNCERTAIN
-        verdict = Verdict.DECLARED if (one, other) in declared else likely
-        pair = (by_id[0][one], by_id[1][other])
-        found.append(TraceLink(*pair, verdict, share, witness.evidence(*pair)))
+        share = 1.0 if named in declared else proposed.get(named, 0.0)
+        doubtful = Verdict.MENTIONED if named in mentions else Verdict.UNCERTAIN
+        likely = Verdict.LIKELY if named in proposed and share >= threshold else doubtful
+        verdict = Verdict.DECLARED if named in declared else likely
+        pair = (by_id[0][named[0]], by_id[1][named[1]])
+        evidence = witness.evidence(*pair)
+        if verdict is Verdict.MENTIONED:
+            side, said = mentions[named]
+            evidence = replace(evidence, words=(said,), **{"to_text" if side else "from_text": said})
+        found.append(TraceLink(*pair, verdict, share, evidence))
     order = {each.id: place for place, each in enumerate(sources)}
     found.sort(key=lambda link: (order[link.source.id], -link.probability))
     sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
@@ -260,6 +274,7 @@ class _Declared:
     def __init__(self, sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> None:
         self.meant: set[tuple[str, str]] = set()
         self.denied: set[tuple[str, str]] = set()
+        self.mentions: dict[tuple[str, str], tuple[int, str]] = {}  # the side that mentions the other, and its sentence
         self.lost: list[tuple[TraceItem, str]] = []
         self._listing: tuple[set[str], set[str]] = (set(), set())  # items that list links to the other set
         self._inside: dict[tuple[int, str], set[str]] = {}  # by side and id, the listed items of its own set
@@ -292,22 +307,26 @@ class _Declared:
                 for owner in owners:
                     self._link(side, owner, found)
         own_names = {item.id, item.name}
+        typed = list(zip(item.links, item.link_kinds or [""] * len(item.links), strict=True))
+        links = [link for link, kind in typed if not is_aside(kind)]
         stated = [said for each in item.attributes.items() if (said := self._stated(*each, 1 - side))]
+        stated += [f"{kind}: {link}" for link, kind in typed if is_aside(kind)]
         found = self._names.in_text(" |\n".join(("\n".join(own_lines), *stated)), 1 - side)
-        listed = [(link, self._names.in_list(link, 1 - side)) for link in item.links]
+        listed = [(link, self._names.in_list(link, 1 - side)) for link in links]
         if any(ids for _, ids in listed):
             self._listing[side].add(item.id)
-        self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in item.links))
+        self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in links))
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
-        self._link(side, item.id, NamedItems(meant, found.denied - own_names))
+        mentioned = {one: said for one, said in found.mentioned.items() if one not in own_names}
+        self._link(side, item.id, NamedItems(meant, found.denied - own_names, mentioned))
         # the parts of "SYS-3, 5" and "SYS-12a, b", unless all are numbers
-        goes_on = [link for link in item.links if link.isdecimal() or len(link) == 1]
-        skipped = goes_on if len(goes_on) < len(item.links) else []
+        goes_on = [link for link in links if link.isdecimal() or len(link) == 1]
+        skipped = goes_on if len(goes_on) < len(links) else []
         self.lost += [
             (item, link)
             for link, ids in listed
             if not (ids or link in skipped or _NO_LINK.fullmatch(link) or self._names.in_list(link, side))
-            and not self._names.in_text(link, 1 - side).denied
+            and not self._names.in_text(link, 1 - side).mentioned
         ]
 
     def without_asides(self, side: Sequence[TraceItem]) -> Sequence[TraceItem]:
@@ -331,6 +350,8 @@ class _Declared:
     def _link(self, side: int, name: str, found: NamedItems) -> None:
         for pairs, others in ((self.meant, found.meant), (self.denied, found.denied)):
             pairs.update((other, name) if side else (name, other) for other in others)
+        for other, said in found.mentioned.items():
+            self.mentions.setdefault((other, name) if side else (name, other), (side, said))
 
 
 class _Cells:

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.requirements.denied import is_denied_before, is_denied_behind
+from knowledge_mcp.language.requirements.mentions import is_mention
+from knowledge_mcp.language.sentences import sentence_around
+from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import check_each
 
 Key = tuple[str, ...]
@@ -71,10 +74,17 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class NamedItems:
-    """The ids that a text names: those that it means, and those that it says it does not meet."""
+    """The ids that a text names.
+
+    Attributes:
+        meant: those that it meets, tests or refines.
+        denied: those that it says it does not meet.
+        mentioned: the sentence that names each of the others, and each denied one.
+    """
 
     meant: set[str] = field(default_factory=set[str])
     denied: set[str] = field(default_factory=set[str])
+    mentioned: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class ItemNames:
@@ -236,9 +246,21 @@ def _tell(
     start, end = together[0][0], together[-1][1]
     joint = text[together[-2][1] : together[-1][0]].strip(" ,") if len(together) > 1 else ""
     is_every = is_denied_before(text, start) or (joint.isalpha() and is_denied_behind(text, end, aside=False))
+    is_mentioned = is_mention(text, start, end)
     for place, (_, _, names) in enumerate(together, 1):
+        ids = {known[each] for each in names if each in known}
         is_denied = is_every or (place == len(together) and is_denied_behind(text, end))
-        (found.denied if is_denied else found.meant).update(known[each] for each in names if each in known)
+        if ids and (is_denied or is_mentioned):
+            found.mentioned.update(dict.fromkeys(ids, _sentence(text, start, end)))
+        if is_denied or not is_mentioned:
+            (found.denied if is_denied else found.meant).update(ids)
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """Return the sentence, or row, of a name."""
+    begin, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    line = Span(begin, stop if stop >= 0 else len(text))
+    return sentence_around(text, Span(start, end), line).of(text).strip(" |")
 
 
 def _parsed(name: str) -> _Name | None:

@@ -158,7 +158,7 @@ class LinkFound(Response):
 
     source: str = Field(alias="from")
     target: str = Field(alias="to")
-    verdict: str = Field(description="declared, likely or uncertain.")
+    verdict: str = Field(description="declared, likely, uncertain, or mentioned: named, but not as met.")
     probability: float
     words: str = Field(default="", description="What both have in common.")
     from_text: str = ""

@@ -82,9 +82,10 @@ FROM and TO can each be:
 
 Nothing needs to be ingested first.
 
-Text that names an item ("Satisfies: REQ-1 to REQ-5", a cross in a matrix) is a declared link. Items that are marked
-as withdrawn, or that quote an item of FROM, are skipped and listed. The probabilities are meaningful only for two
-sets that belong together.
+Text that says what it meets or tests ("Satisfies: REQ-1 to REQ-5", "(REQ-1)", a cross in a matrix) is a declared link.
+Text that only names an item ("see REQ-1", "replaces REQ-1", "REQ-1 is not met") covers nothing and is shown as
+mentioned. Items that are marked as withdrawn, or that quote an item of FROM, are skipped and listed. The probabilities
+are meaningful only for two sets that belong together.
 
 \b
 Examples:
@@ -191,6 +192,6 @@ def _print(found: Trace) -> None:
 
 def _row(link: TraceLink) -> list[Text]:
     words = ", ".join(link.evidence.words)[:_LONGEST]
-    style = "dim" if link.verdict is Verdict.UNCERTAIN else ""
+    style = "dim" if link.verdict in {Verdict.UNCERTAIN, Verdict.MENTIONED} else ""
     cells = (link.source.label, link.target.label, link.verdict.value, f"{link.probability:.2f}", words)
     return [render(cell, style) for cell in cells]
