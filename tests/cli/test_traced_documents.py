@@ -130,10 +130,12 @@ def test_the_history_of_a_file_and_what_it_refers_to_meet_nothing(knowledge: Com
     )
     sides = (str(tmp_path / "sys.csv"), str(tmp_path / "design"))
     assert linked(knowledge, *sides) == {("SYS-1", "pump.md")}
-    assert "mentioned  " in knowledge("trace", *sides).out
-    assert "The colour is as described in SYS-2." in knowledge("trace", *sides).out
-    gaps = json.loads(knowledge("trace", *sides, "--json").out)["gaps"]["from"]
-    assert {"SYS-2", "SYS-3"} <= {each["id"] for each in gaps}
+    answer = json.loads(knowledge("trace", *sides, "--json").out)
+    mentioned = [
+        (each["from"], each["evidence"]["words"]) for each in answer["links"] if each["verdict"] == "mentioned"
+    ]
+    assert mentioned == [("SYS-2", ["The colour is as described in SYS-2."])]
+    assert {"SYS-2", "SYS-3"} <= {each["id"] for each in answer["gaps"]["from"]}
 
 
 def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
