@@ -10,6 +10,7 @@ from knowledge_mcp.language.identifiers import (
     cell_label,
     detect_labels,
     identifier_key,
+    is_identifier,
     is_void,
     own_end,
     requirement_identifier,
@@ -40,6 +41,8 @@ _THREE = (_text("PMP 1 - The pump shall stop."), _text("PMP 2 - The pump shall h
         (["[P-REQ-1] It must stop.", "[P-REQ-2] It must hum.", "[P-REQ-3] It must rest."], {"P-REQ"}),
         (["PMP 1 - It shall stop.", "PMP 2 - It shall hum."], set[str]()),
         (["PMP 1 - It stops.", "PMP 2 - It hums.", "PMP 3 - It shall rest."], set[str]()),
+        (["Article 1 The pump shall stop.", "Article 2 It shall hum.", "Article 3 It shall rest."], set[str]()),
+        (["Artikel 1 - Es muss gehen.", "Artikel 2 - Es muss halten.", "Artikel 3 - Es muss ruhen."], set[str]()),
         (["Table 1 - It shall stop.", "Table 2 - It shall hum.", "Table 3 - It shall rest."], set[str]()),
         (["PMP 1 The pump shall stop.", "PMP 2 The pump shall hum.", "PMP 3 The pump shall rest."], set[str]()),
     ],
@@ -89,6 +92,7 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
          ["PM1", "PM2", "PM3"]),
         ("| No. | Text | Risk |\n| --- | --- | --- |\n| PM1 | It shall stop. | low |\n| PM2 | It must hum. | high |\n"
          "| PM3 | The oil is kept in a tank | low |", ["PM1", "PM2", "PM3"]),
+        ("| No. | Text |\n| --- | --- |\n| Section 2 | The pump shall stop. |", [None]),
         ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
     ],
 )  # fmt: skip
@@ -151,3 +155,8 @@ def test_identifiers_have_letters_of_any_script() -> None:
     assert identifier_key("PRÜ-01") == ("prü", "1")
     assert identifier_key("PRÄ-1") != identifier_key("PRÜ-1")
     assert requirement_identifier("größe-1 Die Pumpe muss anhalten.") is None
+
+
+def test_the_number_of_a_place_is_no_identifier_in_any_language() -> None:
+    assert not any(map(is_identifier, ("Paragraph-3", "Abb.3", "Annex-2", "Tabelle-4", "Artículo-5", "Teil-2")))
+    assert all(map(is_identifier, ("NF-12", "PUMP-A-3", "ABB-3", "Rule-5", "SEC-7")))

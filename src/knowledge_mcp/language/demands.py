@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from knowledge_mcp.language.editions import DATE
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
+from knowledge_mcp.language.quantities.dates import DATE
 from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
 from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.force import Convention, force_of
+from knowledge_mcp.language.multilingual.places import NUMBERED
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -19,10 +20,11 @@ _WHOLE = re.compile(r"[^\W\d_]{1,12}(?=[0-9_./-])[\w./-]*?(?<=[0-9])[a-z]?(?:\(\
 _MARKER = re.compile(r"\s*(?:[-*•–·▪]|\(?[A-Za-z0-9]{1,3}[.)])\s+")
 _FOREIGN = re.compile(
     r"(?:(?:non|pre|post)-)?(?:ISO|IEC|IEEE|RFC|EN|DIN|BS|ANSI|ASTM|ASME|ITU|NIST|FIPS|SP|MIL|STD|DI|DOD|TABLE|FIGURE|FIG|SECTION|CLAUSE|ANNEX"
-    r"|APPENDIX|NOTE|EXAMPLE|CHAPTER|PART|STEP|VERSION|VER|REV|ITEM|PAGE|VOL|CWE|CVE|UTF|SHA|MD|TLS|SSL|HTTP|IPV|AES|RSA|HTML"
+    r"|APPENDIX|NOTE|EXAMPLE|CHAPTER|PART|STEP|VERSION|VER|REV|REVISION|EDITION|DRAFT|ITEM|PAGE|VOL|CWE|CVE|UTF|SHA|MD|TLS|SSL|HTTP|IPV|AES|RSA|HTML"
     r"|CSS|ES|USB|PDF|UML|XML|OAUTH|IP|TCP|UNIT|LEVEL|CLASS|TYPE|PHASE|DAY|WEEK|YEAR|EQ|EQUATION|ECMA|OMG|W|BCP|STD)[\W_\d]",
     re.IGNORECASE,
 )
+_PLACE = re.compile(rf"(?:{NUMBERED}|Teil|Beispiel|Anmerkung)[\s-]{{0,3}}\d")
 _SHAPED = re.compile(r"[^\W\d_a-zß-ÿ]|[a-z]{1,5}[A-Z]")
 _SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
 _ID_ROW = re.compile(
@@ -40,13 +42,13 @@ PUBLIC_NAMES = (
 
 
 def is_foreign(text: str) -> bool:
-    """Return whether a name is that of a table, step, standard or similar, and not of a requirement."""
-    return _FOREIGN.match(text) is not None
+    """Return whether a name is that of a place ("Artikel 5"), step, standard or similar, and not of a requirement."""
+    return _FOREIGN.match(text) is not None or _PLACE.match(text) is not None
 
 
 def is_identifier(text: str) -> bool:
     """Return whether the whole text looks like a requirement's identifier, not like another document's number."""
-    return _WHOLE.match(text) is not None and _SHAPED.match(text) is not None and _FOREIGN.match(text) is None
+    return _WHOLE.match(text) is not None and _SHAPED.match(text) is not None and not is_foreign(text)
 
 
 def requirement_identifier(sentence: str) -> str | None:
@@ -64,7 +66,7 @@ def requirement_identifier(sentence: str) -> str | None:
             if following and (marked or (re.search(r"[-_.(]", name) and following.isupper())):
                 return name
     spaced = _SPACED.match(sentence, marker.end() if marker else 0)
-    if spaced is not None and not _FOREIGN.match(spaced.group("id")):
+    if spaced is not None and not is_foreign(spaced.group("id")):
         return spaced.group("id")
     for found in _BRACKETED.finditer(sentence):
         inner = found.group("id")
@@ -288,7 +290,7 @@ def cell_label(header: str, cell: str, first: bool, labels: Labels) -> str | Non
     if not words or len(words) > 40:
         return None
     if _ID_HEADER.fullmatch(header.strip().strip("*_").strip()) and _HEADED_ID.fullmatch(words):
-        return words
+        return None if _PLACE.match(words) else words
     match = _LABEL.fullmatch(words)
     return words if first and match is not None and labels.knows(words) else None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from knowledge_mcp.language.editions import DATE
+from knowledge_mcp.language.quantities.dates import DATE
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 _MAX_CAPTION = 160

@@ -25,7 +25,6 @@ from knowledge_mcp.engine.core.designations import (
 )
 from knowledge_mcp.language.identifiers import is_identifier
 from knowledge_mcp.language.openings import caption_label, caption_target
-from knowledge_mcp.language.printed import PLACE_REFERENCE
 from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -340,16 +339,10 @@ def _identifiers(
     for record, side in ((pair.old, "old"), (pair.new, "new")):
         changed = [(clause, each) for each in changes if (clause := getattr(each.link, side)) is not None]
         changed = [(clause, each) for clause, each in changed if not _is_unchanged(each)]
-        found |= {
-            clause.number: each
-            for clause, each in changed
-            if is_identifier(clause.number) and not PLACE_REFERENCE.fullmatch(clause.number)
-        }
+        found |= {clause.number: each for clause, each in changed if is_identifier(clause.number)}
         said = [one for chunk in knowledge.document_chunks(record.id) for one in chunk.statements if one.identifier]
         for statement in check_each(said):
             identifier = str(statement.identifier)
-            if PLACE_REFERENCE.fullmatch(identifier):
-                continue  # every document has a "Section 2"
             texts.setdefault(identifier, set()).add(f"{side} {statement.text}")
             for clause, each in changed:
                 if clause.span.contains(statement.span):

@@ -18,11 +18,11 @@ from enum import StrEnum
 from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
-from knowledge_mcp.language.editions import DATE, day_of
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.multilingual.force import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.dates import DATE, day_of
 from knowledge_mcp.language.quantities.ratings import is_exclusive, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, denied, quantities
 from knowledge_mcp.language.requirements.opposites import OPPOSITES

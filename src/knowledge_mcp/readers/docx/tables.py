@@ -9,14 +9,21 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from knowledge_mcp.language.multilingual.parallel import MOST_COLUMNS, number_of, parallel_columns
 from knowledge_mcp.readers.docx.inline import paragraphs_of, visible_children, words_in
 from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Numbering
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
-from knowledge_mcp.readers.shared.tables import BLANK, Reach, repeated, with_one_header
+from knowledge_mcp.readers.shared.tables import (
+    BLANK,
+    MOST_COLUMNS,
+    Reach,
+    number_of,
+    parallel_columns,
+    repeated,
+    with_one_header,
+)
 
 _MAX_SPAN = 200
 _MAX_NESTING = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from knowledge_mcp.language.multilingual.parallel import parallel_columns
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.containers import Element
+from knowledge_mcp.readers.shared.tables import parallel_columns
 
 MARKER = "{https://clausewise.invalid}marker"
 """Attribute for the mark of a list item or a note, or a heading's number; set only on trees converted to a page."""

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.multilingual.parallel import LEAST_SHARE, have_the_same_clauses, parallel_columns
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
+from knowledge_mcp.readers.shared.tables import LEAST_SHARE, have_the_same_clauses, parallel_columns
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage
