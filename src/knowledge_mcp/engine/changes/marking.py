@@ -11,7 +11,7 @@ from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.wording import words_and_signs
 from knowledge_mcp.language.demands import force_words, limits
 from knowledge_mcp.language.force import Convention
-from knowledge_mcp.language.multilingual.force import DENIES_BEHIND
+from knowledge_mcp.language.multilingual.denial import DENIES_BEHIND
 from knowledge_mcp.language.printed import PrintedMark, places_in
 
 MarkedWord = tuple[str, PrintedMark | None]

@@ -19,7 +19,7 @@ from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
-from knowledge_mcp.language.multilingual.force import DENIES_BEFORE, DENIES_BEHIND
+from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.dates import DATE, day_of

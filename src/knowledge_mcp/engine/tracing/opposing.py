@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
+from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 
 Terms = Callable[[str], Sequence[str]]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_DENIES = re.compile(
-    r"\b(?:not|never|cannot|nicht|nie|niemals|kein(?:e[mnrs]?)?|pas|jamais|aucune?|niet|geen|inte|ikke)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_BEHIND = re.compile(r"(?:\W{1,3}[^\W\d_]{1,30}){1,4}")
-"""Words after a negation, of which the first content word is negated."""
-_OTHERWISE = re.compile(
-    r"\b(?:unless|except|only|other than|until|if|when|where|while|whether|that|which|who|than|without|limited to"
-    r"|exceed\w{0,3}|necessarily|es sei denn|außer|nur|wenn|falls|bevor|bis|sauf|si|sinon|excepto|salvo)\b|:\s{0,3}\Z",
-    re.IGNORECASE,
-)
-"""Words that make a negation apply to something else: "is not stored unless encrypted"."""
-_OPEN = re.compile(
-    r"\b(?:(?:is|are|was|were|will be|has been|have been)\s(?:(?:still|currently|yet)\s)?"
-    r"(?:not\s(?:yet\s)?(?:a\s)?(?:part\sof|included\sin|in(?:\sthe)?\sscope|foreseen|planned|supported|implemented|available"
-    r"|provided|considered|addressed|covered)|out\sof\s(?:the\s)?scope|outside\s(?:the\s)?scope"
-    r"|(?:to\sbe|left\sto\sbe)\s(?:decided|determined|defined|confirmed|specified|agreed|clarified)"
-    r"|(?:pending|undecided|undefined|unresolved|deferred|postponed|omitted|dropped|waived))\b"
-    r"|(?<![\w.])t\.?b\.?[adc]\.?(?!\w)|\bnot\s(?:yet\s)?(?:supported|implemented|planned|foreseen)\b"
-    r"|\b(?:ist|sind|wird|werden)\s(?:noch\s)?(?:(?:nicht\sTeil|nicht\sBestandteil|nicht\svorgesehen|nicht\sgeplant"
-    r"|nicht\sumgesetzt)\b|offen\b|später\s(?:festgelegt|entschieden|definiert)\b))",
-    re.IGNORECASE,
-)
-"""Phrases that leave the subject of a sentence open or out of scope."""
 
 
 def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:
@@ -44,25 +22,22 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
         quote: the evidence.
         terms: splits a text into terms.
     """
-    left_open = _OPEN.search(quote)
-    if left_open is not None and _OPEN.search(demand) is None:
-        return "it is done", " ".join(left_open[0].split())
-    wanted, said = set(terms(demand)), list(terms(quote))
+    language = language_of(f"{demand}\n{quote}")
+    is_open = left_open(quote, language)
+    if is_open and not left_open(demand, language):
+        return "it is done", is_open
+    silent = FUNCTION_WORDS.get(language, frozenset())
+
+    def telling(text: str) -> list[str]:
+        return list(terms(" ".join(word for word in text.split() if word.strip(".,;:").lower() not in silent)))
+
+    wanted, said = set(telling(demand)), telling(quote)
     is_same = 2 * sum(term in wanted for term in said) >= len(said)
-    if is_same and _OTHERWISE.search(quote) is None and not list(_denied(demand, terms)):
-        for term, words in _denied(quote, terms):
-            if term in wanted:
-                return "not denied", words
+    if is_same and not is_limited(quote, language) and not list(denials(demand, language)):
+        for words, printed in denials(quote, language):
+            if {*telling(words)[:1]} & wanted:
+                return "not denied", printed
     return _opposite_words(demand, quote, terms)
-
-
-def _denied(text: str, terms: Terms) -> Iterator[tuple[str, str]]:
-    """Yield the first term after each negation, with both as printed."""
-    for found in _DENIES.finditer(text):
-        behind = _BEHIND.match(text, found.end())
-        said = list(terms(behind[0])) if behind is not None else []
-        if said and behind is not None:
-            yield said[0], " ".join(f"{found[0]}{behind[0]}".split())
 
 
 def _opposite_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:

@@ -24,9 +24,6 @@ NOTES = (
 )
 """Openings of notes and examples; a pattern without groups."""
 
-DENIES_BEFORE = re.compile(r"\b(?:ne\s|n['’]|no\s|non\s|não\s)\s{0,3}\Z")
-DENIES_BEHIND = re.compile(r"\b(?:nicht|keinesfalls|niemals|pas|jamais|niet|inte|ej|ikke)\b")
-"""What negates a word of force in other languages; English words of force contain it."""
 _QUOTED = re.compile(r"„[^“”\n]{0,400}[“”]|«[^»\n]{0,400}»|»[^«\n]{0,400}«")
 _BREAK = re.compile(r"[;:()]|,(?!\d)")
 _ASIDE = re.compile(r"\([^()\n]{0,400}\)")
