@@ -407,3 +407,24 @@ def test_what_front_matter_says_is_compared(knowledge: Command, tmp_path: Path) 
     assert [(each["from"], each["to"], each["new_text"]) for each in edited["changes"]] == [
         ("Proposed", "Rejected", "status: Rejected")
     ]
+
+
+def test_properties_that_a_person_sets_in_word_files_are_compared(knowledge: Command, tmp_path: Path) -> None:
+    import docx
+
+    for name, status in (("old", "Draft"), ("new", "Approved")):
+        made = docx.Document()
+        made.add_heading("1 Scope", 1)
+        made.add_paragraph("These rules apply to charging points of houses.")
+        made.core_properties.content_status = status
+        made.core_properties.last_modified_by = name
+        made.core_properties.comments = f"saved as {name}"
+        made.save(str(tmp_path / f"{name}.docx"))
+    answer = json.loads(knowledge("compare", str(tmp_path / "old.docx"), str(tmp_path / "new.docx"), "--json").out)
+    changes = [change for each in answer["alignment"] for change in each["changes"]]
+    assert [(each["kind"], each["old_text"], each["new_text"]) for each in changes] == [
+        ("property", "status: Draft", "status: Approved")
+    ]
+    shown = tmp_path / "changes.html"
+    knowledge("compare", str(tmp_path / "old.docx"), str(tmp_path / "new.docx"), "--html", str(shown))
+    assert "<del>Draft</del>" in shown.read_text()

@@ -92,6 +92,16 @@ def test_frontmatter_gives_id_title_type_and_flat_metadata() -> None:
     assert document.warnings == ()
 
 
+def test_frontmatter_may_be_toml() -> None:
+    document = read('+++\ntitle = "Pumps"\nstatus = "draft"\ndate = 2024-01-31\n[owner]\nname = "C"\n+++\n# Other\n')
+    assert document.title == "Pumps"
+    assert dict(document.metadata) == {"title": "Pumps", "status": "draft", "date": "2024-01-31", "owner.name": "C"}
+    assert document.text.strip() == "Other"
+    broken = read("+++\ntitle = \n+++\n\nText.\n")
+    assert "kept as text" in broken.warnings[0]
+    assert "title =" in broken.text
+
+
 def test_an_unknown_document_type_is_named_in_a_warning() -> None:
     document = read("---\ndocument_type: novel\n---\nText.\n")
     assert document.document_type is None

@@ -114,7 +114,7 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     assert "There are no changes" in ask(world, "knowledge_changes", document="lifts-2018", clause="3")["message"]
     with pytest.raises(InvalidInputError, match="Unknown kind of change: 'colour'") as refused:
         ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])
-    assert "requirements_added, requirements_withdrawn, reference" in refused.value.suggestion
+    assert "requirements_added, requirements_withdrawn, property" in refused.value.suggestion
 
 
 def test_definitions_weigh_more_than_new_requirements_and_these_more_than_clauses_with_other_numbers(
@@ -274,3 +274,32 @@ def test_a_definition_that_came_or_says_what_is_possible_is_told_once(tmp_path: 
         ("definition", "pump that runs", "pump that runs or cannot be stopped"),
         ("definition", "", "pump that raises the pressure"),
     ]
+
+
+STATED = "---\ntitle: Policy\nstatus: {}\nversion: {}\nowner: J. Doe\n{}---\n\n# Policy\n\nDoors shall be shut.\n"
+
+
+def test_what_documents_state_about_themselves_is_compared_by_field(tmp_path: Path) -> None:
+    world = World(tmp_path).holding(
+        {
+            "policy-1.md": STATED.format("draft", "1.0", "reviewer: K. Poe\n"),
+            "policy-2.md": STATED.format("approved", "1.1", "effective_date: 2024-05-01\n"),
+        }
+    )
+    pair = {"document": "policy-2", "from": "policy-1", "to": "policy-2"}
+    answer = ask(world, "knowledge_changes", **pair)
+    (edited,) = answer["changes"]
+    assert {tuple(each.get(key, "") for key in ("kind", "from", "to", "new_text")) for each in edited["changes"]} == {
+        ("property", "draft", "approved", "status: approved"),
+        ("property", "1.0", "1.1", "version: 1.1"),
+        ("property", "K. Poe", "", ""),
+        ("property", "", "2024-05-01", "effective_date: 2024-05-01"),
+    }
+    assert answer["summary"]["property"] == 4
+    assert ask(world, "knowledge_changes", kinds=["property"], **pair)["total"] == 1
+
+
+def test_properties_are_not_compared_if_one_edition_states_none(tmp_path: Path) -> None:
+    plain = "# Policy\n\nDoors shall be shut.\n"
+    world = World(tmp_path).holding({"policy-1.md": plain, "policy-2.md": STATED.format("approved", "1.1", "")})
+    assert not ask(world, "knowledge_changes", document="policy-2", **{"from": "policy-1", "to": "policy-2"})["total"]

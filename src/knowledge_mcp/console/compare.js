@@ -17,6 +17,7 @@ const INSIDE = {
   requirements_rewritten: "Requirements rewritten",
   requirements_added: "Requirements added",
   requirements_withdrawn: "Requirements withdrawn",
+  property: "Properties",
   reference: "References",
   words: "Words",
 };
@@ -177,6 +178,7 @@ const WORDS = {
   same: ["the same"],
   number: ["number", "numbers"],
   definition: ["definition", "definitions"],
+  property: ["property", "properties"],
   reference: ["reference", "references"],
   requirements_rewritten: ["requirement rewritten", "requirements rewritten"],
   requirements_added: ["requirement added", "requirements added"],

@@ -21,6 +21,8 @@ CLAIMED = "claimed"
 """Metadata key of a record: facts that only the file's front matter or properties state, separated by commas."""
 GIVEN = "given"
 """Metadata key of a record: facts that the caller gave explicitly, separated by commas; later versions keep them."""
+STATED = "stated"
+"""Metadata key of a record: the names of the metadata that its file states about itself, separated by commas."""
 FILE_NAME_KEYS = ("filename", "source_file")
 """Metadata keys of a record under which the caller may give the file's name."""
 DESIGNATION_KEYS = ("designation", "identifier", "number", "document_number", "standard", "reference", "docname")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from knowledge_mcp.engine.changes.differences import STANDINGS, ClauseChange
+from knowledge_mcp.engine.changes.differences import STANDINGS, ChangeType, ClauseChange
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
 from knowledge_mcp.support.matching import BoundedMatcher
 
@@ -16,7 +16,8 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
     """Yield a clause's sentences in both editions, row by row, in pieces that are marked if they changed.
 
     A sentence that is now in another clause, because of a merge or split, has not changed. If a clause became normative
-    or informative, the first row says so. `weights` are those of all clauses.
+    or informative, or the document states something else about itself, the first rows say so. `weights` are those of
+    all clauses.
     """
     old, new = change.link.old, change.link.new
     before, after = (sentences_of(side) if side else [] for side in (old, new))
@@ -26,6 +27,8 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
     for each in change.changes:
         if {each.before, each.after} == set(STANDINGS):
             yield ((each.before, True),), ((each.after, True),)
+        if each.kind is ChangeType.PROPERTY:
+            yield _marked_words(each.old_text, each.new_text)
     matcher = BoundedMatcher(before, after)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":

@@ -17,7 +17,6 @@ from knowledge_mcp.language.printed import RAISED, begins_note, note_marks
 from knowledge_mcp.model.chunk import Chunk, Definition
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, RequirementItem, Span
-from knowledge_mcp.model.source import MEDIA_TYPES
 from knowledge_mcp.support.checkpoints import check_each
 
 _WITHDRAWN = re.compile(
@@ -63,7 +62,7 @@ class EditionPart:
         chunks: its passages, which provide the definitions and references.
         title: the document's title.
         items: the requirements that it declares, each with its location.
-        properties: names and values of its front matter, which precede its text.
+        properties: names and values that its file states about it.
     """
 
     file: str
@@ -96,6 +95,7 @@ class Clause:
         went_to: where its content went, if it is only a note that it was withdrawn; otherwise None.
         has_moved: the note says that it was moved unchanged, not merged into something else.
         informative: its heading or one above it says that it is informative.
+        properties: what its file states about the document, if it is the first clause of one.
     """
 
     index: int
@@ -114,6 +114,7 @@ class Clause:
     went_to: tuple[str, ...] | None = None
     has_moved: bool = False
     informative: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
 
     @property
     def label(self) -> str:
@@ -181,12 +182,10 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     starts = [entry.span.start for entry in sections] + [len(part.text)]
     counted = _counted_by_hundreds(sections)
     before = Span(0, starts[0])
-    said = _PARAGRAPHS.join(f"{name}: {value}" for name, value in part.properties)
-    if said or before.of(part.text).strip():
+    if before.of(part.text).strip():
         has_lines = any(each.line for each in sections) or any(each.lines for each in part.chunks)
         line = 1 if has_lines else None
         title, text = _titled(before.of(part.text).strip(), part.title)
-        text = f"{said}{_PARAGRAPHS}{text}".strip()
         found.append(Clause(first, part.file, "", title, 0, None, text, before, line, None, ()))
     for position, entry in enumerate(check_each(sections)):
         begin = heading_end(part.text, entry)
@@ -213,6 +212,8 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         found.append(clause)
     _share_out(part, found, [0] * (len(found) > len(sections)) + starts[:-1])
     _bring_notes(found)
+    if found:
+        found[0].properties = tuple(part.properties)
     return found
 
 
@@ -231,14 +232,6 @@ def _with_items(part: EditionPart) -> list[OutlineEntry]:
             level, end = (1, len(part.text)) if around is None else (around.level + 1, around.span.end)
             found.append(OutlineEntry(level, item.id, item.title, Span(start, end), line=item.line or None))
     return sorted(found, key=lambda each: each.span.start)
-
-
-def front_matter(media_type: str, metadata: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return a Markdown document's front matter, which belongs to its content.
-
-    Properties of office files and PDF are written by programs, and differ whenever a file is saved.
-    """
-    return tuple(metadata) if media_type == MEDIA_TYPES[".md"] else ()
 
 
 def _bring_notes(clauses: Sequence[Clause]) -> None:

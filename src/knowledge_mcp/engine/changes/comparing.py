@@ -18,6 +18,7 @@ from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.engine.core.designations import Directory, mentioned
 from knowledge_mcp.engine.core.documents import instead_of_it
 from knowledge_mcp.engine.core.editions import Editions, Family, edition_of_record, facts_of
+from knowledge_mcp.engine.core.properties import properties_of
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
@@ -99,7 +100,7 @@ def stored_part(
     """
     lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
     sections = [replace(each, line=each.line or lines.get(each.span.start)) for each in structure.sections]
-    return EditionPart(record.id, text, sections, chunks, record.title, structure.items)
+    return EditionPart(record.id, text, sections, chunks, record.title, structure.items, properties_of(record))
 
 
 def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = "", new: str = "") -> EditionPair:

@@ -56,6 +56,7 @@ class ChangeType(StrEnum):
     FORCE = "force"
     NUMBER = "number"
     DEFINITION = "definition"
+    PROPERTY = "property"
     REFERENCE = "reference"
     WORDS = "words"
 
@@ -67,6 +68,7 @@ WEIGHTIEST_FIRST = (
     "requirement rewritten",
     "requirement added",
     "requirement withdrawn",
+    ChangeType.PROPERTY.value,
     ChangeType.REFERENCE.value,
     ChangeType.WORDS.value,
 )
@@ -109,6 +111,8 @@ class ClauseChange:
 def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[ClauseChange]:
     """Find the changes in all linked clauses; the requirements of added or removed clauses are among them.
 
+    So is what the documents state about themselves, with their first clause.
+
     Clauses that were merged or split are compared together: each change is reported with its link.
     """
     numbers = {
@@ -127,7 +131,7 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     for group in check_each(_together(links)):
         for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights, own):
             found.setdefault(place, []).append(change)
-    for place, change in _standing(links):
+    for place, change in (*_standing(links), *_properties(links)):
         found.setdefault(place, []).append(change)
     _tell_moved(found)
     changes: list[ClauseChange] = []
@@ -201,6 +205,26 @@ def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
         if old.parent not in turned or joined[old.parent][2].index != new.parent:
             was, now = (STANDINGS[each.informative] for each in (old, new))
             yield place, TextChange(ChangeType.FORCE, was, now, old.label, new.label)
+
+
+def _properties(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
+    """Yield what two files state about themselves otherwise, "status: draft", with a link of their first clauses.
+
+    A file belongs to the one that most of its clauses come from. If only one states anything, nothing is compared.
+    """
+    files = Counter((link.old.file, link.new.file) for link in links if link.old and link.new)
+    of_new = {new: old for (old, new), _ in reversed(files.most_common())}
+    old = {link.old.file: dict(link.old.properties) for link in links if link.old and link.old.properties}
+    new = {
+        link.new.file: (at, link.new.properties) for at, link in enumerate(links) if link.new and link.new.properties
+    }
+    for file, (place, properties) in new.items():
+        was, now = old.get(of_new.get(file, ""), {}), dict(properties)
+        for name in {**was, **now} if was else ():
+            if was.get(name) != now.get(name):
+                before, after = was.get(name, ""), now.get(name, "")
+                texts = (f"{name}: {value}" if value else "" for value in (before, after))
+                yield place, TextChange(ChangeType.PROPERTY, before, after, *texts)
 
 
 def _common(old: Convention, new: Convention) -> Convention:

@@ -15,9 +15,10 @@ from knowledge_mcp import __version__
 from knowledge_mcp.engine.core.base import Base, record_of
 from knowledge_mcp.engine.core.documents import SETTABLE
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED
+from knowledge_mcp.engine.core.properties import stated_properties
 from knowledge_mcp.engine.ingest.facts import STRUCTURE_VERSION, claims_of, stated_edition
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
-from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, STATED, DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -377,7 +378,7 @@ class Names:
         self._claimed[record.id] = record.source_path
 
 
-NOT_ITS_OWN = frozenset({ALLOWED, CLAIMED, BY_HAND, CONFIRMED, GIVEN, *FILE_NAME_KEYS})
+NOT_ITS_OWN = frozenset({ALLOWED, CLAIMED, STATED, BY_HAND, CONFIRMED, GIVEN, *FILE_NAME_KEYS})
 """Metadata keys that only the ingest sets."""
 
 
@@ -450,8 +451,9 @@ def _merge_metadata(
     at_ingest = [*edition.get(GIVEN, "").split(", "), *dict(item.labels).get(GIVEN, "").split(", ")]
     if any(at_ingest):
         added[GIVEN] = ", ".join(dict.fromkeys(filter(None, at_ingest)))
-    own = ((name, value) for name, value in document.metadata if name not in added and name not in NOT_ITS_OWN)
-    return (*own, *added.items())
+    own = [(name, value) for name, value in document.metadata if name not in added and name not in NOT_ITS_OWN]
+    stated = ", ".join(name for name, _ in stated_properties(item.media_type, own) if "," not in name)
+    return (*own, *added.items(), *([(STATED, stated)] if stated else ()))
 
 
 def _record(

@@ -1,4 +1,4 @@
-"""Child process: Markdown, which is CommonMark with tables, definition lists, footnotes and YAML front matter.
+"""Child process: Markdown, which is CommonMark with tables, definition lists, footnotes, and YAML or TOML front matter.
 
 The canonical text is what a reader of the rendered page sees: words without marks of emphasis, link texts without
 addresses (those become references), tables as Markdown rows, code unchanged. HTML is reduced to its words.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -40,16 +41,17 @@ MAX_VALUE = 4_000
 _FRONTMATTER = re.compile(
     r"---[ \t]*\n(?P<yaml>.*?)(?:^|\n)(?:---(?:[ \t]+abstract)?|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
+_TOML = re.compile(r"\+\+\+[ \t]*\n(?P<toml>.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
 _ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[A-Za-z0-9_-]+", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class Frontmatter:
-    """The front matter between dashes at the beginning of a file.
+    """The front matter between dashes or plus signs at the beginning of a file.
 
     Attributes:
         values: flat text by lower-case key; lists joined with commas, nested keys with dots.
-        lines: number of its lines, including the dashes; 0 if there is none or it could not be read.
+        lines: number of its lines, including those; 0 if there is none or it could not be read.
         warnings: what was wrong with it.
     """
 
@@ -59,12 +61,15 @@ class Frontmatter:
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Read YAML front matter safely: no tags, few aliases, limited size.
+    """Read YAML or TOML front matter safely: no tags, few aliases, limited size.
 
     If it cannot be read, there is a warning, and its lines are kept as text of the document.
     """
     from yaml import YAMLError, safe_load
 
+    toml = _TOML.match(text)
+    if toml is not None:
+        return _toml_of(toml)
     match = _FRONTMATTER.match(text)
     if match is None:
         if re.match(r"---[ \t]*\n[A-Za-z_]+:", text):
@@ -82,6 +87,19 @@ def read_frontmatter(text: str) -> Frontmatter:
         return Frontmatter(lines=match.group().count("\n"))
     if not isinstance(loaded, dict):
         return Frontmatter(warnings=["The frontmatter is not a list of keys and values; it is kept as text."])
+    values: dict[str, str] = {}
+    _flatten("", cast("Yaml", loaded), values, 0)
+    return Frontmatter(values, lines=match.group().count("\n") or 1)
+
+
+def _toml_of(match: re.Match[str]) -> Frontmatter:
+    """Read TOML front matter, between lines of plus signs."""
+    if len(match["toml"]) > MAX_FRONTMATTER_CHARACTERS:
+        return Frontmatter(warnings=["The frontmatter is too large; it is kept as text."])
+    try:
+        loaded = tomllib.loads(match["toml"])
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return Frontmatter(warnings=[f"The frontmatter is not valid TOML and is kept as text: {error}"])
     values: dict[str, str] = {}
     _flatten("", cast("Yaml", loaded), values, 0)
     return Frontmatter(values, lines=match.group().count("\n") or 1)

@@ -29,8 +29,9 @@ from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.changes import comparing
 from knowledge_mcp.engine.changes.aligning import LinkKind
-from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of, front_matter
+from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import WEIGHTIEST_FIRST, ClauseChange
+from knowledge_mcp.engine.core.properties import stated_properties
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.checkpoints import inherit_checkpoints, watch_for_stop
@@ -197,7 +198,7 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
         read = how_many(recognised, "page was", "pages were")
         notify(f"{name}: {read} read by OCR; misread words look like changes.")
     document = inspected.document
-    structure, properties = inspected.structure, front_matter(document.media_type, document.metadata)
+    structure, properties = inspected.structure, stated_properties(document.media_type, document.metadata)
     return EditionPart(
         name, document.text, structure.sections, inspected.chunks, document.title, structure.items, properties
     )
