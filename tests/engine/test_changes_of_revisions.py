@@ -181,3 +181,16 @@ def test_editions_in_two_languages_are_refused() -> None:
         must_be_editions(edition(english), edition(german))
     must_be_editions(edition(english), edition(german), anyway=True)
     must_be_editions(edition(english), edition(english.replace("before", "ere")))
+
+
+LINK = "A link in a message SHALL conform to the syntax of the grammar in the annex of the notation"
+
+
+def test_a_demand_that_is_dropped_from_a_sentence_is_a_change_of_force() -> None:
+    rest = "\n\n".join(f"Gate {name} MUST close and SHALL lock." for name in ("one", "two", "three", "four", "five"))
+    more = f"{LINK}, with the restriction that the destination SHALL be a positive integer with a meaning given below."
+    old, new = (f"# Links\n\n{rest}\n\n{text}\n" for text in (more, f"{LINK}."))
+    assert ("force", "SHALL", "") in inside(compared(old, new))
+    assert ("force", "", "SHALL") in inside(compared(new, old))
+    also = f"{LINK}, which is a rather long text that gives no further rules but tells all about its history."
+    assert "force" not in {kind for kind, _, _ in inside(compared(new, f"# Links\n\n{rest}\n\n{also}\n"))}

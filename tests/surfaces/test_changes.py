@@ -303,3 +303,11 @@ def test_properties_are_not_compared_if_one_edition_states_none(tmp_path: Path) 
     plain = "# Policy\n\nDoors shall be shut.\n"
     world = World(tmp_path).holding({"policy-1.md": plain, "policy-2.md": STATED.format("approved", "1.1", "")})
     assert not ask(world, "knowledge_changes", document="policy-2", **{"from": "policy-1", "to": "policy-2"})["total"]
+
+
+def test_the_sentence_that_defines_a_new_term_is_told_as_its_definition_alone(tmp_path: Path) -> None:
+    old = "# Doors\n\n## Terminology\n\nThe words are those of the house that the doors are built for.\n"
+    new = f'{old}\nThe term "side door" refers to a door beside the gate of a house.\n'
+    world = World(tmp_path).holding({"doors-1.md": old, "doors-2.md": new})
+    answer = ask(world, "knowledge_changes", document="doors-2", **{"from": "doors-1", "to": "doors-2"})
+    assert [change["kind"] for each in answer["changes"] for change in each["changes"]] == ["definition"]

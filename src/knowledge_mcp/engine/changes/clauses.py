@@ -182,7 +182,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     starts = [entry.span.start for entry in sections] + [len(part.text)]
     counted = _counted_by_hundreds(sections)
     before = Span(0, starts[0])
-    if before.of(part.text).strip():
+    if part.properties or before.of(part.text).strip():
         has_lines = any(each.line for each in sections) or any(each.lines for each in part.chunks)
         line = 1 if has_lines else None
         title, text = _titled(before.of(part.text).strip(), part.title)

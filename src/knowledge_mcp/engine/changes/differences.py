@@ -41,7 +41,7 @@ from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.identifiers import heading_identifier
-from knowledge_mcp.language.printed import without_note_marks
+from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.quantities.reading import limits_in
 from knowledge_mcp.language.sentences import BAR
@@ -111,10 +111,10 @@ class ClauseChange:
 def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[ClauseChange]:
     """Find the changes in all linked clauses; the requirements of added or removed clauses are among them.
 
-    So is what the documents state about themselves, with their first clause.
-
-    Clauses that were merged or split are compared together: each change is reported with its link.
+    So is what the documents state about themselves, with their first clause; if that has nothing else, it is neither
+    added nor removed. Clauses that were merged or split are compared together: each change is reported with its link.
     """
+    links = [link for link in links if (link.old and link.new) or not _is_blank(link.old or link.new)]
     numbers = {
         link.old.number: link.new.number
         for link in links
@@ -140,6 +140,10 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         is_edited = link.kind is LinkKind.SAME and bool(inside)
         changes.append(ClauseChange(replace(link, kind=LinkKind.EDITED) if is_edited else link, tuple(inside)))
     return changes
+
+
+def _is_blank(clause: Clause | None) -> bool:
+    return clause is not None and not (clause.heading or clause.number or clause.text)
 
 
 _TELLING = 6
@@ -377,6 +381,10 @@ class _Told:
         )
 
 
+_DEFINES = frozenset("a an the term terms is are means refers to denotes".split())
+"""Words between a term and its definition: 'The term "pump" refers to …'."""
+
+
 def _is_of(old: str, new: str, before: str, after: str, terms: str) -> bool:
     """Return whether a sentence is part of a changed definition, or contains it and has not changed elsewhere.
 
@@ -390,7 +398,7 @@ def _is_of(old: str, new: str, before: str, after: str, terms: str) -> bool:
     if old and new:
         return False
     beside = sentence.replace(meaning, " ", 1) if meaning in sentence else ""
-    return sentence in meaning or (meaning in sentence and set(beside.split()) <= set(terms.split()))
+    return sentence in meaning or (meaning in sentence and set(beside.split()) <= {*terms.split(), *_DEFINES})
 
 
 class _Relations:
@@ -442,7 +450,8 @@ def _between(
 ) -> Iterator[TextChange]:
     """Yield the changes between two sentences; words are a separate change only if more changed.
 
-    In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once. With
+    In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once, or one
+    side is the other with more words. With
     `weights` of words, for clauses that are not linked otherwise, the sentences must be similar, and force is not a
     separate change either.
     """
@@ -453,6 +462,8 @@ def _between(
         was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
+        elif not weights and (not Counter(other_rest) - Counter(rest) or not Counter(rest) - Counter(other_rest)):
+            yield from (TextChange(ChangeType.FORCE, *each, one, other) for each in _more_force(was, now))
         is_rewritten = alike < ALIKE and any(mark.counts and mark.key not in _FREE for mark in (*was, *now))
         texts = (one, other) if is_rewritten else _parted(one, other)
         yield TextChange(ChangeType.WORDS, *texts, one, other, "rewritten" if is_rewritten else "")
@@ -467,6 +478,17 @@ def _between(
             return
     if rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
+
+
+def _more_force(was: Sequence[PrintedMark], now: Sequence[PrintedMark]) -> Iterator[tuple[str, str]]:
+    """Yield the binding words of force that only one of two sentences has, if one contains the other."""
+    kept = Counter(each.key for each in was) & Counter(each.key for each in now)
+    for side, marks in enumerate((was, now)):
+        spent = Counter(kept)
+        for each in marks:
+            spent[each.key] -= 1
+            if spent[each.key] < 0 and each.counts and each.key not in _FREE:
+                yield ("", each.text) if side else (each.text, "")
 
 
 def _is_respaced(one: str, other: str) -> bool:
