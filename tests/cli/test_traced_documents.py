@@ -138,6 +138,16 @@ def test_the_history_of_a_file_and_what_it_refers_to_meet_nothing(knowledge: Com
     assert {"SYS-2", "SYS-3"} <= {each["id"] for each in answer["gaps"]["from"]}
 
 
+@pytest.mark.parametrize("name", ["test_SYS-2_start.py", "SYS-2_test.go", "test-SYS-2.txt", "SYS_2.spec.ts", "SYS-2.c"])
+def test_the_name_of_a_file_may_name_what_it_tests(knowledge: Command, tmp_path: Path, name: str) -> None:
+    (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / name).write_text("nothing = 1\n")
+    (tmp_path / "tests" / "sha256.py").write_text("nothing = 1\n")
+    found = linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / "tests"))
+    assert {one for one, _ in found} == {"SYS-2"}
+
+
 def test_files_of_a_folder_give_their_requirements_and_the_rows_of_their_tables(
     knowledge: Command, tmp_path: Path
 ) -> None:

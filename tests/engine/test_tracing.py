@@ -11,7 +11,7 @@ import pytest
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import WEIGHTS, Linker, cut_of, likely_from, probabilities, ratings
-from knowledge_mcp.surfaces.matrix import coverage_of, lost_links
+from knowledge_mcp.surfaces.matrix import coverage_of, doubts, lost_links
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
 REQUIREMENTS = [
@@ -336,3 +336,19 @@ def test_what_only_mentions_a_requirement_is_shown_as_such_and_covers_nothing() 
     assert sure(accepted) == {("SYS-3", "D-1", "declared")}
     likely = trace(sources, [design], _everything)
     assert sure(likely) == {("SYS-3", "D-1", "likely")}
+
+
+def test_links_with_withdrawn_items_and_items_that_no_passed_test_covers_are_named() -> None:
+    sources = [TraceItem(f"SYS-{number}", "", f"The pump shall do {number}.", "a") for number in range(1, 5)]
+    gone = replace(sources[3], attributes={"Status": "Rejected"})
+
+    def case(name: str, number: int, result: str) -> TraceItem:
+        return TraceItem(name, "", f"(SYS-{number})", "t", attributes={"Result": result}, kind="test case")
+
+    cases = [case("a", 1, "passed"), case("b", 1, "failed"), case("c", 2, "skipped"), case("d", 4, "passed")]
+    found = trace([*sources[:3], gone], [*cases, TraceItem("e", "", "Covers SYS-3", "d")], _never)
+    assert [(one.id, other.id) for one, other in found.outdated] == [("SYS-4", "d")]
+    assert [(each.id, results) for each, results in found.unproven] == [("SYS-2", "skipped")]
+    outdated, unproven = doubts(found).split(". ")
+    assert outdated == "Links with a withdrawn item (1): SYS-4 → d"
+    assert unproven == "Items of FROM that no passed test case covers (1): SYS-2 (skipped)."

@@ -51,6 +51,8 @@ def as_values(found: Trace) -> dict[str, Any]:
             "from": [_named(each) for each in found.refining_sources],
             "to": [_named(each) for each in found.refining_targets],
         },
+        "outdated": [{"from": one.id, "to": other.id} for one, other in found.outdated],
+        "unproven": [{**_named(each), "results": results} for each, results in found.unproven],
         "copies": [_named(each) for each in found.copies],
         "lost": [{"id": item.id, "citation": item.citation, "link": name} for item, name in found.lost],
     }
@@ -111,9 +113,21 @@ def items_left_out(found: Trace) -> str:
     return " ".join(told)
 
 
-def warnings_of(found: Trace) -> tuple[str, str, str]:
-    """Say that the sets seem unrelated, what links lead nowhere, what is left out; each empty where it is not so."""
-    return "" if found.related else UNRELATED_SETS, lost_links(found), items_left_out(found)
+def doubts(found: Trace) -> str:
+    """Say which links lead to withdrawn items, and which items no passed test covers; empty for none."""
+    told: list[str] = []
+    if found.outdated:
+        named = list_first([f"{one.label} → {other.label}" for one, other in found.outdated], _MOST_NAMED)
+        told.append(f"Links with a withdrawn item ({len(found.outdated)}): {named}.")
+    if found.unproven:
+        named = list_first([f"{each.label} ({results})" for each, results in found.unproven], _MOST_NAMED)
+        told.append(f"Items of FROM that no passed test case covers ({len(found.unproven)}): {named}.")
+    return " ".join(told)
+
+
+def warnings_of(found: Trace) -> tuple[str, ...]:
+    """Say that the sets seem unrelated, what links lead nowhere or are doubtful, what is left out; each may be ""."""
+    return "" if found.related else UNRELATED_SETS, lost_links(found), doubts(found), items_left_out(found)
 
 
 def _named(item: TraceItem) -> dict[str, str]:

@@ -34,6 +34,7 @@ _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """The start of a line that may be an id: of a heading, or the label of a requirement."""
 _TITLED = 80
 """Maximum characters of a cell that names an item by id and title; a longer one is a sentence about it."""
+_TEST_FILE = re.compile(r"\A(?:tests?|spec)[-.]|[-.](?:tests?|spec)\Z", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:+=-]*")
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
 
@@ -61,7 +62,14 @@ def whole_item(reading: ReadDocument, called: str) -> TraceItem:
     stated = (said[each] for each in PUBLIC_NAMES if each in said and heading_identifier(said[each]) == said[each])
     own = next(stated, None) or file_identifier(called)
     title = said.get("title", own) if own else reading.name
-    return TraceItem(own or reading.name, title, _text_of(reading), reading.name, attributes=dict(reading.metadata))
+    beside = "" if own else words_of_file(called)
+    attributes = dict(reading.metadata)
+    return TraceItem(own or reading.name, title, _text_of(reading), reading.name, attributes=attributes, beside=beside)
+
+
+def words_of_file(called: str) -> str:
+    """Return what the name of a file says, "test SYS-2 start" for "test_SYS-2_start": it may name what is tested."""
+    return _TEST_FILE.sub(" ", called).replace("_", " ").strip()
 
 
 def _text_of(reading: ReadDocument) -> str:

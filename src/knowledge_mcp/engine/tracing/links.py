@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
@@ -40,6 +41,11 @@ _NO_LINK = re.compile(
 """What an empty list of links contains."""
 _BETWEEN = re.compile(r"\s{0,3}[,;\n&]\s{0,3}|\s(?=\S{0,40}\d)")
 _CLAUSE_WORD = re.compile(r"(?:clause|section|chapter|sect?\.|§|Abschnitt|Kapitel|Kap\.)\s*", re.IGNORECASE)
+
+
+_TEST_CASE, _RESULT = "test case", "Result"
+"""The kind of the items of a test report, and their attribute with the result."""
+_PASSED = frozenset({"passed", "success", ""})
 
 
 class Verdict(StrEnum):
@@ -160,6 +166,8 @@ class Trace:
         withdrawn_sources, withdrawn_targets: items that say that they are withdrawn ("Status: Rejected"); they are
         neither linked nor missing.
         copies: items of the second set that quote one of the first, by its id and word for word; they meet nothing.
+        outdated: declared links, or those that a person accepted, of a withdrawn item and one that is not.
+        unproven: items of the first set that only test cases without success are linked to, each with their results.
         refining_sources, refining_targets: items that declare a link to one of their own set that declares, directly or
         in the same way, one to the other set; they are linked through it.
     """
@@ -175,6 +183,8 @@ class Trace:
     copies: tuple[TraceItem, ...] = ()
     refining_sources: tuple[TraceItem, ...] = ()
     refining_targets: tuple[TraceItem, ...] = ()
+    outdated: tuple[tuple[TraceItem, TraceItem], ...] = ()
+    unproven: tuple[tuple[TraceItem, str], ...] = ()
 
 
 def trace(
@@ -197,11 +207,12 @@ def trace(
     withdrawn = [tuple(each for each in side if is_withdrawn(each)) for side in (sources, targets)]
     copies = _copies(sources, targets)
     gone = ({each.id for each in withdrawn[0]}, {each.id for each in (*withdrawn[1], *copies)})
+    declared = {pair for pair in stated.meant if decided.get(pair, True)}
+    declared |= {pair for pair, accepted in decided.items() if accepted}
+    outdated = _outdated(declared, sources, targets, withdrawn)
     sources, targets = (
         [each for each in side if each.id not in left] for side, left in zip((sources, targets), gone, strict=True)
     )
-    declared = {pair for pair in stated.meant if decided.get(pair, True)}
-    declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
     mentions = {pair: said for pair, said in stated.mentions.items() if pair not in declared}
     denied = stated.denied - declared
@@ -241,7 +252,34 @@ def trace(
         withdrawn[1],
         copies,
         *refining,
+        outdated,
+        _unproven(sure),
     )
+
+
+def _outdated(
+    declared: AbstractSet[tuple[str, str]],
+    sources: Sequence[TraceItem],
+    targets: Sequence[TraceItem],
+    withdrawn: Sequence[Sequence[TraceItem]],
+) -> tuple[tuple[TraceItem, TraceItem], ...]:
+    """List the declared links of which one end is withdrawn."""
+    ones, others = {each.id: each for each in sources}, {each.id: each for each in targets}
+    return tuple(
+        (ones[one], others[other])
+        for one, other in sorted(declared)
+        if one in ones and other in others and (ones[one] in withdrawn[0]) is not (others[other] in withdrawn[1])
+    )
+
+
+def _unproven(links: Sequence[TraceLink]) -> tuple[tuple[TraceItem, str], ...]:
+    """List the items that only test cases are linked to, none of which passed, with their results."""
+    items = {link.source.id: link.source for link in links}
+    results: dict[str, set[str]] = {}
+    for link in links:
+        result = link.target.attributes.get(_RESULT, "") if link.target.kind == _TEST_CASE else ""
+        results.setdefault(link.source.id, set()).add(result)
+    return tuple((items[one], ", ".join(sorted(found))) for one, found in results.items() if not found & _PASSED)
 
 
 def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[TraceItem, ...]:

@@ -34,7 +34,7 @@ from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, coverage_of, items_left_out, lost_links
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, coverage_of, doubts, items_left_out, lost_links
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 if TYPE_CHECKING:
@@ -325,6 +325,7 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     warnings = [
         "" if found["related"] else UNRELATED_SETS,
         found.get("lost", ""),
+        found.get("doubts", ""),
         found.get("left_out", ""),
     ]  # a result of before has none
     message = " ".join(filter(None, (*warnings, left_out)))
@@ -350,6 +351,7 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
         | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
         "related": found.related,
         "lost": lost_links(found),
+        "doubts": doubts(found),
         "left_out": items_left_out(found),
         "links": [_link(each).sent() for each in found.links],
         "gaps": [GapFound.of(each, side=side, id=each.label).sent() for side, each in gaps],

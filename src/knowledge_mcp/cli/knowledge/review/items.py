@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.cli.knowledge.review.files import name_skipped, open_ingested, read_below, read_file, report_skipped
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.engine.tracing.items import declared_item, items_in, whole_item
+from knowledge_mcp.engine.tracing.items import declared_item, items_in, whole_item, words_of_file
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
@@ -353,7 +353,7 @@ def _in_folder(
     if path.suffix.lower() in {".csv", ".tsv"} and (rows := list(_table_rows(_decode(path), {}, strict=True))):
         return [_item(path, number, row, {}) for number, row in rows]
     if media_type_of(path.name) == UNKNOWN:
-        return [TraceItem(name, name, _text_of(settings, path), name)]
+        return [TraceItem(name, name, _text_of(settings, path), name, beside=words_of_file(Path(name).stem))]
     reading = read_file(settings, path, name)
     if any(each.identifier for each, _ in reading.statements):
         return items_in(reading, met_by=met_by)
