@@ -88,7 +88,7 @@ def test_a_terms_clause_gives_every_term_with_its_whole_definition(name: str) ->
     names = _names(found)
     for entry in defined:
         assert {*entry.terms[1:], *entry.deprecated} <= names[entry.terms[0]]
-    assert [each.origin for each in found] == [_plain(entry.source) for entry in defined]
+    assert [each.origin for each in found] == [entry.source for entry in defined]
     assert [len(each.notes) for each in found] == [len(entry.notes) + bool(entry.example) for entry in defined]
     assert [each.domain or "" for each in found] == [entry.domain for entry in defined]
 

@@ -140,8 +140,8 @@ def opening_of(text: str) -> Opening | None:
     if match := _BULLET.match(text):
         marker = match["marker"]
         dash = marker in "–—-*o·"
-        if dash and text[len(marker) : len(marker) + 1] not in {" ", ""}:
-            return None
+        if dash and text[len(marker) : len(marker) + 1] != " ":
+            return None  # alone it is the nil of a row of figures
         return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
     if match := _ORDERED.match(text):
         return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")

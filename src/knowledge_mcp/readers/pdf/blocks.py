@@ -76,6 +76,7 @@ def _place(line: Line) -> _Place:
 
 
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
+_TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
 _NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _END = re.compile(r"[.:;!?][)\]\"”’]*$")
@@ -98,7 +99,7 @@ class Vocabulary:
         """
         cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
         if cut is None or after is None or not after["right"][0].islower():
-            joint = "" if text.endswith(("-", "/", "\u2010")) and not text.endswith((" -", " /")) else " "
+            joint = "" if _TIED.search(text, max(len(text) - 2, 0)) else " "
             return text.removesuffix("\x02") + joint + following
         left, right = cut["left"].lower(), after["right"].lower()
         if left + right not in self._words:
@@ -315,7 +316,7 @@ class _Stream:
             printed, rest = printed[: heading.cut], printed[heading.cut :].lstrip(" .:–—")
         yield {
             "heading": heading.title,
-            "printed": printed.rstrip(" .:") if heading.cut is not None else printed,
+            "printed": printed.rstrip(" .:–—") if heading.cut is not None else printed,
             "level": heading.level,
             "number": heading.number,
             "informative": heading.informative,

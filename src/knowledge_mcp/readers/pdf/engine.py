@@ -23,6 +23,7 @@ from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_s
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.flow.turned import set_level
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
+from knowledge_mcp.readers.pdf.flow.typed_rows import TypedPages
 from knowledge_mcp.readers.pdf.lines import FontWeights
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
@@ -209,16 +210,21 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         keep_headers_footers=True,
         quiet=True,
     )
-    strips, weights = CommentStrips(), FontWeights()
+    strips, weights, typed = CommentStrips(), FontWeights(), TypedPages()
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
             printed = _as_printed(path, found, parser)
-            weights.settle([item for page in found for item in page.text_items])
+            items = [item for page in found for item in page.text_items]
+            weights.settle(items)
+            is_typed = typed.settle(items)
             take_change_bars(found)
             take_line_numbers(found)
             comments = strips.of(found)
-            layouts = [lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page)) for page in found]
+            layouts = [
+                lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page), typed=is_typed)
+                for page in found
+            ]
             for layout in layouts:
                 layout.struck = tuple(printed.struck.get(layout.number, ()))
                 if layout.number in printed.layers:

@@ -36,7 +36,7 @@ def is_slanted(item: TextItem) -> bool:
 
 def is_heavy(item: TextItem) -> bool:
     """Return whether an item is bold."""
-    return (item.font_weight or _PLAIN) >= _HEAVY or is_bold_name(item.font_name or "")
+    return (item.font_weight or _PLAIN) >= HEAVY or is_bold_name(item.font_name or "")
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class FontWeights:
                 item.font_weight = min(item.font_weight or _PLAIN, _PLAIN)
 
 
-_HEAVY, _PLAIN = 600, 400
+HEAVY, _PLAIN = 600, 400
 """Weight from which a font is bold, and weight of a font that is not."""
 
 Box = tuple[float, float, float, float]

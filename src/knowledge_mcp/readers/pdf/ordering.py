@@ -22,6 +22,7 @@ from knowledge_mcp.readers.pdf.flow.level_rules import tables_between_rules
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
 from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
+from knowledge_mcp.readers.pdf.flow.typed_rows import typed_rows
 from knowledge_mcp.readers.pdf.lines import around, is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, lines_of
@@ -35,8 +36,11 @@ _Area = tuple[float, int, float, float, float, float]
 """A block: its top, its index, its left, right and lower edges with a margin of one point, its area."""
 
 
-def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> PageLayout:
-    """Make a page's lines and tables, in reading order; `strip` and `between` are those of `PageLayout`."""
+def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0, *, typed: bool = False) -> PageLayout:
+    """Make a page's lines and tables, in reading order; `strip` and `between` are those of `PageLayout`.
+
+    `typed` is whether the document is typewriter print.
+    """
     page = PageLayout(parsed.page_num, parsed.width, parsed.height, strip=strip, between=between)
     items = [item for item in parsed.text_items if item.text.strip()]
     blocks = with_long_tables([block for block in parsed.blocks or [] if block.bbox is not None], items)
@@ -54,6 +58,10 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> Pag
     drawn = drawn_of(parsed.vector_graphics)
     drawn.grids += parted_rows(drawn, items)
     drawn.grids += headed_rows(drawn, items)
+    if typed:
+        grids, dashes = typed_rows(drawn, items)
+        drawn.grids += grids
+        items = [item for item in items if id(item) not in dashes]
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids or drawn.rows else ([], items)
     for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
         tables.append(RuledTable([table], around(table.lines), table.lines[0].block))

@@ -141,9 +141,9 @@ class RichText:
             self._open_blank = text[-1] in " \n"
 
 
-_SUPERSCRIPT = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
-_SUBSCRIPT = str.maketrans("0123456789+-−()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎")
-_SCRIPTABLE = re.compile(r"[0-9+\-−()]+")
+_SUPERSCRIPT = str.maketrans("0123456789+-−–()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾")
+_SUBSCRIPT = str.maketrans("0123456789+-−–()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎")
+_SCRIPTABLE = re.compile(r"[0-9+\-−–()]+")
 
 
 def raised_or_lowered(text: str, place: str) -> str:

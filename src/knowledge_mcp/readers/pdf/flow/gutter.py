@@ -6,6 +6,7 @@ The engine's blocks mix the columns up if their headings are centred or one of t
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -38,6 +39,8 @@ _EVEN = 0.75
 """Minimum width of a column as a share of the wider column's width; its last lines are short."""
 _FULL, _RUNNING = 0.6, 0.5
 """Share of its column's width that a line of running text fills, and minimum share of such rows."""
+_LONGEST_MARK = 6
+"""Maximum number of characters of a list marker: "(viii)"."""
 _OFF_CENTRE = 6.0
 """Maximum deviation in points of the sum of both ends of a centred line: three on either side."""
 
@@ -76,7 +79,7 @@ def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gu
     if len(rows) < _FEWEST:
         return None
     return _of_two(rows, width) or _gutter_at(
-        [_least_crossed(rows, _places(third, width)) for third in _THIRDS], rows, width
+        [_least_crossed(rows, _places(third, width), _NARROWER) for third in _THIRDS], rows, width
     )
 
 
@@ -85,7 +88,7 @@ def _of_two(rows: list[list[TextItem]], width: float) -> Gutter | None:
     places = _places(_MIDDLE, width)
     usual = statistics.median(size_of(row[0]) for row in rows)
     left = rows
-    while (found := _gutter_at([_least_crossed(left, places)], left, width)) is None:
+    while (found := _gutter_at([_least_crossed(left, places, _NARROWEST)], left, width)) is None:
         # a note below both columns may end within the gutter, and the page number may be in it
         if len(rows) - len(left) == _MOST_BELOW or size_of(left[-1][0]) > _SMALL * usual or len(left) <= _FEWEST:
             return None
@@ -104,13 +107,21 @@ def _bounds(rows: Iterable[Sequence[TextItem]]) -> list[float]:
     return [bound for row in rows for item in row for bound in (item.x, item.x + item.width)]
 
 
-def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float]) -> float:
-    return min(places, key=lambda x: sum(_crosses(item, x) for row in rows for item in row))
+def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float], narrowest: float) -> float:
+    """Return the place that the fewest rows cross, of those in a free strip of a minimum width if there are any."""
+
+    def rank(x: float) -> tuple[bool, int]:
+        clear = [row for row in rows if not _is_across(row, x)]
+        ends = max((item.x + item.width for row in clear for item in row if item.x < x), default=0.0)
+        starts = min((item.x for row in clear for item in row if item.x >= x), default=math.inf)
+        return starts - ends < narrowest, len(rows) - len(clear)
+
+    return min(places, key=rank)
 
 
 def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float, ...]:
-    across = (row for row in rows if any(_crosses(item, x) for item in row))
-    return tuple(sorted(min(item.y + item.height / 2 for item in row) for row in across))
+    across = (row for row in rows if _is_across(row, x))
+    return tuple(sorted(max(item.y + item.height / 2 for item in row) for row in across))
 
 
 def _places(shares: tuple[float, float], width: float) -> list[float]:
@@ -125,8 +136,8 @@ def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: f
     sides: list[list[list[TextItem]]] = [[] for _ in range(len(strips) + 1)]
     crossing: list[float] = []
     for row in rows:
-        if any(_crosses(item, strip) for item in row for strip in strips):
-            crossing.append(min(item.y + item.height / 2 for item in row))
+        if any(_is_across(row, strip) for strip in strips):
+            crossing.append(max(item.y + item.height / 2 for item in row))
             continue
         for side, some in itertools.groupby(row, key=lambda item: bisect_left(strips, item.x)):
             sides[side].append(list(some))
@@ -159,8 +170,17 @@ def _running(side: Sequence[Sequence[TextItem]], span: tuple[float, float]) -> f
     return statistics.mean(found) if found else 0.0
 
 
-def _crosses(item: TextItem, x: float) -> bool:
-    return item.x < x < item.x + item.width
+def _is_across(row: Sequence[TextItem], x: float) -> bool:
+    """Return whether words of a row cross a place, or have a blank between two of them there.
+
+    The space after a list marker is such a blank.
+    """
+    before = max((item for item in row if item.x < x), key=lambda item: item.x + item.width, default=None)
+    after = min((item.x for item in row if item.x >= x), default=math.inf)
+    if before is None or before.x + before.width > x:
+        return before is not None
+    is_mark = len(before.text) <= _LONGEST_MARK and mark_alone(before.text) is not None
+    return after - before.x - before.width < _NARROWER or (is_mark and after < math.inf)
 
 
 def _has_gap(row: Sequence[TextItem]) -> bool:

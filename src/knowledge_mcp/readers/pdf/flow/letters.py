@@ -14,12 +14,12 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
-from knowledge_mcp.readers.pdf.lines import Box, is_rotated, is_slanted
-from knowledge_mcp.readers.shared.layout import letters_of
+from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw, text_in
+from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted
+from knowledge_mcp.readers.shared.layout import is_bold_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols
 
@@ -43,7 +43,7 @@ _BAND = 20
 
 _LEVEL = 5.0
 """Maximum angle in degrees of letters that count as horizontal or vertical, as in `is_slanted` for items."""
-_DIGITS = re.compile(r"[-−]?\d{1,9}")
+_DIGITS = re.compile(r"[-–−]?\d{1,9}")
 _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
 """Text next to digits, about a word, by which they are found in an item."""
@@ -77,6 +77,7 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
     printed = str(text.get_text_range())
     ligatures = ligatures_of(printed)
     for item in parsed.text_items:
+        item.text = item.text.replace("\xad", "-")  # in print it is a hyphen that is seen
         item.text = ligatures.spell(item.text) if ligatures else item.text
         if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
             item.text = _printed(page, text, item, ligatures) or item.text
@@ -91,6 +92,8 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
     missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
     if missing or ligatures:
         _add(page, text, parsed, missing, ligatures, hidden)
+    _write_signs(page, text, printed, parsed)
+    parsed.text_items = [part for item in parsed.text_items for part in _by_face(page, text, item)]
     _raise(page, text, printed, parsed)
     _close_up(page, text, parsed)
 
@@ -163,6 +166,77 @@ def _add(
     parsed.text_items.extend(sheet.items(alone))
 
 
+_KINDS = {"-": "–—−―‒", "'": "‘’‚′", '"': "“”„″"}
+"""Dashes, quotation marks and primes, by the sign that the parser writes for each."""
+_PLAIN = {kind: plain for plain, kinds in _KINDS.items() for kind in kinds} | dict.fromkeys("‐‑\xad\x02\ufffe", "-")
+"""The sign that the parser writes for a printed one. Hyphens of all kinds stay "-": PDFium has several at line ends."""
+_KIND = re.compile(f"[{''.join(_KINDS.values())}]")
+_SIGN = re.compile(f"[{''.join(_PLAIN)}\"'-]")
+
+
+def _write_signs(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
+    """Write dashes and quotation marks as they are printed: "1—A" must not read "1-A"."""
+    if _KIND.search(printed) is None:
+        return
+    sheet = LetterSheet(page, text, parsed.text_items, None)
+    signs: defaultdict[int, list[str]] = defaultdict(list)
+    for found in _SIGN.finditer(printed):
+        letter = sheet.letter(found.start())
+        for index in sheet.homes(letter) if letter is not None and letter.text == found[0] else ():
+            signs[index].append(found[0])
+    for index, kinds in signs.items():
+        item = parsed.text_items[index]
+        if [_PLAIN.get(kind, kind) for kind in kinds] == re.findall("[\"'-]", item.text):
+            written = (kind if _KIND.match(kind) else _PLAIN.get(kind, kind) for kind in kinds)
+            item.text = re.sub("[\"'-]", lambda _, written=iter(written): next(written), item.text)
+
+
+def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
+    """Split an item after its bold or italic beginning, and after a number before it.
+
+    The parser gives all of it the font of its first sign.
+    """
+    apart = _is_apart(item.font_name or "", item.font_weight or 0)
+    if " " not in item.text or is_rotated(item) or not (apart or _NUMBER.match(item.text)):
+        return [item]
+    size, pdfium = page.get_size(), raw()
+    left = item.x + min(item.width / len(item.text), item.height) / 4
+    at = pdfium.FPDFText_GetCharIndexAtPos(text, *on_page(page, size, left, item.y + item.height / 2), 2.0, 2.0)
+    for place, word in enumerate(re.finditer(r"\S+", item.text)):
+        last = -1
+        for sign in word[0]:
+            while at >= 0 and (printed := chr(pdfium.FPDFText_GetUnicode(text, at))) != sign and printed.isspace():
+                at += 1
+            if at < 0 or printed != sign:
+                return [item]
+            last = at if sign.isalnum() else last
+            at += 1
+        _, font, weight, _ = _print_of(text, last)
+        if last >= 0 and _is_apart(font, weight) != apart:
+            break
+        if place and not apart:
+            return [item]
+    else:
+        return [item]
+    rest = replace(item, text=item.text[word.start() :], font_name=font, font_weight=weight)
+    letter = LetterSheet(page, text, [], None).letter(at - len(word[0]))
+    if not word.start():
+        return [rest]
+    if letter is None or not item.x < letter.box[0] < item.x + item.width:
+        return [item]
+    rest.x, rest.width = letter.box[0], item.x + item.width - letter.box[0]
+    width = rest.x - item.x - _BLANK * item.height
+    return [replace(item, text=item.text[: word.start()].rstrip(), width=width), *_by_face(page, text, rest)]
+
+
+def _is_apart(font: str, weight: int) -> bool:
+    return weight >= HEAVY or is_bold_name(font) or is_italic_name(font)
+
+
+_NUMBER = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.? ")
+"""The number of a clause, often in other print than its title."""
+_BLANK = 0.2
+"""Width of the blank between two words as a share of the height of their print."""
 _SINGLE, _PARTED = 0.6, 2.0
 """Minimum share of single-letter words in an item that may be letter-spaced, and gap between two words as a factor of
 the usual gap between two of its letters."""
@@ -213,11 +287,14 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
         sheet = sheet or LetterSheet(page, text, parsed.text_items, None)
         letter = sheet.letter(start)
         run = printed[start:end]
-        before, after = _BEFORE.search(printed, max(start - _WORD, 0), start), _AFTER.match(printed, end)
+        blank = _blank_before(text, start, printed)
+        before = _BEFORE.search(printed, max(start - _WORD, 0), start - len(blank))
+        after = _AFTER.match(printed, end)
         for item in (parsed.text_items[index] for index in (sheet.homes(letter) if letter else ())):
             above = raised_or_lowered(run, "superscript")
-            if before is not None and f"{before[0]}{run}" in item.text:
-                item.text = item.text.replace(f"{before[0]}{run}", f"{before[0]}{above}", 1)
+            level = re.search(rf"{re.escape(before[0])} ?{re.escape(run)}", item.text) if before is not None else None
+            if before is not None and level is not None:
+                item.text = f"{item.text[: level.start()]}{before[0]}{above}{item.text[level.end() :]}"
             elif after is not None and before is None and item.text.startswith(f"{run}{after[0]}"):
                 item.text = f"{above} {item.text[len(run) :]}"
             elif item.text.strip() == run:
@@ -227,13 +304,20 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
 def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
     """Yield the part of a run of digits that is smaller and higher than the text before or after it."""
     for at in range(start, end):
-        beside = at - 1 if at and not printed[at - 1].isspace() else end
+        beside = at - 1 - len(_blank_before(text, at, printed))
+        beside = end if beside < 0 or printed[beside].isspace() else beside
         if beside >= len(printed) or printed[beside].isspace():
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
         if size < _SMALL * usual and _base_of(text, at) > _base_of(text, beside) + _HIGH * usual:
             yield at, end
             return
+
+
+def _blank_before(text: Any, at: int, printed: str) -> str:
+    """Return the blank before a letter if the file has none there, only a gap, as in "m ³"; otherwise nothing."""
+    is_gap = at > 0 and printed[at - 1] == " " and raw().FPDFText_IsGenerated(text, at - 1) == 1
+    return " " if is_gap else ""
 
 
 def _base_of(text: Any, at: int) -> float:

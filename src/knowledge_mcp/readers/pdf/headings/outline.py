@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import HeadingSource
@@ -23,6 +24,7 @@ _UNPRINTED = 0.7
 _NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|plate|exhibit)\b.*)\Z", re.IGNORECASE)
 _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
+_NUMBER_ONLY = re.compile(r"(?:§ ?\d{1,4} ?[a-z]?|(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})\.?")
 _COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
 """A title that begins with a word and its number."""
 
@@ -62,7 +64,7 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
         for number in (entry.page, entry.page + 1, entry.page - 1):
             top = heights[number] - entry.top if entry.top is not None and number == entry.page else None
             free = [line for line in lines.get(number, []) if id(line) not in used]
-            match = _find(entry.title, free, top, exact=exact)
+            match = _numbered_only(entry.title, free) or _find(entry.title, free, top, exact=exact)
             if match is not None:
                 taken, cut = match
                 used.update(id(line) for line in taken)
@@ -77,6 +79,16 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
     if not exact:
         found.extend(_locate_entries(missing, found, pages))
     return _in_order(found, pages)
+
+
+def _numbered_only(title: str, lines: Sequence[Line]) -> tuple[list[Line], int] | None:
+    """Find the line that begins with the number that is all a bookmark says: "§ 4" of "§ 4. Meters must ..."."""
+    number = _NUMBER_ONLY.fullmatch(" ".join(title.split()))
+    if number is None:
+        return None
+    begins = re.compile(rf"{re.escape(number[0].rstrip('.'))}(?![.\s]?\d|\w)")
+    found = ((line, match) for line in lines if (match := begins.match(line.text)))
+    return next((([line], match.end()) for line, match in found), None)
 
 
 def _take_label(heading: Heading, free: Sequence[Line]) -> None:
@@ -234,7 +246,10 @@ def _alike(letters: str, whole: str, bare: str) -> bool:
 
 def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSource) -> Heading:
     text = " ".join(line.text for line in lines)
-    numbered = split_clause_number(text if cut is None else text[:cut])
+    words = text if cut is None else text[:cut]
+    numbered = split_clause_number(words)
+    if cut is not None and _NUMBER_ONLY.fullmatch(words):
+        numbered = replace(split_clause_number(text), title="")
     return Heading(lines, level, numbered.number, numbered.title, numbered.informative, source, 1.0, cut)
 
 

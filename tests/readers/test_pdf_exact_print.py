@@ -1,0 +1,182 @@
+"""What a PDF page prints, sign by sign: dashes, quotation marks, raised digits, and where bold print ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.readers.pdf.reader import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+
+_TIMES, _BOLD, _ITALIC = "Times-Roman", "Times-Bold", "Times-Italic"
+_WORDS = "The enclosure shall withstand the pressure that arises in service, and the maker shall state what was tested. "
+
+
+def _read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def _text(pages: Sheet) -> str:
+    return " ".join(_read(pages).text.split())
+
+
+def _width(words: str, font: str, size: float = 10) -> float:
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    return float(stringWidth(words, font, size))
+
+
+def _set(page: Sheet, *runs: tuple[str, str]) -> None:
+    """Print words in several fonts as one line, without a gap."""
+    x = LEFT
+    for words, font in runs:
+        page.at(x, page.y, words, font=font)
+        x += _width(words, font)
+    page.y += 12
+
+
+def _column(page: Sheet, x: float, y: float, words: str, width: float) -> float:
+    line = ""
+    for word in [*words.split(), ""]:
+        if not word or _width(f"{line} {word}", _TIMES) > width:
+            page.at(x, y, line, font=_TIMES)
+            line, y = word, y + 12
+        else:
+            line = f"{line} {word}".strip()
+    return y
+
+
+def _sections(pages: Sheet) -> list[tuple[str | None, str]]:
+    return [(section.number, section.title) for section in _read(pages).sections]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NOTE 1—A balance that weighs 10–20 kg at −5 °C is enough for such samples.",
+        "The “maker” isn’t the ‘operator’ of the machine, although both may be one person.",
+        "Boards are „short“ or ‚long‘, and those of 6' 1\" are neither, says the standard.",
+        "A well-known part of the “low-cost” kind—see 7-2—is allowed in such machines.",
+    ],
+)
+def test_dashes_and_quotation_marks_are_those_that_are_printed(line: str) -> None:
+    page = sheet()
+    page.heading("1 Scope")
+    page.paragraph(line, font=_TIMES)
+    assert line in _text(page)
+
+
+def test_a_dash_at_the_end_of_a_line_ties_its_words_as_in_the_line() -> None:
+    page = sheet()
+    page.paragraph("The range of the temperature—", "which is measured outside—is 10–", "20 degrees.", font=_TIMES)
+    assert "temperature—which is measured outside—is 10–20 degrees." in _text(page)
+
+
+def test_a_dash_alone_is_no_item() -> None:
+    page = sheet()
+    page.paragraph(*[SENTENCE] * 4, font=_TIMES)
+    for name, one, other in (("Shares", "—", "12"), ("Bonds", "3", "—"), ("Notes", "—", "(1)")):
+        page.at(LEFT, page.y, name, font=_TIMES)
+        page.at(LEFT + 90, page.y, one, font=_TIMES)
+        page.at(LEFT + 150, page.y, other, font=_TIMES)
+        page.y += 22
+    assert not [block for block in _read(page).blocks if block.kind is BlockKind.LIST_ITEM]
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("minus", ["–", "-"])
+def test_raised_digits_belong_to_the_word_before_a_small_gap(gap: float, minus: str) -> None:
+    page = sheet()
+    x = LEFT
+    for words, above in (("The tank shall hold 5 m", "3"), ("of water at 10", f"{minus}3")):
+        page.at(x, 100, words, font=_TIMES)
+        x += _width(words, _TIMES) + gap
+        page.at(x, 96, above, 6, _TIMES)
+        x += _width(above, _TIMES, 6) + 3
+    page.at(x, 100, "bar.", font=_TIMES)
+    assert "hold 5 m³ of water at 10⁻³ bar." in _text(page)
+
+
+def test_a_number_in_bold_does_not_make_a_title_of_the_sentence_after_it() -> None:
+    page = sheet()
+    page.paragraph(*[SENTENCE] * 3, font=_TIMES)
+    for number, words in (
+        ("§ 1.", "Netvirksomhederne skal sikre, at der er opsat målere hos alle slutbrugere"),
+        ("§ 2.", "Ved opsætning af målere skal netvirksomhederne informere alle slutbrugerne"),
+        ("§ 3.", "En måler skal kunne registrere aftag og levering hvert femtende minut, og"),
+    ):
+        _set(page, (number, _BOLD), (f" {words}", _TIMES))
+        page.paragraph("oplysningerne skal gemmes i tre år.", font=_TIMES)
+    document = _read(page)
+    assert [(section.number, section.title) for section in document.sections] == [("1", ""), ("2", ""), ("3", "")]
+    assert "Netvirksomhederne skal sikre, at der er opsat målere hos alle slutbrugere oplysningerne" in document.text
+
+
+def test_a_title_in_italics_over_two_lines_ends_where_the_italics_end() -> None:
+    page = sheet()
+    page.heading("7 Solutions")
+    page.paragraph(*[SENTENCE] * 3, font=_TIMES)
+    for number, title, rest in (
+        ("7.1", "Stock solutions and continuing verification of the calibration", "standards"),
+        ("7.2", "Working solutions and intermediate solutions for the second and", "third series"),
+    ):
+        _set(page, (f"{number}  ", _TIMES), (title, _ITALIC))
+        _set(page, (rest, _ITALIC), (" — Concentrated solutions of the compounds are combined in one", _TIMES))
+        page.paragraph("vial, as far as possible without air, and kept in a cool place.", font=_TIMES)
+    assert _sections(page)[1:] == [
+        ("7.1", "Stock solutions and continuing verification of the calibration standards"),
+        ("7.2", "Working solutions and intermediate solutions for the second and third series"),
+    ]
+
+
+def test_bookmarks_that_are_numbers_name_the_clauses_that_begin_with_them() -> None:
+    page = sheet()
+    named: list[tuple[str | None, str]] = []
+    for group in ("Scope of the rules", "Duties of operators"):
+        page.canvas.bookmarkHorizontal(group, 0, 842 - page.y + 10)
+        page.canvas.addOutlineEntry(group, group, level=0)
+        page.at(200, page.y, group, font=_ITALIC)
+        page.y += 16
+        named.append((None, group))
+        for _ in range(4):
+            number = str(sum(each[0] is not None for each in named) + 1)
+            page.canvas.bookmarkHorizontal(number, 0, 842 - page.y + 10)
+            page.canvas.addOutlineEntry(f"§ {number}", number, level=1)
+            page.paragraph(f"§ {number}. Operators keep samples until they have been read by", "somebody.", font=_TIMES)
+            named.append((number, ""))
+    assert _sections(page) == named
+
+
+def test_a_column_of_items_is_not_mixed_with_the_text_to_its_left() -> None:
+    page = sheet()
+    first, rest = "64 x 8, Serial", "Real-Time Clock"
+    page.at(294 - _width(first, "Helvetica-Bold", 18), 90, first, 18, "Helvetica-Bold")
+    page.at(299, 90, rest, 18, "Helvetica-Bold")
+    left = f"Description. {_WORDS * 5}"
+    _column(page, 45, 130, left, 240)
+    items = [f"Counts seconds and minutes of the {name} hour of each day and of the month" for name in "first last".split()]
+    y = 130.0
+    for item in items * 4:
+        page.at(310, y, "•", font=_TIMES)
+        y = _column(page, 328, y, item, 200)
+    page.at(285, 800, "1 of 14", 10, _TIMES)
+    text = _text(page)
+    assert f"{first} {rest}" in text
+    assert left.strip() in text
+    assert all(f"• {item}" in text for item in items)
+
+
+def test_a_heading_over_both_columns_comes_before_them() -> None:
+    page = sheet()
+    page.at(200, 90, "Annex A   Explanatory Material", 12, _BOLD)
+    page.at(50, 110, "Annex A is not a part of the requirements of this document, but informs its readers.", 10, _ITALIC)
+    for x, chapter in ((50, 5), (305, 6)):
+        y = 134.0
+        for clause in (1, 2, 3):
+            number = f"A.{chapter}.{clause}"
+            page.at(x, y, number, font=_BOLD)
+            first, rest = _WORDS[:35], _WORDS[35:] + _WORDS
+            page.at(x + _width(f"{number}  ", _BOLD), y, first, font=_TIMES)
+            y = _column(page, x, y + 12, rest, 240) + 4
+    assert _sections(page)[0] == ("A", "Explanatory Material")
