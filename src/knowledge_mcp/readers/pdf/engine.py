@@ -22,8 +22,8 @@ from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_n
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.flow.turned import set_level
-from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.flow.typed_rows import TypedPages
+from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.lines import FontWeights
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout

@@ -143,6 +143,7 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
     split: tuple[int, float] | None = None
     text = ""
     faces: list[tuple[int, bool]] = []
+    led: tuple[float, bool, str] | None = None
     previous: TextItem | None = None
     x0, y0 = items[0].x, items[0].y
     x1, y1 = x0 + items[0].width, y0 + items[0].height
@@ -167,7 +168,9 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         sizes[size] = sizes.get(size, 0) + count
         where[place] = where.get(place, 0) + count
         font = name.partition("+")[2] or name
+        led = (size, heavy, font) if led is None and faces[-1][1] else led
         fonts[font] = fonts.get(font, 0) + count
+    lead = _lead(faces)
     return Line(
         page=page,
         text=text.strip(),
@@ -184,7 +187,8 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         block=max(where, key=where.__getitem__),
         rotated=is_rotated(items[0]),
         marked=frozenset(item.mcid for item in items if item.mcid is not None),
-        lead=_lead(faces),
+        lead=lead,
+        led=led if lead else None,
     )
 
 

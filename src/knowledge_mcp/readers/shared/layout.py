@@ -94,6 +94,7 @@ class Line:
         marked: ids of marked content, for tagged documents.
         lead: number of characters at its beginning that are bold or italic while the rest is plain, including a number
             before them: a run-in title. 0 if the whole line has one style.
+        led: the style of these, if the fonts of the file show it.
         aside: number of the callout, side note or card on its page that it belongs to, negative if that is as long as a
             column and may have headings; 0 in the running text.
         shown: the original box of its words, if the page was rotated for reading; else None.
@@ -115,6 +116,7 @@ class Line:
     rotated: bool = False
     marked: frozenset[int] = frozenset()
     lead: int = 0
+    led: tuple[float, bool, str] | None = None
     aside: int = 0
     shown: tuple[float, float, float, float] | None = None
 

@@ -104,16 +104,23 @@ def _runs(rows: Sequence[_Row], blank: float) -> Iterator[list[_Row]]:
         if inside:
             groups[-1].append(row)
         last = row
-    run: list[_Row] = []
-    for group in filter(None, groups):
-        joined = [*run, *group]
-        near = bool(run) and group[0].top - run[-1].top < 2 * _STEP * (run[-1].bottom - run[-1].top)
-        if near and len(_edges(joined, blank)) >= max(len(_edges(run, blank)), len(_edges(group, blank))):
-            run = joined
-            continue
-        yield run
-        run = group
-    yield run
+    groups = [group for group in groups if group]
+    while groups:
+        count = 1
+        for end in range(2, len(groups) + 1):
+            above, row = groups[end - 2][-1], groups[end - 1][0]
+            if row.top - above.top > 2 * _STEP * (above.bottom - above.top):
+                break
+            rows = list(itertools.chain.from_iterable(groups[:end]))
+            if len(_edges(rows, blank)) + 1 >= _least(rows):
+                count = end
+        yield list(itertools.chain.from_iterable(groups[:count]))
+        groups = groups[count:]
+
+
+def _least(rows: Sequence[_Row]) -> int:
+    """Return the minimum number of columns."""
+    return 2 if any(row.is_rule for row in rows) else _COLUMNS
 
 
 def _is_parted(row: _Row, blank: float) -> bool:
@@ -132,8 +139,6 @@ def _is_cell(row: _Row, above: Sequence[_Row], blank: float) -> bool:
 def _edges(rows: Sequence[_Row], blank: float) -> list[float]:
     """Find the places between the columns: strips that no word crosses, and that are wide in most rows."""
     body = [row for row in rows if not row.is_rule]
-    if not body:
-        return []
     ends = sorted(word[:2] for row in rows for word in row.words)
     free: list[float] = []
     reached = ends[0][1]

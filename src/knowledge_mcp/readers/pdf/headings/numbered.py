@@ -456,7 +456,7 @@ def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:
     deep = is_deep(number)
     if strong:
         return True
-    if title[0].islower() and not (deep and is_semi_strong(line, body)):
+    if title[0].islower() and not (deep and (is_semi_strong(line, body) or _is_led(candidate))):
         return False
     if number.isalpha() and not candidate.numbered.keyword:
         return candidate.text[len(number) : len(number) + 1] == "."

@@ -209,7 +209,7 @@ def _goes_on(lines: Sequence[Line]) -> int:
     """Count the lines after the first that continue its title: in its style, close below."""
     count = 0
     for one, other in itertools.pairwise(lines[:4]):
-        if one.style != other.style or not 0 < other.y0 - one.y0 < 1.6 * one.size:
+        if one.lead or one.style != other.style or not 0 < other.y0 - one.y0 < 1.6 * one.size:
             break
         count += 1
     return count

@@ -83,11 +83,12 @@ class Numbered:
 
     def add(self, line: Line, title: str, depth: int, page: int, *, numbered: bool, listed: bool = False) -> None:
         """Take one heading into account."""
-        self.depths[line.style][depth] += 1
+        style = line.led or line.style
+        self.depths[style][depth] += 1
         if title[:1].islower():
-            self.small.add(line.style)
-        self.fonts[line.font] += 1
-        self.listed[line.style] += listed
+            self.small.add(style)
+        self.fonts[style[2]] += 1
+        self.listed[style] += listed
         self._count += numbered
         if numbered and depth == 1:
             self._sizes.append(line.size)
