@@ -48,3 +48,23 @@ def test_a_table_set_sideways_is_read_as_its_upright_twin(degrees: int, sentence
     (box,) = table.boxes
     assert box.bottom - box.top > box.right - box.left
     assert (box.left > WIDTH / 2) is (degrees == 90)
+
+
+def test_a_page_printed_upside_down_is_read_as_its_upright_twin() -> None:
+    documents: list[Document] = []
+    for degrees in (0, 180):
+        page = sheet()
+        page.paragraph(SENTENCE, SENTENCE)
+        page.next_page()
+        page.canvas.translate(WIDTH / 2, HEIGHT / 2)
+        page.canvas.rotate(degrees)
+        page.canvas.translate(-WIDTH / 2, -HEIGHT / 2)
+        page.heading("2 Requirements")
+        page.paragraph(*[SENTENCE] * 3)
+        page.grid(_ROWS, [120, 120, 120])
+        documents.append(read(page))
+    upright, turned = documents
+    assert turned.text == upright.text
+    box, twin = table_of(turned).boxes[0], table_of(upright).boxes[0]
+    shown = (WIDTH - twin.right, HEIGHT - twin.bottom, WIDTH - twin.left, HEIGHT - twin.top)
+    assert (box.left, box.top, box.right, box.bottom) == pytest.approx(shown, abs=1)

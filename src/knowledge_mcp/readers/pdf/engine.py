@@ -21,7 +21,7 @@ from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
-from knowledge_mcp.readers.pdf.flow.turned import set_level
+from knowledge_mcp.readers.pdf.flow.turned import is_upside_down, set_level, turn_over
 from knowledge_mcp.readers.pdf.flow.typed_rows import TypedPages
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.lines import FontWeights
@@ -227,6 +227,8 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
             ]
             for layout in layouts:
                 layout.struck = tuple(printed.struck.get(layout.number, ()))
+                if layout.number in printed.flipped:
+                    turn_over(layout)
                 if layout.number in printed.layers:
                     layout.doubt = "; ".join(filter(None, (LAYER_UNCHECKED, layout.doubt)))
             tagged: list[TaggedHeading] = []
@@ -250,6 +252,7 @@ class _Printed:
         pictures: by the index of a page.
         struck: boxes of completely struck-out lines, by page.
         crowded: pages on which strike-outs were not looked for.
+        flipped: pages whose text is upside down; they are read turned over.
     """
 
     hidden: Counter[str] = field(default_factory=Counter[str])
@@ -259,6 +262,7 @@ class _Printed:
     pictures: dict[int, list[Picture]] = field(default_factory=dict[int, list[Picture]])
     struck: dict[int, Sequence[Box]] = field(default_factory=dict[int, Sequence[Box]])
     crowded: list[int] = field(default_factory=list[int])
+    flipped: set[int] = field(default_factory=set[int])
 
     def write(self, page: Any, parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
         """Rewrite a parsed page as it is printed, without struck-out words."""
@@ -282,7 +286,14 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Print
     printed = _Printed()
     document: Any
     with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-        _parse_again([index for index, parsed in enumerate(pages) if _is_tall(parsed)], pages, document, parser)
+        printed.flipped = {parsed.page_num for parsed in pages if is_upside_down(parsed)}
+        for number in printed.flipped:
+            with contextlib.closing(document[number - 1]) as page:
+                page.set_rotation((page.get_rotation() + 180) % 360)
+        again_first = [
+            index for index, parsed in enumerate(pages) if _is_tall(parsed) or parsed.page_num in printed.flipped
+        ]
+        _parse_again(again_first, pages, document, parser)
         again: dict[int, list[HiddenText]] = {}
         for index, parsed in enumerate(pages):
             with contextlib.closing(document[parsed.page_num - 1]) as page:

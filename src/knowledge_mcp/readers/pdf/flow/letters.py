@@ -199,9 +199,9 @@ def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
     apart = _is_apart(item.font_name or "", item.font_weight or 0)
     if " " not in item.text or is_rotated(item) or not (apart or _NUMBER.match(item.text)):
         return [item]
-    size, pdfium = page.get_size(), raw()
-    left = item.x + min(item.width / len(item.text), item.height) / 4
-    at = pdfium.FPDFText_GetCharIndexAtPos(text, *on_page(page, size, left, item.y + item.height / 2), 2.0, 2.0)
+    pdfium, left = raw(), item.x + min(item.width / len(item.text), item.height) / 4
+    middle = on_page(page, page.get_size(), left, item.y + item.height / 2)
+    at = pdfium.FPDFText_GetCharIndexAtPos(text, *middle, _WITHIN, _WITHIN)
     for place, word in enumerate(re.finditer(r"\S+", item.text)):
         last = -1
         for sign in word[0]:
@@ -211,14 +211,14 @@ def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
                 return [item]
             last = at if sign.isalnum() else last
             at += 1
-        _, font, weight, _ = _print_of(text, last)
+        size, font, weight, _ = _print_of(text, last)
         if last >= 0 and _is_apart(font, weight) != apart:
             break
         if place and not apart:
             return [item]
     else:
         return [item]
-    rest = replace(item, text=item.text[word.start() :], font_name=font, font_weight=weight)
+    rest = replace(item, text=item.text[word.start() :], font_name=font, font_weight=weight, font_height=size)
     letter = LetterSheet(page, text, [], None).letter(at - len(word[0]))
     if not word.start():
         return [rest]
@@ -233,6 +233,8 @@ def _is_apart(font: str, weight: int) -> bool:
     return weight >= HEAVY or is_bold_name(font) or is_italic_name(font)
 
 
+_WITHIN = 2.0
+"""Distance in points within which the first letter of an item is found."""
 _NUMBER = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.? ")
 """The number of a clause, often in other print than its title."""
 _BLANK = 0.2

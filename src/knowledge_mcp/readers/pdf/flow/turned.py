@@ -79,6 +79,20 @@ def turned_text(parsed: ParsedPage, items: Iterable[TextItem]) -> list[Turned]:
     return found
 
 
+def is_upside_down(parsed: ParsedPage) -> bool:
+    """Return whether most of a page's letters stand on their heads."""
+    upside = sum(len(item.text) for item in parsed.text_items if abs(item.rotation % 360 - 180) < 1)
+    return 2 * upside > sum(len(item.text) for item in parsed.text_items)
+
+
+def turn_over(layout: PageLayout) -> None:
+    """Give the lines of a page that was read turned over their place on the original page, in place."""
+    width, height = layout.width, layout.height
+    for line in layout.all_lines:
+        left, top, right, bottom = line.shown or (line.x0, line.y0, line.x1, line.y1)
+        line.shown = width - right, height - bottom, width - left, height - top
+
+
 def _upright(parsed: ParsedPage, items: Iterable[TextItem], *, up: bool) -> ParsedPage:
     width, height = parsed.width, parsed.height
 
