@@ -120,7 +120,8 @@ _PRINTED_NOTE = re.compile(
     r"(?P<stop>\s*[:.—–]\s*|\s+[-–—]\s+|\s+|$)"
 )
 _PRINTED_CAPTION = re.compile(
-    rf"(?P<marker>(?:{TABLE_WORDS}|{FIGURE_WORDS}|TABLE|FIGURE|Listing|Exhibit)\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?)"
+    rf"(?P<marker>(?:{TABLE_WORDS}|{FIGURE_WORDS}|TABLE|FIGURE|Listing|Exhibit)"
+    r"(?:\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?|\s[IVX]{1,5}(?=\s?[.:—–])))"
     r"(?P<stop>\s*[:.—–|]\s*|\s+[-–—]\s+|\s+|$)(?P<rest>.*)",
     re.DOTALL,
 )

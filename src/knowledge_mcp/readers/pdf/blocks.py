@@ -77,6 +77,8 @@ def _place(line: Line) -> _Place:
 
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
 _TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
+_WITHOUT_BLANKS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
+"""Two letters or signs of Chinese or Japanese, between which lines have no blank; Korean has blanks."""
 _NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _END = re.compile(r"[.:;!?][)\]\"”’]*$")
@@ -99,7 +101,7 @@ class Vocabulary:
         """
         cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
         if cut is None or after is None or not after["right"][0].islower():
-            joint = "" if _TIED.search(text, max(len(text) - 2, 0)) else " "
+            joint = "" if _TIED.search(text, max(len(text) - 2, 0)) or _WITHOUT_BLANKS.match(text[-1:] + following) else " "
             return text.removesuffix("\x02") + joint + following
         left, right = cut["left"].lower(), after["right"].lower()
         if left + right not in self._words:

@@ -202,7 +202,7 @@ def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
     pdfium, left = raw(), item.x + min(item.width / len(item.text), item.height) / 4
     middle = on_page(page, page.get_size(), left, item.y + item.height / 2)
     at = pdfium.FPDFText_GetCharIndexAtPos(text, *middle, _WITHIN, _WITHIN)
-    for place, word in enumerate(re.finditer(r"\S+", item.text)):
+    for place, word in enumerate(_WORDS.finditer(item.text)):
         last = -1
         for sign in word[0]:
             while at >= 0 and (printed := chr(pdfium.FPDFText_GetUnicode(text, at))) != sign and printed.isspace():
@@ -225,7 +225,7 @@ def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
     if letter is None or not item.x < letter.box[0] < item.x + item.width:
         return [item]
     rest.x, rest.width = letter.box[0], item.x + item.width - letter.box[0]
-    width = rest.x - item.x - _BLANK * item.height
+    width = rest.x - item.x - _BLANK * item.height * (item.text[word.start() - 1] == " ")
     return [replace(item, text=item.text[: word.start()].rstrip(), width=width), *_by_face(page, text, rest)]
 
 
@@ -235,6 +235,8 @@ def _is_apart(font: str, weight: int) -> bool:
 
 _WITHIN = 2.0
 """Distance in points within which the first letter of an item is found."""
+_WORDS = re.compile(r"[^\s—]+—*|—+")
+"""A word, or its part up to a dash: "term, n—meaning" is set in two faces."""
 _NUMBER = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.? ")
 """The number of a clause, often in other print than its title."""
 _BLANK = 0.2

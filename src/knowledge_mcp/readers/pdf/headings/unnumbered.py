@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from knowledge_mcp.language.openings import caption_label
 from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
 from knowledge_mcp.readers.shared.layout import Line, family_of, is_figures, letters_of
@@ -307,7 +308,7 @@ def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity:
         return False
     if not re.search(r"[^\W\d_]{3}", text) or is_figures(text) or candidate.line.code:
         return False
-    if _CAPTION.match(text) or _LEGAL.match(text):
+    if _CAPTION.match(text) or caption_label(text) or _LEGAL.match(text):
         return False
     if _DATE.fullmatch(text) or _BULLET.match(text) or _ASIDE.fullmatch(text) or is_title_of_list(text):
         return False
