@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
@@ -180,3 +181,43 @@ def test_a_heading_over_both_columns_comes_before_them() -> None:
             page.at(x + _width(f"{number}  ", _BOLD), y, first, font=_TIMES)
             y = _column(page, x, y + 12, rest, 240) + 4
     assert _sections(page)[0] == ("A", "Explanatory Material")
+
+
+def test_terms_end_at_the_dash_before_their_meaning() -> None:
+    page = sheet()
+    page.heading("3. Terminology")
+    page.heading("3.1 Definitions", 11)
+    page.paragraph("The terms of this standard are those of its committee.", font=_TIMES)
+    for number, term, face, words in (
+        ("3.1.1", "apparent density, n", _BOLD, "mass of powder divided by its volume after tapping."),
+        ("3.1.2", "tapped volume, n", _BOLD, "volume after the number of taps that this method specifies."),
+        ("3.1.2.1", "Discussion", _ITALIC, "The number of taps depends on the powder that is tested."),
+        ("3.1.3", "tap, v", _BOLD, "to let the cylinder fall from the height that this method specifies."),
+    ):
+        _set(page, (f"{number} ", _TIMES), (term, face), (f"—{words}", _TIMES))
+    document = _read(page)
+    assert [(section.number, section.title) for section in document.sections][2:] == [
+        ("3.1.1", "apparent density, n"), ("3.1.2", "tapped volume, n"), ("3.1.2.1", "Discussion"), ("3.1.3", "tap, v")
+    ]  # fmt: skip
+    assert [(each.term, each.text.split()[0]) for each in find_definitions(document)] == [
+        ("apparent density", "mass"), ("tapped volume", "volume"), ("tap", "to")
+    ]  # fmt: skip
+
+
+def test_lines_of_chinese_are_joined_without_a_blank() -> None:
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.cidfonts import UnicodeCIDFont
+
+    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+    page = sheet()
+    for line in ("记录器应能在规定的温度、湿度和气压条件下连续正常工作，并应能保存规定时间", "内采集的全部样品。"):
+        page.line(line, font="STSong-Light")
+    assert "保存规定时间内采集的全部样品。" in _read(page).text
+
+
+def test_captions_may_have_roman_numbers() -> None:
+    page = sheet()
+    page.paragraph(SENTENCE, SENTENCE)
+    page.paragraph("TABLE IV.  Limits of voltage and current")
+    page.grid([["Voltage", "Limit"], ["Input", "5 V"], ["Output", "9 V"]], [120, 120])
+    assert [block.marker for block in _read(page).blocks if block.kind is BlockKind.CAPTION] == ["TABLE IV"]

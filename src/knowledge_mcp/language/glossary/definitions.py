@@ -89,6 +89,8 @@ _HEAD_WORDS = 5
 """Maximum words in the header of a table's second column."""
 _GLOSSARY = 15
 """Minimum sections below a terms section for all of them to be entries, without a check of their first words."""
+_DISCUSSION = "discussion"
+"""Title of a clause of remarks below an entry, as ASTM prints them; it does not make the entry a group of entries."""
 _GENERIC = frozenset(
     "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
     " example examples"
@@ -115,7 +117,7 @@ class _Finder:
         self.document = document
         self.text = document.text
         self.facts = facts
-        self._below = Counter(section.parent for section in document.sections)
+        self._below = Counter(each.parent for each in document.sections if each.title.lower() != _DISCUSSION)
         self._numbered = Counter(section.parent for section in document.sections if section.number is not None)
 
     def run(self) -> Iterator[Definition]:
