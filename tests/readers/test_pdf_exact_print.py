@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from knowledge_mcp.language.glossary.definitions import find_definitions
@@ -11,7 +13,9 @@ from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
 
 _TIMES, _BOLD, _ITALIC = "Times-Roman", "Times-Bold", "Times-Italic"
-_WORDS = "The enclosure shall withstand the pressure that arises in service, and the maker shall state what was tested. "
+_WORDS = (
+    "The enclosure shall withstand the pressure that arises in service, and the maker shall state what was tested. "
+)
 
 
 def _read(pages: Sheet) -> Document:
@@ -156,7 +160,9 @@ def test_a_column_of_items_is_not_mixed_with_the_text_to_its_left() -> None:
     page.at(299, 90, rest, 18, "Helvetica-Bold")
     left = f"Description. {_WORDS * 5}"
     _column(page, 45, 130, left, 240)
-    items = [f"Counts seconds and minutes of the {name} hour of each day and of the month" for name in "first last".split()]
+    items = [
+        f"Counts seconds and minutes of the {name} hour of each day and of the month" for name in "first last".split()
+    ]
     y = 130.0
     for item in items * 4:
         page.at(310, y, "•", font=_TIMES)
@@ -171,7 +177,9 @@ def test_a_column_of_items_is_not_mixed_with_the_text_to_its_left() -> None:
 def test_a_heading_over_both_columns_comes_before_them() -> None:
     page = sheet()
     page.at(200, 90, "Annex A   Explanatory Material", 12, _BOLD)
-    page.at(50, 110, "Annex A is not a part of the requirements of this document, but informs its readers.", 10, _ITALIC)
+    page.at(
+        50, 110, "Annex A is not a part of the requirements of this document, but informs its readers.", 10, _ITALIC
+    )
     for x, chapter in ((50, 5), (305, 6)):
         y = 134.0
         for clause in (1, 2, 3):
@@ -208,7 +216,8 @@ def test_lines_of_chinese_are_joined_without_a_blank() -> None:
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 
-    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+    fonts: Any = pdfmetrics
+    fonts.registerFont(UnicodeCIDFont("STSong-Light"))
     page = sheet()
     for line in ("记录器应能在规定的温度、湿度和气压条件下连续正常工作，并应能保存规定时间", "内采集的全部样品。"):
         page.line(line, font="STSong-Light")

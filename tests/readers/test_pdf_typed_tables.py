@@ -45,7 +45,9 @@ def _set(rows: Sequence[Sequence[str]], widths: Sequence[int], *, rule: bool = F
     for number, row in enumerate(rows):
         cells = [_wrapped(cell, width - 2) for cell, width in zip(row, widths, strict=True)]
         for at in range(max(map(len, cells))):
-            parts = ((cell[at] if at < len(cell) else "").ljust(width) for cell, width in zip(cells, widths, strict=True))
+            parts = (
+                (cell[at] if at < len(cell) else "").ljust(width) for cell, width in zip(cells, widths, strict=True)
+            )
             found.append("".join(parts).rstrip())
         if rule and number == 0:
             found.append("".join(("-" * (width - 2)).ljust(width) for width in widths).rstrip())
@@ -96,7 +98,10 @@ def test_two_columns_are_a_table_if_dashes_separate_their_names_from_the_rows() 
 
 
 def test_typed_text_and_lists_and_contents_are_no_tables() -> None:
-    contents = [f"{number}.    {title.ljust(50)}{page}" for number, title, page in ((1, "SCOPE", 1), (2, "TESTS", 4), (3, "DATA", 9))]
+    contents = [
+        f"{number}.    {title.ljust(50)}{page}"
+        for number, title, page in ((1, "SCOPE", 1), (2, "TESTS", 4), (3, "DATA", 9))
+    ]
     items = [f"({letter})    the name of the part  and  its  number;" for letter in "abcd"]
     document = _read(_typed(*_TEXT, "", *items, "", *_TEXT * 2, "", *contents))
     assert not _rows(document)

@@ -110,7 +110,7 @@ def is_of_example(label: str) -> bool:
 # Symbol fonts have their bullets in the private use area.
 _BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
 _ORDERED = re.compile(
-    r"(?P<marker>\([a-z]{1,2}\)|\([ivx]{1,5}\)|\(\d{1,2}\)|[a-z]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)|\d{1,2}[.)]|[a-z]\.)\s+"
+    r"(?P<marker>\([a-z]{1,2}\)|\([ivx]{1,5}\)|\(\d{1,2}\)|[a-z]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)|\d{1,2}[.)]|[a-z]\.)\*?\s+"
     r"(?P<rest>\S.*)",
     re.DOTALL,
 )

@@ -101,7 +101,9 @@ class Vocabulary:
         """
         cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
         if cut is None or after is None or not after["right"][0].islower():
-            joint = "" if _TIED.search(text, max(len(text) - 2, 0)) or _WITHOUT_BLANKS.match(text[-1:] + following) else " "
+            joint = (
+                "" if _TIED.search(text, max(len(text) - 2, 0)) or _WITHOUT_BLANKS.match(text[-1:] + following) else " "
+            )
             return text.removesuffix("\x02") + joint + following
         left, right = cut["left"].lower(), after["right"].lower()
         if left + right not in self._words:

@@ -186,9 +186,9 @@ def _write_signs(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None
             signs[index].append(found[0])
     for index, kinds in signs.items():
         item = parsed.text_items[index]
-        if [_PLAIN.get(kind, kind) for kind in kinds] == re.findall("[\"'-]", item.text):
-            written = (kind if _KIND.match(kind) else _PLAIN.get(kind, kind) for kind in kinds)
-            item.text = re.sub("[\"'-]", lambda _, written=iter(written): next(written), item.text)
+        if [_PLAIN.get(kind, kind) for kind in kinds] == [sign for sign in item.text if sign in _KINDS]:
+            written = iter([kind if _KIND.match(kind) else _PLAIN.get(kind, kind) for kind in kinds])
+            item.text = "".join(next(written) if sign in _KINDS else sign for sign in item.text)
 
 
 def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
@@ -196,37 +196,51 @@ def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
 
     The parser gives all of it the font of its first sign.
     """
-    apart = _is_apart(item.font_name or "", item.font_weight or 0)
-    if " " not in item.text or is_rotated(item) or not (apart or _NUMBER.match(item.text)):
+    changed = _change_of_face(page, text, item)
+    if changed is None:
         return [item]
-    pdfium, left = raw(), item.x + min(item.width / len(item.text), item.height) / 4
-    middle = on_page(page, page.get_size(), left, item.y + item.height / 2)
-    at = pdfium.FPDFText_GetCharIndexAtPos(text, *middle, _WITHIN, _WITHIN)
-    for place, word in enumerate(_WORDS.finditer(item.text)):
-        last = -1
-        for sign in word[0]:
-            while at >= 0 and (printed := chr(pdfium.FPDFText_GetUnicode(text, at))) != sign and printed.isspace():
-                at += 1
-            if at < 0 or printed != sign:
-                return [item]
-            last = at if sign.isalnum() else last
-            at += 1
-        size, font, weight, _ = _print_of(text, last)
-        if last >= 0 and _is_apart(font, weight) != apart:
-            break
-        if place and not apart:
-            return [item]
-    else:
-        return [item]
-    rest = replace(item, text=item.text[word.start() :], font_name=font, font_weight=weight, font_height=size)
-    letter = LetterSheet(page, text, [], None).letter(at - len(word[0]))
-    if not word.start():
+    start, at = changed
+    size, font, weight, _ = _print_of(text, at)
+    rest = replace(item, text=item.text[start:], font_name=font, font_weight=weight, font_height=size)
+    letter = LetterSheet(page, text, [], None).letter(at)
+    if not start:
         return [rest]
     if letter is None or not item.x < letter.box[0] < item.x + item.width:
         return [item]
     rest.x, rest.width = letter.box[0], item.x + item.width - letter.box[0]
-    width = rest.x - item.x - _BLANK * item.height * (item.text[word.start() - 1] == " ")
-    return [replace(item, text=item.text[: word.start()].rstrip(), width=width), *_by_face(page, text, rest)]
+    width = rest.x - item.x - _BLANK * item.height * (item.text[start - 1] == " ")
+    return [replace(item, text=item.text[:start].rstrip(), width=width), *_by_face(page, text, rest)]
+
+
+def _change_of_face(page: Any, text: Any, item: TextItem) -> tuple[int, int] | None:
+    """Return where the first word in another face begins, in the item's text and in PDFium's; None if none is."""
+    apart = _is_apart(item.font_name or "", item.font_weight or 0)
+    if " " not in item.text or is_rotated(item) or not (apart or _NUMBER.match(item.text)):
+        return None
+    left = item.x + min(item.width / len(item.text), item.height) / 4
+    middle = on_page(page, page.get_size(), left, item.y + item.height / 2)
+    at = int(raw().FPDFText_GetCharIndexAtPos(text, *middle, _WITHIN, _WITHIN))
+    for place, word in enumerate(_WORDS.finditer(item.text)):
+        last = -1
+        for sign in word[0]:
+            at = _index_of(text, at, sign)
+            if at < 0:
+                return None
+            last = at if sign.isalnum() else last
+            at += 1
+        _, font, weight, _ = _print_of(text, last)
+        if last >= 0 and _is_apart(font, weight) != apart:
+            return word.start(), at - len(word[0])
+        if place and not apart:
+            return None
+    return None
+
+
+def _index_of(text: Any, at: int, sign: str) -> int:
+    """Return the index of a sign in PDFium's text, from `at` on and after white space only; -1 if it is not there."""
+    while at >= 0 and (printed := chr(raw().FPDFText_GetUnicode(text, at))) != sign:
+        at = at + 1 if printed.isspace() else -1
+    return at
 
 
 def _is_apart(font: str, weight: int) -> bool:

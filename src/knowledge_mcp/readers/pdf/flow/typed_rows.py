@@ -86,8 +86,10 @@ def _row(items: Sequence[TextItem]) -> _Row:
     words: list[tuple[float, float, str]] = []
     for item in items:
         letter = item.width / len(item.text)
-        for word in re.finditer(r"\S+", item.text):
-            words.append((item.x + word.start() * letter, item.x + word.end() * letter, word[0]))
+        words += [
+            (item.x + word.start() * letter, item.x + word.end() * letter, word[0])
+            for word in re.finditer(r"\S+", item.text)
+        ]
     bottom = max(item.y + item.height for item in items)
     return _Row(words, min(item.y for item in items), bottom, list(items))
 
@@ -97,7 +99,9 @@ def _runs(rows: Sequence[_Row], blank: float) -> Iterator[list[_Row]]:
     groups: list[list[_Row]] = []
     last: _Row | None = None
     for row in rows:
-        inside = row.is_rule or _is_parted(row, blank) or bool(groups and groups[-1] and _is_cell(row, groups[-1], blank))
+        inside = (
+            row.is_rule or _is_parted(row, blank) or bool(groups and groups[-1] and _is_cell(row, groups[-1], blank))
+        )
         near = last is not None and row.top - last.top < _STEP * (last.bottom - last.top)
         if not near or not inside:
             groups.append([])
@@ -186,7 +190,10 @@ def _grids(rows: Sequence[_Row], edges: Sequence[float], drawn: Drawn) -> list[R
             starts.append(place)
     if len(starts) < _FEWEST:
         return []
-    tops = [*((rows[place].top + (rows[place - 1].bottom if place else rows[place].top)) / 2 for place in starts), box[3]]
+    tops = [
+        *((rows[place].top + (rows[place - 1].bottom if place else rows[place].top)) / 2 for place in starts),
+        box[3],
+    ]
     level = [DrawnLine(at, left, right) for at in tops]
     return grids_of(level, [DrawnLine(at, tops[0], tops[-1]) for at in (left, *edges, right)])
 
