@@ -33,6 +33,9 @@ _FEWEST, _SHORTEST = 6, 2
 """Minimum number of rows of the longer and of the shorter column."""
 _CROSSING = 0.25
 """Maximum share of rows across both columns: titles, running lines, a figure's caption."""
+_FEW = 3
+"""Maximum number of rows with a blank at the gutter, and of rows by which more may cross a place with a wider strip:
+titles and page numbers. The columns of a table may be as close."""
 _MOST_BELOW, _SMALL = 8, 0.93
 """Maximum number of rows of notes and running lines below the columns, and their font size as a share of the usual."""
 _EVEN = 0.75
@@ -108,15 +111,24 @@ def _bounds(rows: Iterable[Sequence[TextItem]]) -> list[float]:
 
 
 def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float], narrowest: float) -> float:
-    """Return the place that the fewest rows cross, of those in a free strip of a minimum width if there are any."""
+    """Return the place that the fewest rows cross; if a few more cross another one, the free strip there must be wide.
 
-    def rank(x: float) -> tuple[bool, int]:
+    The few are titles, and the page number.
+    """
+    crossing: dict[float, int] = {}
+    wide: list[float] = []
+    for x in places:
         clear = [row for row in rows if not _is_across(row, x)]
         ends = max((item.x + item.width for row in clear for item in row if item.x < x), default=0.0)
         starts = min((item.x for row in clear for item in row if item.x >= x), default=math.inf)
-        return starts - ends < narrowest, len(rows) - len(clear)
-
-    return min(places, key=rank)
+        crossing[x] = len(rows) - len(clear)
+        wide += [x] if starts - ends >= narrowest else []
+    most = min(crossing.values()) + _FEW
+    return min(
+        (x for x in wide if crossing[x] <= most),
+        key=crossing.__getitem__,
+        default=min(places, key=crossing.__getitem__),
+    )
 
 
 def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float, ...]:
@@ -135,15 +147,17 @@ def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: f
     """Return the gutter if columns of running text are on both sides of each place."""
     sides: list[list[list[TextItem]]] = [[] for _ in range(len(strips) + 1)]
     crossing: list[float] = []
+    parted = 0
     for row in rows:
         if any(_is_across(row, strip) for strip in strips):
             crossing.append(max(item.y + item.height / 2 for item in row))
+            parted += not any(_crosses(item, strip) for item in row for strip in strips)
             continue
         for side, some in itertools.groupby(row, key=lambda item: bisect_left(strips, item.x)):
             sides[side].append(list(some))
     lengths, several = sorted(map(len, sides)), len(strips) > 1
     few = lengths[0] < (_FEWEST if several else _SHORTEST) or lengths[-1] < _FEWEST
-    if few or len(crossing) > max(2, _CROSSING * len(rows)):
+    if few or len(crossing) > max(2, _CROSSING * len(rows)) or parted > _FEW:
         return None
     spans = [(min(row[0].x for row in side), max(row[-1].x + row[-1].width for row in side)) for side in sides]
     wide = [end - start for start, end in spans]
@@ -168,6 +182,10 @@ def _running(side: Sequence[Sequence[TextItem]], span: tuple[float, float]) -> f
             found.append(full or was_full)
         was_full = full
     return statistics.mean(found) if found else 0.0
+
+
+def _crosses(item: TextItem, x: float) -> bool:
+    return item.x < x < item.x + item.width
 
 
 def _is_across(row: Sequence[TextItem], x: float) -> bool:
