@@ -230,3 +230,22 @@ def test_captions_may_have_roman_numbers() -> None:
     page.paragraph("TABLE IV.  Limits of voltage and current")
     page.grid([["Voltage", "Limit"], ["Input", "5 V"], ["Output", "9 V"]], [120, 120])
     assert [block.marker for block in _read(page).blocks if block.kind is BlockKind.CAPTION] == ["TABLE IV"]
+
+
+def test_a_soft_hyphen_that_is_printed_is_a_hyphen() -> None:
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
+    fonts: Any = pdfmetrics
+    fonts.registerFont(TTFont("Vera", "Vera.ttf"))
+    page = sheet()
+    page.line("Contract NAS3\u00ad99155, Attachment J\u00ad1, is part of this list.", font="Vera")
+    assert "Contract NAS3-99155, Attachment J-1, is part of this list." in _text(page)
+
+
+def test_a_mark_of_an_item_may_have_an_asterisk() -> None:
+    page = sheet()
+    page.paragraph("The following applies to doors:", font=_TIMES)
+    for item in ("(1) Doors are closed.", "(2)* Doors are locked.", "(3) Doors are marked."):
+        page.line(item, font=_TIMES, x=90)
+    assert [block.marker for block in _read(page).blocks if block.kind is BlockKind.LIST_ITEM] == ["(1)", "(2)", "(3)"]
