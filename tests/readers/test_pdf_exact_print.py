@@ -212,24 +212,34 @@ def test_terms_end_at_the_dash_before_their_meaning() -> None:
     ]  # fmt: skip
 
 
-def test_lines_of_chinese_are_joined_without_a_blank() -> None:
+def test_chinese_lines_are_joined_without_a_blank_and_sentences_are_no_titles() -> None:
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 
     fonts: Any = pdfmetrics
     fonts.registerFont(UnicodeCIDFont("STSong-Light"))
     page = sheet()
-    for line in ("记录器应能在规定的温度、湿度和气压条件下连续正常工作，并应能保存规定时间", "内采集的全部样品。"):
-        page.line(line, font="STSong-Light")
-    assert "保存规定时间内采集的全部样品。" in _read(page).text
+    for number, words in (
+        ("4", "要求"), ("4.1", "一般要求"), ("4.1.1", "记录器应保存不少于三十天的样品。"),
+        ("4.1.2", "记录器应能在规定的温度、湿度和气压条件下连续正常工作，并应能保存规定时间"),
+        ("", "内采集的全部样品。"), ("4.1.3", "记录器不应产生大的噪声。"),
+    ):  # fmt: skip
+        page.line(f"{number} {words}".strip(), font="STSong-Light", step=16)
+    document = _read(page)
+    assert "保存规定时间内采集的全部样品。" in document.text
+    assert [(section.number, section.title) for section in document.sections] == [
+        ("4", "要求"), ("4.1", "一般要求"), ("4.1.1", ""), ("4.1.2", ""), ("4.1.3", "")
+    ]  # fmt: skip
 
 
-def test_captions_may_have_roman_numbers() -> None:
+@pytest.mark.parametrize("label", ["TABLE IV.", "Prospetto 1", "Cuadro 2."])
+def test_captions_may_have_roman_numbers_and_words_of_other_languages(label: str) -> None:
     page = sheet()
     page.paragraph(SENTENCE, SENTENCE)
-    page.paragraph("TABLE IV.  Limits of voltage and current")
+    page.paragraph(f"{label}  Limits of voltage and current")
     page.grid([["Voltage", "Limit"], ["Input", "5 V"], ["Output", "9 V"]], [120, 120])
-    assert [block.marker for block in _read(page).blocks if block.kind is BlockKind.CAPTION] == ["TABLE IV"]
+    captions = [block.marker for block in _read(page).blocks if block.kind is BlockKind.CAPTION]
+    assert captions == [label.rstrip(".")]
 
 
 def test_a_soft_hyphen_that_is_printed_is_a_hyphen() -> None:

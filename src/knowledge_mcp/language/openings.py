@@ -146,7 +146,7 @@ def opening_of(text: str) -> Opening | None:
         return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
     if match := _ORDERED.match(text):
         return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")
-    return (_note(text) if text[:1] in "NEABR" else None) or (_caption(text) if text[:1] in "TFLEAB" else None)
+    return (_note(text) if text[:1] in "NEABR" else None) or (_caption(text) if text[:1] in "TFLEABCPQ" else None)
 
 
 def mark_alone(words: str) -> Opening | None:

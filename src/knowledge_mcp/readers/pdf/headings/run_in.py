@@ -59,7 +59,8 @@ def _is_sentence(words: str, end: int | None = None) -> bool:
 
 def is_one_sentence(candidate: HeadingCandidate) -> bool:
     """Return whether a number is before one sentence without a heading."""
-    return candidate.cut is None and candidate.text.endswith(".") and _is_sentence(candidate.numbered.title)
+    ended = candidate.text.endswith("。") or (candidate.text[-1:] == "." and _is_sentence(candidate.numbered.title))
+    return candidate.cut is None and ended
 
 
 def is_text(candidate: HeadingCandidate, body: Body) -> bool:
