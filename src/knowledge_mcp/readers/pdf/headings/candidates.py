@@ -335,6 +335,8 @@ def _run_in_title(lines: Sequence[Line], start: int, end: int) -> tuple[int, int
         return end, before + last.lead if _is_worded(last.text[last.lead :]) else None
     following = lines[end] if end < len(lines) else None
     apart = last.bold or last.is_italic
+    if following is not None and following.led not in {None, last.style}:
+        return end, None
     if following is None or not (apart and 0 < following.lead < len(following.text)) or end - start > 2:
         return end, None
     close = 0 < following.y0 - last.y0 < 1.5 * last.size and abs(following.size - last.size) < 0.3
