@@ -203,7 +203,7 @@ _ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
 PART_WORDS = r"chapter|chapitre|kapitel|cap[íi]tulo|capitolo|hoofdstuk|rozdział|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages of standards."""
 NUMBERED_WORDS = (
-    rf"{ANNEX_WORDS}|{PART_WORDS}|section|sección|seção|sezione|clause|schedule"
+    rf"{ANNEX_WORDS}|{PART_WORDS}|section|sección|seção|sezione|clause|rule|schedule"
     r"|article|artikel|art[íi]culo|artigo|articolo|artykuł"
 )
 """These, and those before clause numbers."""
@@ -227,15 +227,18 @@ _KEYWORD = re.compile(
     r"[º°]?(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
+_IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?<![万億亿元円米倍])"
+"""A letter of Chinese, Japanese or Korean, which may follow a number directly, except after amounts ("1.5万")."""
 _BARE = re.compile(
     rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>(?:{DEEP_NUMBER}|\d{{1,3}}[a-z]?(?:\.{_PART})*)"
     r"(?=[.)]?\*?(?:\s|$)|[.)]?(?:[–—:]|-\s))"  # 5  5.3.1  5.3.1.  5)  6.4.2*
     rf"|(?:[A-Z]|[IVX]{{2,4}})(?:\.{_PART})+(?=[.)]?\*?(?:\s|$)|:)"  # A.1  IV.1
     r"|[A-Z]\d{0,2}(?=[.)]\s)"  # A.  X1.
-    r"|[IVX]{2,6}(?=[.)]\s))"  # II.
+    r"|[IVX]{2,6}(?=[.)]\s)"  # II.
+    rf"|(?:\d{{1,3}}|[A-Z])(?:\.\d{{1,3}}){{1,8}}(?=[.．、]?{_IDEOGRAPH})|\d{{1,3}}(?=[.．、]\s*{_IDEOGRAPH}))"  # 3.2用例  1、引言
 )
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
-_SEPARATOR = re.compile(r"[.):,;*\s]*(?:[–—-]\s+)?")
+_SEPARATOR = re.compile(r"[.):,;*．、\s]*(?:[–—-]\s+)?")
 _ROW = re.compile(r"\d{1,3}(?:\s+[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}){2,}(?=\s)")
 """A row of figures followed by its name: "782 628 25 19 Growth"."""
 _LONGEST_DATE = 24

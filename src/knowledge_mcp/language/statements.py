@@ -75,9 +75,9 @@ def find_statements(
 ) -> list[Statement]:
     """List all statements of a document in order.
 
-    Not searched are notes, examples, quotations, code, captions, footnotes, headings and informative parts. Forewords,
-    unnumbered introductions and definitions are searched only if capitals carry force, because those are written on
-    purpose.
+    Not searched are notes, examples, quotations, code, captions, footnotes and informative parts, and headings that are
+    not sentences. Forewords, unnumbered introductions and definitions are searched only if capitals carry force,
+    because those are written on purpose.
 
     - A list item without its own force inherits that of its lead-in, with the words of the items above it. One that
       continues the lead-in's sentence (lower-case first letter) has the stronger of both. Items after "such as:"
@@ -124,6 +124,11 @@ class _Finder:
         if block.kind is BlockKind.HEADING:
             self._leads.clear()
             self._announced = None
+            words = block.span.of(self.text)
+            if block.section is not None and self._states(words) and not self._silent(block):
+                title = self.document.sections[block.section].title
+                start = block.span.end - len(title) if words.endswith(title) else block.span.start
+                self._take_prose(replace(block, span=Span(start, block.span.end)))
             return
         if block.kind is BlockKind.TABLE:
             found = table_identifier(block.span.of(self.text))
@@ -143,6 +148,11 @@ class _Finder:
         else:
             self._take_prose(block)
             self._announced = None
+
+    def _states(self, heading: str) -> bool:
+        """Return whether a heading is a sentence with force, or the start of one: "3.2 The supplier shall:"."""
+        force = force_of(heading, self.convention) if heading.endswith((".", ";", ":")) else None
+        return force is not None and (not heading.endswith(":") or _bare_lead(heading, force))
 
     def _silent(self, block: Block) -> bool:
         if self.facts.is_informative(block.section):

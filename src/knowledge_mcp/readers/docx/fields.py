@@ -46,6 +46,11 @@ class Fields:
         """Return whether the result of a table of contents or an index is open."""
         return any(_words(each.instruction)[:1] in (["TOC"], ["INDEX"]) for each in self._open)
 
+    @property
+    def collected(self) -> dict[str, int]:
+        """Return the styles that the open tables of contents collect, as `styles_of_contents` does."""
+        return {name: level for each in self._open for name, level in styles_of_contents(each.instruction).items()}
+
     def begin_paragraph(self, start: int = 0) -> None:
         """Start a paragraph, or continue it at `start`.
 
@@ -128,6 +133,21 @@ class Fields:
         if not text.text[start:].strip() and "\\h" not in switches:
             text.add(str(number))
         return label
+
+
+def styles_of_contents(instruction: str) -> dict[str, int]:
+    """Return the styles that a TOC field names (`\\t "Clause title,1,Subclause,2"`) in lower case, with levels from 0.
+
+    Empty for other fields and for lists of figures.
+    """
+    words = _words(instruction)
+    switches = [word.lower() for word in words]
+    if words[:1] != ["TOC"] or "\\t" not in switches[:-1] or "\\c" in switches:
+        return {}
+    listed = re.split(r"[,;]", words[switches.index("\\t") + 1])
+    pairs = zip(listed[::2], listed[1::2], strict=False)
+    levels = {name.strip().lower(): whole_number(level.strip(), None) for name, level in pairs}
+    return {name: level - 1 for name, level in levels.items() if level}
 
 
 def _words(instruction: str) -> list[str]:

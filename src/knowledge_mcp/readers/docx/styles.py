@@ -7,6 +7,7 @@ from the style it is based on.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -52,6 +53,8 @@ _ROLES = (
     (Role.ANNEX, re.compile(r"(?:annex|appendix).*")),
     (Role.LIST, re.compile(r"list (?:bullet|number|paragraph|continue)?.*")),
 )
+_NO_HEADINGS = frozenset({Role.CAPTION, Role.CONTENTS, Role.CODE, Role.TITLE, Role.ANNEX})
+"""Styles whose paragraphs are not headings, or are so by another rule, even if a table of contents lists them."""
 _HEADING_NAME = re.compile(r"(?:heading|überschrift|titre) (\d)")
 
 
@@ -81,6 +84,7 @@ class Styles:
         self._default: str | None = None
         self._roles: dict[str | None, Role] = {}
         self._chains: dict[str | None, list[tuple[str, Style]]] = {}
+        self._in_contents: dict[str, int] = {}
         for element in root if root is not None else ():
             if local_name(element) == "style" and attribute(element, "type") in {None, "paragraph", "numbering"}:
                 self._add(element)
@@ -108,7 +112,13 @@ class Styles:
             named = _HEADING_NAME.fullmatch(style.name)
             if named:
                 return int(named.group(1)) - 1
+        if chain and self.role(chain[0][0]) not in _NO_HEADINGS:
+            return self._in_contents.get(chain[0][1].name)
         return None
+
+    def list_in_contents(self, levels: Mapping[str, int]) -> None:
+        """Take the styles that a table of contents collects for headings; `levels` has theirs, by lower-case name."""
+        self._in_contents.update(levels)
 
     def numbering(self, style_id: str | None) -> tuple[str, int | None, list[str]] | None:
         """Return the list id, its level, and the style ids up to the one that sets the list.

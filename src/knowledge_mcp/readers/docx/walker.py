@@ -15,10 +15,12 @@ from knowledge_mcp.language.openings import (
     caption_target,
     example_label,
     is_of_example,
+    level_of_numbered,
     note_label,
     section_target,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.readers.docx.fields import styles_of_contents
 from knowledge_mcp.readers.docx.inline import (
     Paragraph,
     ParagraphReader,
@@ -85,7 +87,7 @@ class DocxWalker:
         self._below_contents = False
         self._unfinished: Paragraph | None = None
         self._number: str | None = None
-        self._level = 0
+        self._open: list[tuple[str | None, int]] = []
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
         self._has_styled_headings = False
         self.title = ""
@@ -105,6 +107,8 @@ class DocxWalker:
             gallery = value(element, "sdtPr", "docPartObj", "docPartGallery") or ""
             if gallery.startswith("Table of"):
                 self._like_contents.clear()
+                instruction = "".join(part.text or "" for part in element.iter("{*}instrText"))
+                self._styles.list_in_contents(styles_of_contents(instruction))
             else:
                 self._feed_all(child(element, "sdtContent"), depth)
         elif name in _TRANSPARENT:
@@ -171,6 +175,7 @@ class DocxWalker:
             self._bookmarks.clear()
             self._like_contents.clear()
             self._below_contents = True
+            self._styles.list_in_contents(self._reader.fields.collected)
             self._after(paragraph)
             return
         if role is Role.CONTENTS and not paragraph.text.is_blank:
@@ -181,7 +186,8 @@ class DocxWalker:
             return
         if not paragraph.text.is_blank:
             self._settle_contents()
-        label = self._numbering.label(properties, paragraph.style)
+        ends_section = paragraph.text.is_blank and child(properties, "sectPr") is not None
+        label = None if ends_section else self._numbering.label(properties, paragraph.style)  # as Word counts
         paragraph.bookmarks.extend(self._bookmarks)
         self._bookmarks = []
         if role is not Role.CODE and not paragraph.text.is_blank:
@@ -230,26 +236,34 @@ class DocxWalker:
         if parts.number is None and label is not None and not label.is_bullet:
             parts = NumberedTitle(label.text.strip(" .:()"), words, parts.informative)
         shown = parts.printed(printed)
+        level = self._level_of(parts.number, outline + 1)
         self._builder.heading(
             parts.title,
-            level=outline + 1,
+            level=level,
             source=HeadingSource.STYLE,
             number=parts.number or None,
             informative=parts.informative,
             printed=shown,
         )
-        self._number, self._level = parts.number, outline + 1
+        self._number = parts.number
         self._has_styled_headings = self._has_styled_headings or parts.number is not None
         if parts.number:
             self._anchor(paragraph, _Anchor(*section_target(parts)))
+
+    def _level_of(self, number: str | None, styled: int) -> int:
+        """Return a heading's level: that of its style, or deeper if its number extends that of an open section."""
+        level = max(styled, level_of_numbered(number, styled, reversed(self._open)))
+        self._open = [*(each for each in self._open if each[1] < level), (number, level)]
+        return level
 
     def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:
         """Treat a short bold line with a clause number as a heading, if the document has not used heading styles."""
         words = " ".join(paragraph.text.text.split())
         if len(words) > _MAX_TYPED_HEADING or words.endswith((".", ":", ";", ",")) or paragraph.bold < 0.9 * len(words):
             return False
-        numbered = label is not None and not label.is_bullet
-        parts = split_clause_number(f"{label.text} {words}" if label is not None and numbered else words)
+        if label is not None and label.is_bullet:
+            return False
+        parts = split_clause_number(f"{label.text} {words}" if label is not None else words)
         if parts.number is None or caption_label(words, is_sure=True) is not None:
             return False
         self._flush_code()
@@ -264,7 +278,7 @@ class DocxWalker:
             confidence=0.7,
             printed=printed,
         )
-        self._number, self._level = parts.number, level
+        self._number = parts.number
         self._anchor(paragraph, _Anchor(*section_target(parts)))
         return True
 

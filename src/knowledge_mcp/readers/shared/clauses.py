@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
@@ -54,7 +54,7 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _RUN_IN = re.compile(rf"{_LINE.pattern}(?:\s*[-–—])?\s+(?=[^\W\d_])", re.IGNORECASE)
-_ARTICLE = 8
+_SECTION, _ARTICLE = 6, 8
 _FEWEST_LINES, _FEWEST_RUN_IN = 2, 3
 """Fewest lines with one word, and paragraphs that begin with one, that form a sequence."""
 _IN_ORDER = 0.75
@@ -83,8 +83,11 @@ class _Line:
     alone: bool
 
 
-def articles_in(blocks: Sequence[Block], text: str) -> dict[int, Article]:
-    """Find these headings by where their paragraphs begin; empty if no word has a sequence."""
+def articles_in(blocks: Sequence[Block], text: str, levels: Sequence[int]) -> dict[int, Article]:
+    """Find these headings by where their paragraphs begin; empty if no word has a sequence.
+
+    `levels` has those of the file's own headings, by the index in `Block.section`.
+    """
     groups: dict[tuple[str, bool], list[_Line]] = defaultdict(list)
     for block in blocks:
         if block.kind is BlockKind.PARAGRAPH and (line := _line(block.span.of(text), block.span.start)) is not None:
@@ -93,19 +96,32 @@ def articles_in(blocks: Sequence[Block], text: str) -> dict[int, Article]:
     if any(_RANK_OF[word] == _ARTICLE and word != "§" for word, _ in sure):
         sure.discard(("§", False))  # these are parts of articles
     lines = {line.place: line for key in sure for line in groups[key]}
+    ranks = _ranks(lines.values())
     open_ranks: list[int] = []
     base = 0
     out: dict[int, Article] = {}
     for block in blocks:
         if block.kind is BlockKind.HEADING:
             open_ranks = []
-            base = 1
+            base = levels[block.section] if block.section is not None else 1
         line = lines.get(block.span.start)
         if line is not None:
-            rank = _RANK_OF[line.word]
+            rank = ranks[line.word]
             open_ranks = [*(each for each in open_ranks if each < rank), rank]
             out[line.place] = Article(line.number, base + len(open_ranks), line.cut, line.alone)
     return out
+
+
+def _ranks(lines: Iterable[_Line]) -> dict[str, int]:
+    """Return the rank of each word; sections are below articles if the first article comes first, as in bylaws."""
+    first: dict[str, int] = {}
+    for line in sorted(lines, key=lambda line: line.place):
+        first.setdefault(line.word, line.place)
+    ranks = {word: _RANK_OF[word] for word in first}
+    article = min((place for word, place in first.items() if ranks[word] == _ARTICLE), default=None)
+    if article is None:
+        return ranks
+    return {w: _ARTICLE + 1 if r == _SECTION and first[w] > article else r for w, r in ranks.items()}
 
 
 def title_below(words: str) -> bool:
@@ -121,7 +137,7 @@ def _line(words: str, place: int) -> _Line | None:
     if match is not None and (not rest or title_below(rest)):
         return _made(match, place, len(words), alone=True)
     match = _RUN_IN.match(words)
-    if match is None or _RANK_OF[_word_of(match)] != _ARTICLE or words[match.end()].islower():
+    if match is None or _RANK_OF[_word_of(match)] not in {_SECTION, _ARTICLE} or words[match.end()].islower():
         return None
     return _made(match, place, len(match.group().rstrip()), alone=False)
 
@@ -205,8 +221,8 @@ class ClauseFinder:
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
     ) -> tuple[list[Block], list[HeadingDraft]]:
         """Return blocks and headings with the found clauses inserted."""
-        if not any(heading.number for heading in headings):
-            self._articles = articles_in(blocks, self._text)
+        if all(heading.number is None or self._is_worded(heading) for heading in headings):
+            self._articles = articles_in(blocks, self._text, [heading.level for heading in headings])
         if not headings and not self._articles:
             blocks, headings = self._bold_titles(blocks)
         found: dict[int, _Found] = {}
@@ -231,6 +247,10 @@ class ClauseFinder:
         for place, clause in self._comments(drafts).items():
             drafts[place] = replace(drafts[place], level=drafts[clause].level + 1, is_comment=True)
         return out, drafts
+
+    def _is_worded(self, heading: HeadingDraft) -> bool:
+        """Return whether a heading has a word before its number, as articles have: "ARTICLE II"."""
+        return split_clause_number(heading.span.of(self._text)).keyword in _RANK_OF
 
     def _comments(self, headings: Sequence[HeadingDraft]) -> dict[int, int]:
         """Find comments that are followed by clauses ("26.4.1", "R26.4.1", "26.4.2").

@@ -144,13 +144,23 @@ class RichText:
 _SUPERSCRIPT = str.maketrans("0123456789+-−–()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾")
 _SUBSCRIPT = str.maketrans("0123456789+-−–()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎")
 _SCRIPTABLE = re.compile(r"[0-9+\-−–()]+")
+_TERM = r"\(?(?:\d{1,6}(?:[A-Z]{1,8}|[a-z])?|[A-Z]{1,8}|[a-z])\)?"
+_EXPONENT = re.compile(
+    r"(?!(?:SM|ST|ND|RD|TH|TM|MC|MD|ER|RE|[ACEOR])\Z)[A-Z]{1,8}|[ijkmnxyz]"
+    rf"|(?=[^+\-−*/·]{{0,20}}[+\-−*/·])(?=[^A-Za-z]{{0,20}}[A-Za-z])[+\-−]?{_TERM}(?:[+\-−*/·]{_TERM}){{0,8}}"
+)
+"""The name of a number, or a term with one; not a mark of a note, the end of an ordinal or a trade mark."""
 
 
 def raised_or_lowered(text: str, place: str) -> str:
-    """Write raised and lowered digits as superscripts and subscripts: 10³ must not read 103.
+    """Write raised and lowered digits as superscripts and subscripts, and other exponents as in equations.
+
+    10³ must not read 103, nor 2^N or 2^(n-1) as 2N or 2n-1.
 
     `place` is "superscript" or "subscript", or HTML's names for them; for any other value the text is unchanged.
     """
+    if place.startswith("sup") and _EXPONENT.fullmatch(text):
+        return f"^{text}" if text.isalnum() or text[0] == "(" else f"^({text})"
     if not place.startswith(("sup", "sub")) or not _SCRIPTABLE.fullmatch(text.strip()):
         return text
     return text.translate(_SUPERSCRIPT if place.startswith("sup") else _SUBSCRIPT)

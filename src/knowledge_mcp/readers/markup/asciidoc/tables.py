@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline
 from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.readers.shared.tables import TableCells
@@ -18,6 +19,10 @@ _CELL = re.compile(
     r"(?:[<^>])?(?:\.[<^>])?[adehlmsv]?\|",
     re.MULTILINE,
 )
+_COMMENT = re.compile("//(?!/)")
+_BREAK = re.compile(r" \+$", re.MULTILINE)
+_BOX = re.compile(r"^(?:\[(?P<style>[A-Za-z]\w{0,20})[^\]\n]{0,200}\]\n)?(?:={4,}|-{4,}|\.{4,}|_{4,})$", re.MULTILINE)
+_ITEM = re.compile(r"^\*{1,5} ", re.MULTILINE)
 _REPEATED = re.compile(r"(?P<times>\d{1,3})\*")
 _SEPARATORS = {",": ",", ":": ":"}
 _MOST_COLUMNS = 1000
@@ -37,6 +42,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
     """
     kind = {"csv": ",", "dsv": ":", "tsv": "\t"}.get(attributes.get("format", "").lower(), _SEPARATORS.get(line[0], ""))
     cells = TableCells()
+    inside = [each for each in inside if _COMMENT.match(each) is None]
     if kind:
         for row in csv.reader(io.StringIO("\n".join(inside)), delimiter=kind):
             cells.row()
@@ -77,7 +83,13 @@ def _cells(text: str) -> Iterator[tuple[str, int, int]]:
     for mark, end in zip(marks, ends, strict=False):  # without a mark there is no cell
         words = text[mark.end() : end]
         for _ in range(int(mark["times"] or 1)):
-            yield words.replace("\x00", "|").strip(), int(mark["columns"] or 1), int(mark["rows"] or 1)
+            yield _without_blocks(words).replace("\x00", "|").strip(), int(mark["columns"] or 1), int(mark["rows"] or 1)
+
+
+def _without_blocks(words: str) -> str:
+    """Write the blocks of a cell as words: the label of a note for its delimiters, and bullets."""
+    words = _BOX.sub(lambda box: f"{label}: " if (label := ADMONITIONS.get((box["style"] or "").lower())) else "", words)
+    return _ITEM.sub("• ", _BREAK.sub("", words))
 
 
 def _columns(named: str) -> int:
