@@ -40,6 +40,23 @@ def test_each_sentence_with_force_is_a_statement_of_its_clause() -> None:
 
 
 @pytest.mark.requirement("A-REQ-DATA-005")
+def test_a_heading_that_is_a_sentence_states_what_it_says_and_may_lead_to_items() -> None:
+    found = _found(
+        _heading("The frame shall carry 5 kN.", "5"),
+        _heading("What the frame must carry", "6"),
+        _heading("Words that shall be used:", "7"),
+        _heading("The supplier shall:", "8"),
+        _item("keep records; and"),
+        _item("report faults."),
+    )
+    assert [(s.text, s.clause_number) for s in found] == [
+        ("The frame shall carry 5 kN.", "5"),
+        ("The supplier shall: keep records; and", "8"),
+        ("The supplier shall: report faults.", "8"),
+    ]
+
+
+@pytest.mark.requirement("A-REQ-DATA-005")
 @pytest.mark.parametrize(
     "kind", [BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.CODE, BlockKind.CAPTION, BlockKind.FOOTNOTE]
 )

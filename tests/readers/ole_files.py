@@ -124,8 +124,12 @@ def xls(
     encrypted: bool = False,
     row: int = -1,
     column: int = -1,
+    note: str = "",
 ) -> bytes:
-    """Write an .xls workbook (BIFF8) of texts and numbers; a sheet, a row and a column from 0 may be hidden."""
+    """Write an .xls workbook (BIFF8) of texts and numbers; a sheet, a row and a column from 0 may be hidden.
+
+    `note` is a note of J. Doe on the first cell of each sheet.
+    """
     begin = _record(0x809, struct.pack("<HHHHII", 0x600, 0x5, 0x0DBB, 0x07CC, 0, 6))
     lock = _record(0x2F, struct.pack("<HHH", 1, 1, 1) + b"\1" * 48) if encrypted else b""
     names = [struct.pack("<BB", len(name), 0) + name.encode("latin-1") for name in sheets]
@@ -133,11 +137,11 @@ def xls(
     bound, bodies = b"", b""
     for (title, rows), name in zip(sheets.items(), names, strict=True):
         bound += _record(0x85, struct.pack("<IBB", place + len(bodies), 1 if title == hidden else 0, 0) + name)
-        bodies += _sheet(rows, row, column)
+        bodies += _sheet(rows, row, column, note)
     return ole({"Workbook": (begin + lock + bound + _record(0x0A, b"") + bodies).ljust(_CUT_OFF, b"\0")})
 
 
-def _sheet(rows: Sequence[Sequence[str | float]], hidden_row: int, hidden_column: int) -> bytes:
+def _sheet(rows: Sequence[Sequence[str | float]], hidden_row: int, hidden_column: int, note: str) -> bytes:
     written = _record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0x0DBB, 0x07CC, 0, 6))
     if hidden_column >= 0:
         written += _record(0x7D, struct.pack("<HHHHHH", hidden_column, hidden_column, 2304, 0, 1, 0))
@@ -150,7 +154,17 @@ def _sheet(rows: Sequence[Sequence[str | float]], hidden_row: int, hidden_column
                 written += _record(0x204, struct.pack("<HHH", y, x, 0) + text)
             else:
                 written += _record(0x203, struct.pack("<HHHd", y, x, 0, value))
-    return written + _record(0x0A, b"")
+    return written + (_note(note) if note else b"") + _record(0x0A, b"")
+
+
+def _note(words: str) -> bytes:
+    """Write a note on the first cell: its box, the text in it, and the link from the cell."""
+    box = struct.pack("<HHHHHIII", 0x15, 18, 0x19, 1, 0x4011, 0, 0, 0) + struct.pack("<HH", 0, 0)
+    text = struct.pack("<HH6xHHI", 0x212, 0, len(words), 16, 0)
+    runs = struct.pack("<HHIHHI", 0, 0, 0, len(words), 0, 0)
+    author = struct.pack("<HB", 6, 0) + b"J. Doe\0"
+    parts = _record(0x1B6, text) + _record(0x3C, b"\0" + words.encode("latin-1")) + _record(0x3C, runs)
+    return _record(0x5D, box) + parts + _record(0x1C, struct.pack("<HHHH", 0, 0, 0, 1) + author)
 
 
 def _record(kind: int, data: bytes) -> bytes:

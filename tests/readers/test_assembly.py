@@ -221,6 +221,14 @@ def test_slugs_hold_letters_of_any_script_digits_and_hyphens() -> None:
         ("2024 budget", None, "2024 budget", None),
         ("3 %", None, "3 %", None),
         ("3D models", None, "3D models", None),
+        ("Rule 7. Touch and move", "7", "Touch and move", None),
+        ("3.2用例：注册", "3.2", "用例：注册", None),
+        ("4.2.1. サービス", "4.2.1", "サービス", None),
+        ("1、引言", "1", "引言", None),
+        ("2．范围", "2", "范围", None),
+        ("A.1术语", "A.1", "术语", None),
+        ("1.5万吨", None, "1.5万吨", None),
+        ("3用例", None, "3用例", None),
     ],
 )
 def test_heading_lines_are_read(line: str, number: str | None, title: str, informative: bool | None) -> None:

@@ -14,7 +14,7 @@ from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import letters_of
-from knowledge_mcp.readers.shared.numbering import by_hundreds, counts_on, number_key
+from knowledge_mcp.readers.shared.numbering import by_hundreds, counts_on, number_key, ordinal_value
 from tests.readers.docx_files import content_item, p, read_docx, run
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import item_of
@@ -156,6 +156,40 @@ def test_articles_that_go_on_in_their_line_are_clauses_and_their_parts_are_not()
         (1, "II", "DAS TAXAS"),
         (2, "3", ""),
     ]
+
+
+def test_sections_below_the_articles_of_bylaws_are_their_clauses() -> None:
+    sections = ("Name. The club is the Hive.", "Seat. It sits in town.", "Aim. It keeps bees.")
+    lines = [f"Section {number}. {words}" for number, words in enumerate(sections, 1)]
+    expected = [(1, "I", "NAME"), (2, "1", ""), (2, "2", ""), (2, "3", ""), (1, "II", "DUES"), (2, "1", "")]
+    plain = page("ARTICLE I", "NAME", *lines, "ARTICLE II", "DUES", "Section 1. Sum. The dues are low.")
+    assert [(each.level, each.number, each.title) for each in plain.sections] == expected
+    marked = "".join(f"<p>{each}</p>" for each in lines)
+    page_of = f"<h1>ARTICLE I NAME</h1>{marked}<h1>ARTICLE II DUES</h1><p>Section 1. Sum. The dues are low.</p>"
+    document = HtmlReader(sandbox=InProcessSandbox()).read(item_of(page_of.encode(), "act.html"))
+    assert [(each.level, each.number, each.title) for each in document.sections] == expected
+
+
+def test_articles_of_acts_in_chinese_japanese_and_korean_are_clauses() -> None:
+    document = page(
+        "第一章　总则", "第一条　本办法适用于蜂箱。", "第二条　蜂箱应当编号，第一条的规定除外。",
+        "第二章　费用", "第三条　费用按年缴纳。",
+    )  # fmt: skip
+    assert [(each.level, each.number, each.title) for each in document.sections] == [
+        (1, "1", "总则"), (2, "1", ""), (2, "2", ""), (1, "2", "费用"), (2, "3", ""),
+    ]  # fmt: skip
+    document = page("第1条（目的） 巣箱を定める。", "第2条（定義）\u3000巣箱とは箱をいう。", "第3条（料金） 料金は年額とする。")
+    assert [(each.number, each.title) for each in document.sections] == [("1", "目的"), ("2", "定義"), ("3", "料金")]
+    document = page("제1조(목적) 벌통을 정한다.", "제2조(정의) 벌통은 상자이다.", "제3조(요금) 요금은 해마다 낸다.")
+    assert [(each.number, each.title) for each in document.sections] == [("1", "목적"), ("2", "정의"), ("3", "요금")]
+    assert not page("第三条的规定适用。", "第四条例外。", "第五条规定如下。").sections
+
+
+@pytest.mark.parametrize(
+    ("numeral", "value"), [("7", 7), ("十", 10), ("十二", 12), ("二十三", 23), ("一百零五", 105), ("一〇五", 105)]
+)
+def test_numbers_in_chinese_characters_are_read(numeral: str, value: int) -> None:
+    assert ordinal_value(numeral) == value
 
 
 @pytest.mark.parametrize(

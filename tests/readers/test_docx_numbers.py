@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.readers.docx.styles import format_number
 from tests.readers.docx_files import heading, numbered, p, read_docx, run, style
@@ -130,6 +131,55 @@ def test_bold_numbered_lines_are_headings_only_where_no_heading_style_is_used() 
     assert {section.source for section in plain.sections} == {HeadingSource.TYPOGRAPHY}
     styled = read_docx(heading(1, "Scope") + bold("1 Scope") + p("Text."))
     assert numbers(styled) == [(1, "1", "Scope")]
+
+
+def test_a_numbered_paragraph_that_only_ends_a_section_of_pages_is_not_counted() -> None:
+    document = read_docx(heading(1, "One") + p("", "H1", "<w:sectPr/>") + heading(2, "Deep") + heading(1, "Two"))
+    assert numbers(document) == [(1, "1", "One"), (2, "1.1", "Deep"), (1, "2", "Two")]
+
+
+def test_a_bold_item_that_begins_with_a_figure_is_an_item() -> None:
+    bullets = abstract(7, level(0, "bullet", "o"))
+    in_list = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="7"/></w:numPr>'
+    body = p("The delivery has:") + p(run("35 mobile devices", "<w:b/>"), "", in_list)
+    document = read_docx(body, abstracts=bullets, numbers=num(7, 7))
+    assert not document.sections
+    assert items(document) == [("•", 0)]
+
+
+def test_a_requirement_in_a_heading_style_is_stated_by_its_clause() -> None:
+    document = read_docx(heading(1, "Loads") + heading(2, "The frame shall carry 5 kN."))
+    assert [(each.clause_number, each.text) for each in find_statements(document)] == [
+        ("1.1", "The frame shall carry 5 kN."),
+    ]
+
+
+def test_a_typed_number_that_extends_the_one_above_is_below_it_whatever_its_style() -> None:
+    titles = ("1. Rules", "1.1 Signs", "1.1.1 Colours", "1.2 Words", "2. Fees")
+    styles = style("T", "heading 1", '<w:outlineLvl w:val="0"/>')
+    document = read_docx("".join(p(title, "T") + p("Text.") for title in titles), styles=styles)
+    assert [(level, number) for level, number, _ in numbers(document)] == [
+        (1, "1"), (2, "1.1"), (3, "1.1.1"), (2, "1.2"), (1, "2"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_control", [True, False])
+def test_styles_that_the_table_of_contents_collects_are_headings(is_control: bool) -> None:
+    def field(kind: str) -> str:
+        return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+    instruction = '<w:r><w:instrText> TOC \\h \\t "Big Line;1;Small Line;2;caption;3" </w:instrText></w:r>'
+    contents = p(f"{field('begin')}{instruction}{field('separate')}{run('Hives 1')}", "C") + p(
+        f"{run('Legs 2')}{field('end')}", "C"
+    )
+    if is_control:
+        gallery = '<w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj>'
+        contents = f"<w:sdt><w:sdtPr>{gallery}</w:sdtPr><w:sdtContent>{contents}</w:sdtContent></w:sdt>"
+    names = (("Big", "Big Line"), ("Small", "Small Line"), ("Cap", "caption"), ("C", "toc 1"))
+    body = p("Hives", "Big") + p("Legs", "Small") + p("They have legs.") + p("Table 1 Legs", "Cap")
+    document = read_docx(contents + body, styles="".join(style(*each) for each in names))
+    assert numbers(document) == [(1, None, "Hives"), (2, None, "Legs")]
+    assert document.text == "Hives\n\nLegs\n\nThey have legs.\n\nTable 1 Legs"
 
 
 @pytest.mark.parametrize("look", ["<w:b/>", '<w:sz w:val="28"/>', '<w:rFonts w:ascii="Arial Black"/>'])

@@ -257,7 +257,7 @@ def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, 
         (",===\na,b\nc,d\n,===\n", ["| a | b |\n| --- | --- |\n| c | d |"]),
         (". first\n. second\n", ["1. first", "2. second"]),
         ("term::\n+\n--\nBody.\n--\n", ["term", "Body."]),
-        ("At most 2^20^ of H~2~O, n&#8800;0, R&amp;D, x^n^.\n", ["At most 2²⁰ of H₂O, n≠0, R&D, xn."]),
+        ("At most 2^20^ of H~2~O, n&#8800;0, R&amp;D, x^n^.\n", ["At most 2²⁰ of H₂O, n≠0, R&D, x^n."]),
         ("Use `*a*` and *b* and _c_ and \\*d*.\n", ["Use *a* and b and c and *d*."]),
         (
             "The reg:mode[] register has bit:::[k], reg::[run] and x[3:0].\n",
@@ -360,6 +360,15 @@ a!image::a.png[]
 def test_a_table_in_a_cell_of_asciidoc_has_the_columns_of_its_first_row() -> None:
     document = read('[cols="1a"]\n|===\n|\n!===\n!Key !Value\n!a !b\n!===\n|===\n', "a.adoc")
     assert "| Key | Value |\n| --- | --- |\n| a | b |" in document.text
+
+
+def test_comments_line_breaks_and_blocks_in_cells_of_asciidoc_read_as_words() -> None:
+    cells = "|Part |v1: 1 +\nv3: 3\n// --- Contact ---\n|Range\n|Both:\n\n* -2^N-1^\n* 2^N^\n\n[NOTE]\n====\nMind it.\n====\n"
+    document = read(f'[cols="1,2a"]\n|===\n|Name |Values\n\n{cells}|===\n', "a.adoc")
+    assert document.text.split("\n")[2:] == [
+        "| Part | v1: 1 v3: 3 |",
+        "| Range | Both: • -2^(N-1) • 2^N Note: Mind it. |",
+    ]
 
 
 def test_what_is_marked_in_asciidoc_goes_over_lines_and_may_hold_links() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from knowledge_mcp.readers.shared.hidden import MarkedWords
 from tests.readers.office_files import odt, workbook
+from tests.readers.ole_files import xls
 from tests.readers.test_office import read
 
 
@@ -47,6 +48,13 @@ def test_comments_on_cells_are_told_with_their_cells() -> None:
     document = read(workbook(fill), "limits.xlsx")
     assert "24 V" not in document.text
     assert dict(document.metadata)["comments"] == "Limits B2, J. Doe, comment: Should be 24 V?"
+
+
+def test_notes_on_cells_of_old_workbooks_are_told_with_their_cells() -> None:
+    document = read(xls({"Limits": [["Name", "Limit"], ["Voltage", "28 V"]]}, note="Should be 24 V?"), "limits.xls")
+    assert "24 V" not in document.text
+    assert dict(document.metadata)["comments"] == "Limits A1, J. Doe, comment: Should be 24 V?"
+    assert document.warnings == ("1 comment was omitted.",)
 
 
 def test_passages_that_nobody_ends_cost_no_more_than_others() -> None:

@@ -24,19 +24,20 @@ from knowledge_mcp.readers.shared.numbering import (
     clause_commented,
     has_commentary,
     number_key,
+    ordinal_value,
     roman_value,
 )
 
 _RANKS = (
     ("annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato bijlage bilaga załącznik", 0),
     ("book livre livro libro", 1),
-    ("part parte partie teil część", 2),
+    ("part parte partie teil część 编 編 편", 2),
     ("title titre título titolo titel dział", 3),
-    ("chapter chapitre capítulo capitolo capo kapitel hoofdstuk rozdział division abschnitt", 4),
+    ("chapter chapitre capítulo capitolo capo kapitel hoofdstuk rozdział division abschnitt 章 장", 4),
     ("subchapter subdivision unterabschnitt", 5),
-    ("section sección seção sezione secção", 6),
+    ("section sección seção sezione secção 节 節 절", 6),
     ("subsection subseção subsección", 7),
-    ("article artikel artículo artigo articolo artykuł art. clause rule §", 8),
+    ("article artikel artículo artigo articolo artykuł art. clause rule § 条 條 조", 8),
 )
 """Words before numbers, with their rank in the hierarchy: laws of all countries nest them in this order."""
 _RANK_OF = {word: rank for words, rank in _RANKS for word in words.split()}
@@ -54,6 +55,11 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _RUN_IN = re.compile(rf"{_LINE.pattern}(?:\s*[-–—])?\s+(?=[^\W\d_])", re.IGNORECASE)
+_ORDINAL = re.compile(
+    r"[第제]\s?(?P<number>\d{1,4}|[〇零一二三四五六七八九十百千]{1,8})\s?(?P<word>[编編章节節条條편장절조])"
+    r"(?![的之規规款例件約约])\s{0,4}(?:[（(【](?P<title>[^（()）】]{1,60})[）)】])?\s{0,4}"
+)
+"""Chapters and articles in Chinese, Japanese and Korean: "第十二条（定義）", "제3장"; not 第三条的 within a sentence."""
 _SECTION, _ARTICLE = 6, 8
 _FEWEST_LINES, _FEWEST_RUN_IN = 2, 3
 """Fewest lines with one word, and paragraphs that begin with one, that form a sequence."""
@@ -65,12 +71,16 @@ _LONGEST = 160
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A heading at the beginning of a paragraph: number, level from 1, end, and whether it is the whole paragraph."""
+    """A heading at the beginning of a paragraph: number, level from 1, end, and whether it is the whole paragraph.
+
+    `title` is its title if that is on the line of the number.
+    """
 
     number: str
     level: int
     cut: int
     alone: bool
+    title: str = ""
 
 
 @dataclass(slots=True)
@@ -81,6 +91,7 @@ class _Line:
     value: int
     cut: int
     alone: bool
+    title: str = ""
 
 
 def articles_in(blocks: Sequence[Block], text: str, levels: Sequence[int]) -> dict[int, Article]:
@@ -108,7 +119,7 @@ def articles_in(blocks: Sequence[Block], text: str, levels: Sequence[int]) -> di
         if line is not None:
             rank = ranks[line.word]
             open_ranks = [*(each for each in open_ranks if each < rank), rank]
-            out[line.place] = Article(line.number, base + len(open_ranks), line.cut, line.alone)
+            out[line.place] = Article(line.number, base + len(open_ranks), line.cut, line.alone, line.title)
     return out
 
 
@@ -132,6 +143,8 @@ def title_below(words: str) -> bool:
 
 
 def _line(words: str, place: int) -> _Line | None:
+    if (ordinal := _ORDINAL.match(words)) is not None:
+        return _counted(ordinal, words, place)
     first, _, rest = words.partition("\n")
     match = _LINE.fullmatch(first.strip())
     if match is not None and (not rest or title_below(rest)):
@@ -140,6 +153,17 @@ def _line(words: str, place: int) -> _Line | None:
     if match is None or _RANK_OF[_word_of(match)] not in {_SECTION, _ARTICLE} or words[match.end()].islower():
         return None
     return _made(match, place, len(match.group().rstrip()), alone=False)
+
+
+def _counted(match: re.Match[str], words: str, place: int) -> _Line | None:
+    """Read a chapter with the title after it, or an article before its text."""
+    value = ordinal_value(match["number"])
+    rest = " ".join(words[match.end() :].split())
+    if _RANK_OF[match["word"]] == _ARTICLE:
+        return _Line(place, match["word"], str(value), value, len(match.group().rstrip()), not rest, match["title"] or "")
+    if len(rest) > _LONGEST or rest.endswith(tuple("。；，：")):
+        return None
+    return _Line(place, match["word"], str(value), value, len(words), alone=True, title=rest or match["title"] or "")
 
 
 def _word_of(match: re.Match[str]) -> str:
@@ -314,7 +338,7 @@ class ClauseFinder:
         if article is None:
             return None
         words = block.span.of(self._text)[: article.cut]
-        title = " ".join(words.partition("\n")[2].split())
+        title = article.title or " ".join(words.partition("\n")[2].split())
         span = Span(block.span.start, block.span.start + article.cut)
         heading = HeadingDraft(article.level, article.number, title, span, HeadingSource.NUMBERING, 0.8, None)
         return _Found((), heading, article.cut)

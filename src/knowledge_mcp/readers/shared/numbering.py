@@ -140,6 +140,22 @@ def roman_value(numeral: str) -> int | None:
     return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True)) if all(values) else None
 
 
+_DIGITS, _UNITS = "〇一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
+
+
+def ordinal_value(numeral: str) -> int:
+    """Read a whole number in digits or Chinese characters: "23", "二十三", "一〇五"."""
+    if numeral.isdecimal():
+        return int(numeral)
+    total = digits = 0
+    for sign in numeral.replace("零", "〇"):
+        if sign in _UNITS:
+            total, digits = total + (digits or 1) * _UNITS[sign], 0
+        else:
+            digits = 10 * digits + _DIGITS.index(sign)
+    return total + digits
+
+
 def by_hundreds(key: NumberKey, chapters: Collection[int]) -> NumberKey:
     """Split "1003.2" into chapter, section and clause (10, 3, 2) if there is such a chapter, as in building codes."""
     chapter, section = divmod(key[0] % LETTERED, 100) if key else (0, 0)

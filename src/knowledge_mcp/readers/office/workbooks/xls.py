@@ -13,7 +13,7 @@ from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.office.workbooks.book import Book, ReadSheet, bound, printed
 from knowledge_mcp.readers.office.workbooks.sieve import SheetLook, SheetMarks, ShownRow, style_look
 from knowledge_mcp.readers.shared.containers import corrupted, ole_refusal
-from knowledge_mcp.readers.shared.hidden import WHITE
+from knowledge_mcp.readers.shared.hidden import WHITE, remark
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _EXPECTED = "an Excel workbook"
@@ -66,8 +66,16 @@ def _sheets(book: Any) -> Iterator[ReadSheet]:
             del hidden  # runs within a cell are not distinguished here
             return _rows(book, sheet)
 
-        yield ReadSheet(sheet.name, bool(sheet.visibility), rows, _marks_of(sheet))
+        yield ReadSheet(sheet.name, bool(sheet.visibility), rows, _marks_of(sheet), comments=[*_comments(sheet)])
         book.unload_sheet(index)
+
+
+def _comments(sheet: Any) -> Iterator[str]:
+    """Yield the notes on a sheet's cells, one line each."""
+    import xlrd
+
+    for (row, column), note in sorted(sheet.cell_note_map.items()):
+        yield remark(f"{sheet.name} {xlrd.cellname(row, column)}", note.author or "", "comment", "", note.text)
 
 
 def _rows(book: Any, sheet: Any) -> Iterator[ShownRow]:
