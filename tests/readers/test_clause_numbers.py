@@ -178,7 +178,7 @@ def test_articles_of_acts_in_chinese_japanese_and_korean_are_clauses() -> None:
     assert [(each.level, each.number, each.title) for each in document.sections] == [
         (1, "1", "总则"), (2, "1", ""), (2, "2", ""), (1, "2", "费用"), (2, "3", ""),
     ]  # fmt: skip
-    document = page("第1条（目的） 巣箱を定める。", "第2条（定義）\u3000巣箱とは箱をいう。", "第3条（料金） 料金は年額とする。")
+    document = page("第1条（目的） 巣箱を定める。", "第2条（定義） 箱をいう。", "第3条（料金） 料金は年額とする。")
     assert [(each.number, each.title) for each in document.sections] == [("1", "目的"), ("2", "定義"), ("3", "料金")]
     document = page("제1조(목적) 벌통을 정한다.", "제2조(정의) 벌통은 상자이다.", "제3조(요금) 요금은 해마다 낸다.")
     assert [(each.number, each.title) for each in document.sections] == [("1", "목적"), ("2", "정의"), ("3", "요금")]

@@ -64,15 +64,6 @@ def test_raised_and_lowered_digits_and_marks_of_notes_read_as_such() -> None:
     assert read(page).text == "10⁻³ m² of H₂O, FX-200B¹, the 2nd lasts 10 years¹"
 
 
-@pytest.mark.parametrize(
-    ("raised", "shown"),
-    [("n", "2^n"), ("XLEN", "2^XLEN"), ("n−1", "2^(n−1)"), ("-(B+1)", "2^(-(B+1))"), ("(k+1)", "2^(k+1)"),
-     ("nd", "2nd"), ("ND", "2ND"), ("TM", "2TM"), ("a", "2a"), ("a, b", "2a, b"), ("e", "2e"), ("post-it", "2post-it")],
-)  # fmt: skip
-def test_a_power_is_not_read_as_a_factor_and_marks_and_ordinals_stay(raised: str, shown: str) -> None:
-    assert read(f"<p>At most 2<sup>{raised}</sup> bytes.</p>").text == f"At most {shown} bytes."
-
-
 def test_items_of_lists_have_the_numbers_that_the_page_shows() -> None:
     page = (
         '<ol type="a"><li>x</li><li>y<ol type="I"><li>z</li></ol></li></ol><ol start="4"><li>x</li><li value="7">y</li>'

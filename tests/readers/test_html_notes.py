@@ -43,3 +43,12 @@ def test_the_list_of_contents_is_no_text_and_a_list_of_some_links_is() -> None:
     assert "3. Clause" in read(page.format(f"<ul>{some}</ul>")).text
     said = "".join(f'<li><a href="#s{at}">Clause {at}</a> says what is done by whom</li>' for at in range(1, 6))
     assert "by whom" in read(page.format(f"<ul>{said}</ul>")).text
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [("n", "2^n"), ("XLEN", "2^XLEN"), ("n−1", "2^(n−1)"), ("-(B+1)", "2^(-(B+1))"), ("(k+1)", "2^(k+1)"),
+     ("nd", "2nd"), ("ND", "2ND"), ("TM", "2TM"), ("a", "2a"), ("a, b", "2a, b"), ("e", "2e"), ("post-it", "2post-it")],
+)  # fmt: skip
+def test_a_power_is_not_read_as_a_factor_and_marks_and_ordinals_stay(raised: str, shown: str) -> None:
+    assert read(f"<p>At most 2<sup>{raised}</sup> bytes.</p>").text == f"At most {shown} bytes."

@@ -363,8 +363,9 @@ def test_a_table_in_a_cell_of_asciidoc_has_the_columns_of_its_first_row() -> Non
 
 
 def test_comments_line_breaks_and_blocks_in_cells_of_asciidoc_read_as_words() -> None:
-    cells = "|Part |v1: 1 +\nv3: 3\n// --- Contact ---\n|Range\n|Both:\n\n* -2^N-1^\n* 2^N^\n\n[NOTE]\n====\nMind it.\n====\n"
-    document = read(f'[cols="1,2a"]\n|===\n|Name |Values\n\n{cells}|===\n', "a.adoc")
+    cells = "|Part |v1: 1 +\nv3: 3\n// --- Contact ---\n|Range\n|Both:\n\n* -2^N-1^\n* 2^N^\n"
+    note = "\n[NOTE]\n====\nMind it.\n====\n"
+    document = read(f'[cols="1,2a"]\n|===\n|Name |Values\n\n{cells}{note}|===\n', "a.adoc")
     assert document.text.split("\n")[2:] == [
         "| Part | v1: 1 v3: 3 |",
         "| Range | Both: • -2^(N-1) • 2^N Note: Mind it. |",

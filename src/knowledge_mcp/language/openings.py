@@ -235,8 +235,11 @@ _BARE = re.compile(
     rf"|(?:[A-Z]|[IVX]{{2,4}})(?:\.{_PART})+(?=[.)]?\*?(?:\s|$)|:)"  # A.1  IV.1
     r"|[A-Z]\d{0,2}(?=[.)]\s)"  # A.  X1.
     r"|[IVX]{2,6}(?=[.)]\s)"  # II.
-    rf"|(?:\d{{1,3}}|[A-Z])(?:\.\d{{1,3}}){{1,8}}(?=[.．、]?{_IDEOGRAPH})|\d{{1,3}}(?=[.．、]\s*{_IDEOGRAPH}))"  # 3.2用例  1、引言
+    rf"|(?:\d{{1,3}}|[A-Z])(?:\.\d{{1,3}}){{1,8}}(?=[.．、]?{_IDEOGRAPH})"  # 3.2用例
+    rf"|\d{{1,3}}(?=[.．、]\s*{_IDEOGRAPH}))"  # 1、引言
 )
+_CHAPTER = re.compile(r"第\s?(?P<number>\d{1,3})\s?(?P<keyword>[编編章节節条條])(?=\s|\Z|[（(])")
+"""第8章 and its kind, in figures."""
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;*．、\s]*(?:[–—-]\s+)?")
 _ROW = re.compile(r"\d{1,3}(?:\s+[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}){2,}(?=\s)")
@@ -283,6 +286,9 @@ def split_clause_number(text: str) -> NumberedTitle:
     """
     line = " ".join(text.split())
     plain, informative = _take_force(line)
+    if (chapter := _CHAPTER.match(plain)) is not None:
+        title = plain[chapter.end() :].strip() or plain
+        return NumberedTitle(chapter["number"], title, informative, chapter["keyword"])
     match = _KEYWORD.match(plain)
     keyword = match.group("keyword").lower() if match else ""
     if match is None or not _keyword_stands_alone(plain, match):

@@ -136,7 +136,7 @@ class Fields:
 
 
 def styles_of_contents(instruction: str) -> dict[str, int]:
-    """Return the styles that a TOC field names (`\\t "Clause title,1,Subclause,2"`) in lower case, with levels from 0.
+    """Return the styles that a TOC field names ("Clause title,1,Subclause,2") in lower case, with levels from 0.
 
     Empty for other fields and for lists of figures.
     """

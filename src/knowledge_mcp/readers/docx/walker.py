@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from knowledge_mcp.language.openings import (
     caption_label,
@@ -19,7 +18,8 @@ from knowledge_mcp.language.openings import (
     note_label,
     section_target,
 )
-from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.model.document import BlockKind, HeadingSource, ReferenceKind
+from knowledge_mcp.readers.docx.bookmarks import Bookmarks
 from knowledge_mcp.readers.docx.fields import styles_of_contents
 from knowledge_mcp.readers.docx.inline import (
     Paragraph,
@@ -49,12 +49,7 @@ _LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
 _TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
 _MAX_DEPTH = 30
 _MAX_TYPED_HEADING = 120
-
-
-@dataclass(frozen=True, slots=True)
-class _Anchor:
-    kind: ReferenceKind
-    target: str
+_NO_TITLE_END = frozenset(".:;,。：；，")
 
 
 class DocxWalker:
@@ -77,11 +72,8 @@ class DocxWalker:
         self._relations = relations
         self._part = part
         self._notes = notes
-        self._anchors: dict[str, _Anchor] = {}
-        self._places: dict[str, int] = {}
-        self._pending: list[Reference] = []
+        self._bookmarks = Bookmarks()
         self._cited: list[tuple[str, str]] = []
-        self._bookmarks: list[str] = []
         self._code: RichText | None = None
         self._like_contents: list[Paragraph] = []
         self._below_contents = False
@@ -100,7 +92,7 @@ class DocxWalker:
         elif name == "tbl":
             self._table(element, depth)
         elif name == "bookmarkStart":
-            self._bookmarks.append(attribute(element, "name") or "")
+            self._bookmarks.waiting.append(attribute(element, "name") or "")
         elif name == "altChunk":
             self._builder.warn("A part embedded in another format (altChunk) was not read.")
         elif name == "sdt":
@@ -124,17 +116,7 @@ class DocxWalker:
         self._settle_unfinished()
         self._flush_code()
         self._settle_contents()
-        for name, place in self._places.items():
-            if not name.startswith("_"):  # bookmarks that Word makes itself, by the hundred
-                self._builder.anchor([name], place)
-        for reference in self._pending:
-            name = reference.target.removeprefix("#")
-            anchor = self._anchors.get(name)
-            if anchor is not None:
-                self._builder.reference(Reference(reference.text, anchor.kind, anchor.target, reference.span))
-            elif name in self._places:
-                self._builder.anchor([name], self._places[name])
-                self._builder.reference(reference)
+        self._bookmarks.resolve(self._builder)
         self._builder.leave_out(self._reader.hidden)
         if self._unknown_symbols:
             self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts unknown, shown as ▪.")
@@ -172,7 +154,7 @@ class DocxWalker:
         properties, role = paragraph.properties, self._styles.role(paragraph.style)
         outline = self._outline(properties, paragraph.style)
         if paragraph.is_contents or (role is Role.CONTENTS and is_of_contents(paragraph)):
-            self._bookmarks.clear()
+            self._bookmarks.waiting.clear()
             self._like_contents.clear()
             self._below_contents = True
             self._styles.list_in_contents(self._reader.fields.collected)
@@ -188,8 +170,8 @@ class DocxWalker:
             self._settle_contents()
         ends_section = paragraph.text.is_blank and child(properties, "sectPr") is not None
         label = None if ends_section else self._numbering.label(properties, paragraph.style)  # as Word counts
-        paragraph.bookmarks.extend(self._bookmarks)
-        self._bookmarks = []
+        paragraph.bookmarks.extend(self._bookmarks.waiting)
+        self._bookmarks.waiting = []
         if role is not Role.CODE and not paragraph.text.is_blank:
             self._flush_code()
         before = self._builder.length
@@ -248,7 +230,7 @@ class DocxWalker:
         self._number = parts.number
         self._has_styled_headings = self._has_styled_headings or parts.number is not None
         if parts.number:
-            self._anchor(paragraph, _Anchor(*section_target(parts)))
+            self._bookmarks.mean(paragraph.bookmarks, *section_target(parts))
 
     def _level_of(self, number: str | None, styled: int) -> int:
         """Return a heading's level: that of its style, or deeper if its number extends that of an open section."""
@@ -259,7 +241,7 @@ class DocxWalker:
     def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:
         """Treat a short bold line with a clause number as a heading, if the document has not used heading styles."""
         words = " ".join(paragraph.text.text.split())
-        if len(words) > _MAX_TYPED_HEADING or words.endswith((".", ":", ";", ",")) or paragraph.bold < 0.9 * len(words):
+        if len(words) > _MAX_TYPED_HEADING or words[-1:] in _NO_TITLE_END or paragraph.bold < 0.9 * len(words):
             return False
         if label is not None and label.is_bullet:
             return False
@@ -279,7 +261,7 @@ class DocxWalker:
             printed=printed,
         )
         self._number = parts.number
-        self._anchor(paragraph, _Anchor(*section_target(parts)))
+        self._bookmarks.mean(paragraph.bookmarks, *section_target(parts))
         return True
 
     def _open_clause(self, number: str, paragraph: Paragraph) -> None:
@@ -287,7 +269,7 @@ class DocxWalker:
         self._flush_code()
         level = max(number.count(".") + 1, 1)
         self._builder.heading(number, level=level, source=HeadingSource.NUMBERING, number=number, printed=number)
-        self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, number))
+        self._bookmarks.mean(paragraph.bookmarks, ReferenceKind.CLAUSE, number)
 
     def _plain(self, paragraph: Paragraph, label: Label | None, role: Role) -> None:
         text = paragraph.text.text
@@ -337,7 +319,7 @@ class DocxWalker:
         self._add_block(BlockKind.CAPTION, text, marker=caption)
         target = caption_target(caption)
         if target is not None:
-            self._anchor(paragraph, _Anchor(*target))
+            self._bookmarks.mean(paragraph.bookmarks, *target)
 
     def _note(self, paragraph: Paragraph, label: Label | None, role: Role, opening: str | None) -> None:
         text, marker = paragraph.text, opening or ""
@@ -465,23 +447,18 @@ class DocxWalker:
         if self._code is not None:
             self._flush_code()
         _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)
-        self._pending.extend(pending)
-
-    def _anchor(self, paragraph: Paragraph, anchor: _Anchor) -> None:
-        for name in paragraph.bookmarks:
-            self._anchors[name] = anchor
+        self._bookmarks.references.extend(pending)
 
     def _place(self, paragraph: Paragraph, before: int) -> None:
         """Record the positions of a paragraph's bookmarks; those of an empty paragraph belong to what comes next."""
         if not paragraph.bookmarks or self._code is not None:
             return
         if self._builder.length == before:
-            self._bookmarks.extend(paragraph.bookmarks)
-            return
-        for name in paragraph.bookmarks:
-            self._places.setdefault(name, before + 2 if before else 0)
+            self._bookmarks.waiting.extend(paragraph.bookmarks)
+        else:
+            self._bookmarks.place(paragraph.bookmarks, before)
 
     def _anchor_item(self, paragraph: Paragraph, label: Label) -> None:
         """Let references to a numbered item include its clause: "5.3 a)"."""
         if self._number is not None:
-            self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, f"{self._number} {label.text}"))
+            self._bookmarks.mean(paragraph.bookmarks, ReferenceKind.CLAUSE, f"{self._number} {label.text}")

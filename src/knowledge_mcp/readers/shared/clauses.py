@@ -56,10 +56,10 @@ _LINE = re.compile(
 )
 _RUN_IN = re.compile(rf"{_LINE.pattern}(?:\s*[-–—])?\s+(?=[^\W\d_])", re.IGNORECASE)
 _ORDINAL = re.compile(
-    r"[第제]\s?(?P<number>\d{1,4}|[〇零一二三四五六七八九十百千]{1,8})\s?(?P<word>[编編章节節条條편장절조])"
-    r"(?![的之規规款例件約约])\s{0,4}(?:[（(【](?P<title>[^（()）】]{1,60})[）)】])?\s{0,4}"
+    r"[第제]\s?(?P<number>\d{1,4}|[〇零一二三四五六七八九十百千]{1,8})\s?"
+    r"(?P<word>[编編章节節条條편장절조])(?![的之規规款例件約约])\s{0,4}(?:[（(【](?P<title>[^（()）】]{1,60})[）)】])?\s{0,4}"
 )
-"""Chapters and articles in Chinese, Japanese and Korean: "第十二条（定義）", "제3장"; not 第三条的 within a sentence."""
+"""Chapters and articles in Chinese, Japanese and Korean: "第十二条（定義）", "제3장"; not 第三条的 in a sentence."""
 _SECTION, _ARTICLE = 6, 8
 _FEWEST_LINES, _FEWEST_RUN_IN = 2, 3
 """Fewest lines with one word, and paragraphs that begin with one, that form a sequence."""
@@ -138,7 +138,7 @@ def _ranks(lines: Iterable[_Line]) -> dict[str, int]:
 def title_below(words: str) -> bool:
     """Return whether a paragraph reads like the title of the line above it."""
     plain = " ".join(words.split())
-    is_short = 0 < len(plain) <= _LONGEST and plain[-1] not in ".;:,"
+    is_short = 0 < len(plain) <= _LONGEST and plain[-1] not in ".;:,。；：，"
     return is_short and plain[0].isalpha() and not plain[0].islower() and _LINE.match(plain) is None
 
 
@@ -160,7 +160,8 @@ def _counted(match: re.Match[str], words: str, place: int) -> _Line | None:
     value = ordinal_value(match["number"])
     rest = " ".join(words[match.end() :].split())
     if _RANK_OF[match["word"]] == _ARTICLE:
-        return _Line(place, match["word"], str(value), value, len(match.group().rstrip()), not rest, match["title"] or "")
+        cut = len(match.group().rstrip())
+        return _Line(place, match["word"], str(value), value, cut, alone=not rest, title=match["title"] or "")
     if len(rest) > _LONGEST or rest.endswith(tuple("。；，：")):
         return None
     return _Line(place, match["word"], str(value), value, len(words), alone=True, title=rest or match["title"] or "")
@@ -325,7 +326,7 @@ class ClauseFinder:
     def _is_title(self, block: Block) -> bool:
         words = block.span.of(self._text)
         whole = 0 < len(words) <= min(self._leads.get(block.span.start, 0), _LONGEST_TITLE)
-        reads = "\n" not in words and words[-1] not in ".,;" and any(map(str.isalpha, words))
+        reads = "\n" not in words and words[-1] not in ".,;。，；" and any(map(str.isalpha, words))
         return whole and reads and block.span.start not in self._plain and caption_label(words, is_sure=True) is None
 
     def _take(self, key: NumberKey, level: int) -> None:

@@ -88,8 +88,12 @@ def _cells(text: str) -> Iterator[tuple[str, int, int]]:
 
 def _without_blocks(words: str) -> str:
     """Write the blocks of a cell as words: the label of a note for its delimiters, and bullets."""
-    words = _BOX.sub(lambda box: f"{label}: " if (label := ADMONITIONS.get((box["style"] or "").lower())) else "", words)
-    return _ITEM.sub("• ", _BREAK.sub("", words))
+
+    def label(box: re.Match[str]) -> str:
+        name = ADMONITIONS.get((box["style"] or "").lower())
+        return f"{name}: " if name else ""
+
+    return _ITEM.sub("• ", _BREAK.sub("", _BOX.sub(label, words)))
 
 
 def _columns(named: str) -> int:
