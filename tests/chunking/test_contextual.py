@@ -161,5 +161,5 @@ def test_impossible_sizes_are_refused_and_the_version_names_the_size() -> None:
     for most in (63, 8001):
         with pytest.raises(ConfigError, match=str(most)):
             ContextualChunker(most)
-    assert ContextualChunker().version == "contextual/14 max=800"
+    assert ContextualChunker().version == "contextual/15 max=800"
     assert ContextualChunker(400).version != ContextualChunker().version

@@ -85,7 +85,7 @@ class ClauseChunker:
     def __init__(self, size_min: int = 200, size_max: int = 800, overlap: int = 100) -> None:
         self._sizes = _Sizes(size_min, size_max, overlap)
         self._sizes.check()
-        self.version = f"clauses/15 min={size_min} max={size_max} overlap={overlap}"
+        self.version = f"clauses/16 min={size_min} max={size_max} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Split, classify and describe every passage, in order."""
@@ -149,7 +149,7 @@ class ContextualChunker:
                 f"Chunks of at most {most} tokens are not possible.", suggestion=f"Choose {_LEAST} to 8000."
             )
         self._most = most
-        self.version = f"contextual/14 max={most}"
+        self.version = f"contextual/15 max={most}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Split, classify and describe every passage, in order."""

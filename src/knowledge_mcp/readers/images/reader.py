@@ -19,7 +19,7 @@ class ImageReader(SeeingReader):
     Its arguments are those of `SeeingReader`; without an engine, or with `enabled=False`, no image can be read.
     """
 
-    label = "image-9"
+    label = "image-10"
     job = "knowledge_mcp.readers.images.job"
     renders = f"{job}:render"
 
