@@ -377,3 +377,20 @@ def test_cells_that_a_page_does_not_show_are_counted() -> None:
     document = read("| A | B |\n|---|---|\n| 1 | 2 | 3 | |\n| 4 | 5 \\| 6 |\n\n> | A |\n> |---|\n> | 1 |\n")
     assert document.warnings == ("1 cell of a table was omitted, as on a web page: the header has no column for them.",)
     assert read("| A | B |\n|---|---|\n| 1 | 2 |\n\n1 | 2 | 3\n").warnings == ()
+
+
+def test_a_list_that_only_repeats_the_headings_is_left_out_and_others_stay() -> None:
+    names = ["Hives", "Legs", "Bees", "Fees"]
+    clauses = "".join(f"## {at}. {name}\n\nText of {name}.\n\n" for at, name in enumerate(names, 1))
+    links = [f"- [{at}. {name}](#{at}-{name.lower()})\n" for at, name in enumerate(names, 1)]
+    nested = f"{links[0]}  {links[1]}{links[2]}{links[3]}"
+    assert read(f"{nested}\n{clauses}").text == read(clauses).text
+    more = "".join(f"## Part {letter}\n\nMore.\n\n" for letter in "ABCDE")
+    below_title = read(f"## Contents\n\n{nested}\n{clauses}{more}").text
+    assert below_title == f"Contents\n\n{read(clauses + more).text}"
+    assert "• 1. Hives" in read(f"## Normative\n\n{nested}\n{clauses}{more}").text
+    assert "• 3. Bees" in read(f"{''.join(links[:3])}\n{clauses}").text
+    said = "".join(f"{link.rstrip()} say what every keeper of hives must do.\n" for link in links)
+    assert "• 1. Hives say what" in read(f"{said}\n{clauses}").text
+    elsewhere = nested.replace("(#", "(other.md#")
+    assert "• 1. Hives" in read(f"{elsewhere}\n{clauses}").text

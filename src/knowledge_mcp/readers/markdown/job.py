@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from knowledge_mcp.language.sentences import row_cells
 from knowledge_mcp.readers.markdown.boxes import read_boxes
+from knowledge_mcp.readers.markdown.contents import without_contents
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.markdown.revised import read_revised
@@ -182,7 +183,7 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
         builder.warn(f"{told} omitted, as on a web page: the header has no column for them.")
     walker = MarkdownWalker(builder, first_line=first_line, is_mdx=mdx, marks=marks)
     builder.leave_out(take_out_hidden(tokens))
-    for _ in walker.walk(tokens):
+    for _ in walker.walk(without_contents(tokens)):
         yield from builder.taken(least=BATCH)
     walker.finish()
     for number in marks.numbers:
