@@ -45,12 +45,14 @@ def test_a_heading_that_is_a_sentence_states_what_it_says_and_may_lead_to_items(
         _heading("The frame shall carry 5 kN.", "5"),
         _heading("What the frame must carry", "6"),
         _heading("Words that shall be used:", "7"),
+        _heading("The buyer must pay. Words used here:", "7.1", level=2),
         _heading("The supplier shall:", "8"),
         _item("keep records; and"),
         _item("report faults."),
     )
     assert [(s.text, s.clause_number) for s in found] == [
         ("The frame shall carry 5 kN.", "5"),
+        ("The buyer must pay.", "7.1"),
         ("The supplier shall: keep records; and", "8"),
         ("The supplier shall: report faults.", "8"),
     ]

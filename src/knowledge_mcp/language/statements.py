@@ -150,9 +150,10 @@ class _Finder:
             self._announced = None
 
     def _states(self, heading: str) -> bool:
-        """Return whether a heading is a sentence with force, or the start of one: "3.2 The supplier shall:"."""
+        """Return whether a heading has a sentence with force, or is the start of one: "3.2 The supplier shall:"."""
         force = force_of(heading, self.convention) if heading.endswith((".", ";", ":")) else None
-        return force is not None and (not heading.endswith(":") or _bare_lead(heading, force))
+        is_text = not heading.endswith(":") or ". " in heading.partition(" ")[2]  # after the number
+        return force is not None and (is_text or _bare_lead(heading, force))
 
     def _silent(self, block: Block) -> bool:
         if self.facts.is_informative(block.section):
