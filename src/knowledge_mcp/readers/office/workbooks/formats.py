@@ -108,10 +108,10 @@ def shown_number(value: float, pattern: str) -> str:
     if form.zeros > 1 and written.isdigit():
         written = written.zfill(form.zeros)
     before, after = form.before, form.after
-    if value == 0 and not before.strip("-– "):  # a dash in place of zero
-        before = ""
-    if value < 0:  # in the section for negative numbers, brackets and dashes are the sign
-        before, after = before.lstrip("(- "), after.rstrip(") ")
+    if at == 2 < len(sections):  # the section for zero: a dash is in place of the number
+        before = before.rstrip("-– ")
+    if at == 1 < len(sections):  # in the section for negative numbers, brackets and dashes are the sign: "$(3.5)"
+        before, after = before.lstrip("(- ").rstrip("(-"), after.rstrip(") ")
     return f"{'-' if value < 0 else ''}{before}{written}{after}"
 
 
