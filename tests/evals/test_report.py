@@ -84,7 +84,7 @@ def test_a_report_says_what_was_found() -> None:
     [
         whiskers([Whisker("a", 0.0, 0.0, 0.0)]),
         whiskers([Whisker("a", -0.1, -0.2, 0.1)], low=-0.3, high=0.3),
-        curves({"a": {1: 0.5}}, across="x", up="y"),
+        curves({"a": {1: 0.5}}, "a caption"),
         bars([], across="x", up="y"),
         bars([Bar(-0.5), Bar(0.5)] * 400, across="x", up="y", low=-1),
         histogram({"a": [1.0]}, across="x"),

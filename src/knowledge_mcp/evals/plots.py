@@ -48,7 +48,7 @@ def whiskers(rows: Sequence[Whisker], *, low: float = 0.0, high: float = 1.0, ca
     left, step = 190, 24
     height = _TOP + step * len(rows) + _BOTTOM
     scale = _Scale(low, high, left, WIDTH - 70)
-    parts = [*_vertical_grid(scale, _TOP, height - _BOTTOM)]
+    parts = [*_vertical_grid(scale, height - _BOTTOM)]
     if low < 0 < high:
         parts.append(
             f'<line class="zero" x1="{scale.at(0):.1f}" x2="{scale.at(0):.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>'
@@ -67,13 +67,13 @@ def whiskers(rows: Sequence[Whisker], *, low: float = 0.0, high: float = 1.0, ca
     return _svg(height, parts, caption)
 
 
-def curves(series: Mapping[str, Mapping[int, float]], *, across: str, up: str, caption: str = "") -> str:
-    """Draw lines over integers on a logarithmic axis; values are in 0..1."""
+def curves(series: Mapping[str, Mapping[int, float]], caption: str) -> str:
+    """Draw the share of right places over the number of results looked at, on a logarithmic axis."""
     height = 280
     depths = sorted({depth for line in series.values() for depth in line})
     across_scale = _Scale(0, math.log(max(depths[-1], 2)), _LEFT, WIDTH - 170)
     up_scale = _Scale(0, 1, height - _BOTTOM, _TOP)
-    parts = [*_horizontal_grid(up_scale, _LEFT, WIDTH - 170)]
+    parts = [*_horizontal_grid(up_scale, WIDTH - 170)]
     for depth in depths:
         x = across_scale.at(math.log(depth))
         parts.append(f'<text class="mid" x="{x:.1f}" y="{height - _BOTTOM + 16}">{depth}</text>')
@@ -88,7 +88,7 @@ def curves(series: Mapping[str, Mapping[int, float]], *, across: str, up: str, c
         )
         parts.append("</g>")
     parts += _legend(list(series), WIDTH - 155, _TOP + 8) if len(series) > 1 else []
-    parts += _titles(across, up, height, right=WIDTH - 170)
+    parts += _titles("results looked at", "share of right places", height, right=WIDTH - 170)
     return _svg(height, parts, caption)
 
 
@@ -98,7 +98,7 @@ def bars(values: Sequence[Bar], *, across: str, up: str, low: float = 0.0, high:
     scale = _Scale(low, high, height - _BOTTOM, _TOP)
     room = WIDTH - _LEFT - _RIGHT
     width = room / max(len(values), 1)
-    parts = [*_horizontal_grid(scale, _LEFT, WIDTH - _RIGHT)]
+    parts = [*_horizontal_grid(scale, WIDTH - _RIGHT)]
     for number, bar in enumerate(values):
         top, end = scale.at(max(bar.value, 0)), scale.at(min(bar.value, 0))
         colour = "s0" if low >= 0 else "win" if bar.value > 0 else "loss"
@@ -126,7 +126,7 @@ def histogram(
     shares = {name: _shares(values, low, high, bins) for name, values in series.items()}
     top = max(max(each) for each in shares.values())
     up_scale = _Scale(0, top * 1.1, height - _BOTTOM, _TOP)
-    parts = [*_horizontal_grid(up_scale, _LEFT, WIDTH - 170, percent=True)]
+    parts = [*_horizontal_grid(up_scale, WIDTH - 170, percent=True)]
     parts.extend(
         f'<text class="mid" x="{across_scale.at(tick):.1f}" y="{height - _BOTTOM + 16}">{_number(tick)}</text>'
         for tick in _ticks(low, high)
@@ -157,7 +157,7 @@ def steps(series: Mapping[str, Sequence[float]], *, across: str, caption: str = 
     low, high = math.floor(math.log10(min(everything))), math.ceil(math.log10(max(everything)))
     scale = _Scale(low, max(high, low + 1), _LEFT, WIDTH - 170)
     up_scale = _Scale(0, 1, height - _BOTTOM, _TOP)
-    parts = [*_horizontal_grid(up_scale, _LEFT, WIDTH - 170)]
+    parts = [*_horizontal_grid(up_scale, WIDTH - 170)]
     for power in range(low, max(high, low + 1) + 1):
         for factor in (1, 2, 5):
             at = power + math.log10(factor)
@@ -186,7 +186,7 @@ def reliability_diagram(series: Mapping[str, Sequence[Point]], *, across: str, u
     """Draw points in 0..1 and the diagonal of perfect calibration; the area of a dot shows its count."""
     height, side = 420, 420 - _TOP - _BOTTOM
     across_scale, up_scale = _Scale(0, 1, _LEFT, _LEFT + side), _Scale(0, 1, height - _BOTTOM, _TOP)
-    parts = [*_horizontal_grid(up_scale, _LEFT, _LEFT + side), *_vertical_grid(across_scale, _TOP, height - _BOTTOM)]
+    parts = [*_horizontal_grid(up_scale, _LEFT + side), *_vertical_grid(across_scale, height - _BOTTOM)]
     parts.append(
         f'<line class="mark" x1="{_LEFT}" y1="{height - _BOTTOM}" x2="{_LEFT + side}" y2="{_TOP}"/>'
         f'<text class="small" x="{_LEFT + 6}" y="{_TOP + 14}">dashed: what it should be</text>'
@@ -229,22 +229,22 @@ def _svg(height: float, parts: Sequence[str], caption: str) -> str:
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def _vertical_grid(scale: _Scale, top: float, bottom: float) -> list[str]:
+def _vertical_grid(scale: _Scale, bottom: float) -> list[str]:
     parts: list[str] = []
     for tick in _ticks(scale.low, scale.high):
         x = scale.at(tick)
-        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"/>')
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>')
         parts.append(f'<text class="mid" x="{x:.1f}" y="{bottom + 16}">{_number(tick)}</text>')
     return parts
 
 
-def _horizontal_grid(scale: _Scale, left: float, right: float, *, percent: bool = False) -> list[str]:
+def _horizontal_grid(scale: _Scale, right: float, *, percent: bool = False) -> list[str]:
     parts: list[str] = []
     for tick in _ticks(scale.low, scale.high):
         y = scale.at(tick)
         label = f"{tick:.0%}" if percent else _number(tick)
-        parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="end" x="{left - 6}" y="{y + 4:.1f}">{label}</text>')
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{label}</text>')
     return parts
 
 

@@ -167,7 +167,7 @@ def _overview(results: Sequence[SetResult]) -> Iterator[str]:
 
 
 def _recall(series: Mapping[str, Mapping[int, float]], caption: str) -> str:
-    return curves(series, across="results looked at", up="share of right places", caption=caption)
+    return curves(series, caption)
 
 
 def _set(result: SetResult) -> Iterator[str]:

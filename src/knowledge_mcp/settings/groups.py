@@ -66,12 +66,6 @@ def _level(value: object) -> object:
     return {"WARN": "WARNING", "CRITICAL": "ERROR"}.get(name, name)
 
 
-def _fusion(value: object) -> object:
-    """Read `auto`, from older configurations, as the default."""
-    name = _lower(value)
-    return "scores" if name == "auto" else name
-
-
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_level)]
 LogFormat = Annotated[Literal["text", "json"], BeforeValidator(_lower)]
@@ -79,7 +73,7 @@ _Provider = Annotated[ProviderName, BeforeValidator(_lower)]
 _Store = Annotated[StoreName, BeforeValidator(_lower)]
 Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
 OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
-FusionName = Annotated[Literal["ranks", "scores"], BeforeValidator(_fusion)]
+FusionName = Annotated[Literal["ranks", "scores"], BeforeValidator(_lower)]
 RerankerName = Annotated[Literal["none", "local", "api"], BeforeValidator(_lower)]
 ImageSkip = Annotated[Literal["sample", "strict"], BeforeValidator(_lower)]
 Quantization = Annotated[Literal["none", "scalar", "binary"], BeforeValidator(_lower)]

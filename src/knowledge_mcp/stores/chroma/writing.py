@@ -321,22 +321,18 @@ def _changed() -> ChromaRow:
 
 def discard_unfinished(
     place: ChromaCollection, documents: Sequence[str] | None, *, spare: Callable[[FoundEntry], bool] = lambda _: False
-) -> int:
+) -> None:
     """Discard unfinished generations of some documents or of all, and those that no document shows.
 
     Holders are removed first, except those to be spared: a writer that still finds its holder after the commit knows
     that its generation stays.
-
-    Returns:
-        The number of chunks removed.
     """
     found = [each for each in holders_of(place, documents) if not spare(each)]
     dropped = {each.id: str(each.metadata["generation"]) for each in found}
     place.documents.remove(list(dropped))
     visible = _visible_tokens(place, documents)
-    gone = _remove_generations(place, {token for token in dropped.values() if token not in visible})
+    _remove_generations(place, {token for token in dropped.values() if token not in visible})
     sweep(place, documents)
-    return gone
 
 
 def delete_document(place: ChromaCollection, document_id: str) -> int:

@@ -239,7 +239,7 @@ def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey,
     """Read visible chunks by id, document, defined term or content hash."""
     if key in {"id", "content"}:
         field = "chunk_id" if key == "id" else "content_hash"
-        return by_value(_chunks(_by_keys(connection, place, field, values, ["chunk"])), key, values)
+        return by_value(_chunks(_by_keys(connection, place, field, values)), key, values)
     read = _document_chunks if key == "document" else _definitions
     return [chunk for value in values for chunk in read(connection, place, value)]
 
@@ -274,7 +274,7 @@ def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: S
 
 def _definitions(connection: QdrantConnection, place: QdrantCollection, term_key: str) -> list[Chunk]:
     """Read the visible chunks that define a term."""
-    found = _by_keys(connection, place, "terms", [term_key], ["chunk"])
+    found = _by_keys(connection, place, "terms", [term_key])
     return in_order(_chunks(found))
 
 
@@ -377,13 +377,13 @@ def _by_generation(found: Iterable[DocumentHead]) -> dict[str, RecordTotals]:
 
 
 def _by_keys(
-    connection: QdrantConnection, place: QdrantCollection, field: str, keys: Sequence[str], payload: Sequence[str]
+    connection: QdrantConnection, place: QdrantCollection, field: str, keys: Sequence[str]
 ) -> Iterator[models.Record]:
     for some in batches(dict.fromkeys(keys), _ASKED):
         kept = all_of(any_of(field, some))
 
         def read(kept: models.Filter = kept) -> list[models.Record]:
-            return list(connection.scroll(place.home, kept, [*MARKS, *payload]))
+            return list(connection.scroll(place.home, kept, [*MARKS, "chunk"]))
 
         yield from read_again(connection, place, read)
 
