@@ -6,11 +6,9 @@ import contextlib
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
-
-import numpy as np
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import (
@@ -25,11 +23,11 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.errors import DamagedError, leave_out, sound
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import ChunkKey, Filter, LegHit, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.shared.filters import absent_in, check_filter, keeps
+from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
-from knowledge_mcp.stores.shared.ranking import K1, B, counted_terms, inverse_frequency, printed_terms, products, ranked
+from knowledge_mcp.stores.shared.ranking import printed_terms, search_all
 from knowledge_mcp.stores.shared.rules import (
     as_kept,
     check_documents,
@@ -230,13 +228,8 @@ class MemoryHandle:
             target = self._store.get(self._name)
             check_filter(filter)
             check_query(vector, target.info.space)
-            everything = target.visible()
-            allowed = {each.chunk.id for each in everything if keeps(filter, each.chunk)}
-            dense = None if vector is None else self._dense(everything, vector)
-            absent = absent_in(filter)
-            counted = [each for each in everything if each.chunk.document_id not in absent]
-            lexical = None if text is None else self._lexical(counted, text)
-            return LegResults(dense=_best(dense, allowed, limit), lexical=_best(lexical, allowed, limit))
+            terms = None if text is None else self._store.analyser.query_terms(text)
+            return search_all(target.visible(), self._store.analyser, vector, terms, filter, limit)
 
     def defined_terms(self) -> dict[str, str]:
         with self._store.lock:
@@ -255,26 +248,6 @@ class MemoryHandle:
                 if each.record.chunk_count != len(each.chunks)
             ]
 
-    def _dense(self, everything: Sequence[EmbeddedChunk], vector: Vector) -> list[LegHit]:
-        if not everything:
-            return []
-        matrix = np.frombuffer(b"".join(each.vector for each in everything), "<f4").reshape(len(everything), -1)
-        scores = products(matrix, np.arange(len(everything)), vector)
-        return [LegHit(each.chunk.id, float(score)) for each, score in zip(everything, scores, strict=True)]
-
-    def _lexical(self, everything: Sequence[EmbeddedChunk], text: str) -> list[LegHit]:
-        counts = [counted_terms(each.chunk, self._store.analyser) for each in everything]
-        lengths = [sum(count.values()) for count in counts]
-        mean = sum(lengths) / len(lengths) if lengths and any(lengths) else 1.0
-        scores = [0.0] * len(everything)
-        for term in self._store.analyser.query_terms(text):
-            weight = inverse_frequency(len(counts), sum(1 for count in counts if term in count))
-            for place, count in enumerate(counts):
-                if term in count:
-                    norm = K1 * (1.0 - B + B * lengths[place] / mean)
-                    scores[place] += weight * (count[term] / (count[term] + norm))
-        return [LegHit(each.chunk.id, score) for each, score in zip(everything, scores, strict=True) if score > 0.0]
-
 
 def _text(document: _Document) -> str | None:
     """Return the canonical text if it still matches its check sum; otherwise report the damage and return None."""
@@ -282,13 +255,6 @@ def _text(document: _Document) -> str | None:
         leave_out(DamagedError.of("canonical text", document.record.id, why="It differs from what was stored."))
         return None
     return document.text
-
-
-def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple[LegHit, ...] | None:
-    if hits is None:
-        return None
-    kept = [hit for hit in hits if hit.chunk_id in allowed]
-    return tuple(ranked(kept, max(0, limit)))
 
 
 def from_options(_: object, analyser: Analyser, __: object = None) -> MemoryStore:

@@ -25,7 +25,14 @@ from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlac
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
 from knowledge_mcp.stores.shared.filters import simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
-from knowledge_mcp.stores.shared.ranking import K1, B, best_hits, inverse_frequency, products, run_legs
+from knowledge_mcp.stores.shared.ranking import (
+    best_hits,
+    inverse_frequency,
+    length_norm,
+    products,
+    run_legs,
+    term_weights,
+)
 
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 200, 1_000
 """Candidates that the index examines: 200 contain .997 of the true top 10 (0148); pgvector allows at most 1,000."""
@@ -317,10 +324,10 @@ def _bm25(found: Postings, weights: Mapping[str, float], mean: float) -> tuple[N
     keys, shares = [np.zeros(0, np.int64)], [np.zeros(0, np.float64)]
     for term, weight in weights.items():
         if term in found:
-            each, entries = found[term]
-            counts = entries["count"].astype(np.float64)
-            keys.append(each)
-            shares.append(weight * (counts / (counts + K1 * (1.0 - B + B * entries["length"] / mean))))
+            own, entries = found[term]
+            norms = length_norm(entries["length"].astype(np.float64), mean)
+            keys.append(own)
+            shares.append(term_weights(entries["count"], norms, weight))
     return summed(np.concatenate(keys), np.concatenate(shares))
 
 

@@ -18,7 +18,7 @@ from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS
 from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, point_id
 from knowledge_mcp.stores.shared.filters import clause_prefixes, field_value, simple_filters
 from knowledge_mcp.stores.shared.payload import chunk_to_json
-from knowledge_mcp.stores.shared.ranking import K1, B, term_counts
+from knowledge_mcp.stores.shared.ranking import length_norm, term_counts
 from knowledge_mcp.support.batches import grouped
 
 _FLOAT_BYTES = 22
@@ -145,7 +145,7 @@ def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
         mean: mean length of the chunks in terms.
     """
     counts = term_counts(terms)
-    norm = _norm(sum(counts.values()), mean)
+    norm = length_norm(sum(counts.values()), mean)
     by_index: dict[int, int] = {}
     for term, count in counts.items():
         index = term_index(term)
@@ -169,8 +169,8 @@ def score_with_mean(point: models.ScoredPoint, frequencies: Mapping[int, float],
     payload, vector = point.payload or {}, cast("Mapping[str, models.SparseVector]", point.vector)
     if not payload.get("weights"):  # the mean they were computed with is unknown
         return point.score
-    before = _norm(payload["length"], float(payload["weights"].rpartition(" ")[2]))
-    norm = _norm(payload["length"], mean)
+    before = length_norm(payload["length"], float(payload["weights"].rpartition(" ")[2]))
+    norm = length_norm(payload["length"], mean)
     score = 0.0
     for index, weight in zip(vector[BM25].indices, vector[BM25].values, strict=True):
         if index in frequencies:
@@ -183,10 +183,6 @@ def weight_in(point: models.ScoredPoint, index: int) -> float:
     """Return the weight of a term in a point's sparse vector."""
     vector = cast("Mapping[str, models.SparseVector]", point.vector)[BM25]
     return vector.values[vector.indices.index(index)]
-
-
-def _norm(length: int, mean: float) -> float:
-    return K1 * (1.0 - B + B * length / mean)
 
 
 def query_sparse(terms: Iterable[str]) -> models.SparseVector:

@@ -19,18 +19,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults, NotIn
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value, simple_filters
+from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps, keeps_value, simple_filters
 
 Mask = NDArray[np.bool_]
 Scores = NDArray[np.float64]
@@ -233,11 +233,18 @@ class SlotView:
         return np.fromiter((keeps_value(part, value) for value in values), np.bool_, len(values))[codes]
 
 
+N = TypeVar("N", float, Scores)
+
+
+def length_norm(length: N, mean: float) -> N:
+    """Return the BM25 length norm for a length in terms, or for an array of lengths."""
+    return K1 * (1.0 - B + B * length / mean)
+
+
 def length_norms(lengths: Scores, alive: Mask | None) -> Scores:
     """Return the BM25 length norm of each slot; `alive` is None if all slots are visible."""
     visible = lengths if alive is None else lengths[alive]
-    mean = float(visible.sum()) / max(len(visible), 1) or 1.0
-    return K1 * (1.0 - B + B * lengths / mean)
+    return length_norm(lengths, float(visible.sum()) / max(len(visible), 1) or 1.0)
 
 
 def bm25_weights(
@@ -311,6 +318,55 @@ def best_hits(
         slots, scores = slots[kept], scores[kept]
     best = sorted(zip((-scores).tolist(), names_of(slots), strict=True))
     return tuple([LegHit(name, -score) for score, name in best[:limit]])
+
+
+def search_all(
+    chunks: Sequence[EmbeddedChunk],
+    analyser: Analyser,
+    vector: Vector | None,
+    terms: Sequence[str] | None,
+    filter: Filter | None,
+    limit: int,
+) -> LegResults:
+    """Search without an index, by comparing all chunks: for stores that hold few.
+
+    Args:
+        chunks: all visible chunks of a collection.
+        analyser: produces the terms of the chunks.
+        vector: for the dense leg, or None.
+        terms: the terms of the question, for the lexical leg, or None.
+        filter: which chunks may be hits.
+        limit: maximum number of hits of each leg.
+    """
+    allowed = {each.chunk.id for each in chunks if keeps(filter, each.chunk)}
+
+    def best(scored: Iterable[tuple[EmbeddedChunk, float]]) -> tuple[LegHit, ...]:
+        hits = [LegHit(each.chunk.id, score) for each, score in scored if each.chunk.id in allowed]
+        return tuple(ranked(hits, max(0, limit)))
+
+    dense = lexical = None
+    if vector is not None:
+        matrix = np.frombuffer(b"".join(each.vector for each in chunks), "<f4").reshape(len(chunks), len(vector) // 4)
+        dense = best(zip(chunks, products(matrix, np.arange(len(chunks)), vector).tolist(), strict=True))
+    if terms is not None:
+        absent = absent_in(filter)
+        counted = [each for each in chunks if each.chunk.document_id not in absent]
+        scores = _bm25([counted_terms(each.chunk, analyser) for each in counted], terms)
+        lexical = best((each, score) for each, score in zip(counted, scores, strict=True) if score > 0.0)
+    return LegResults(dense=dense, lexical=lexical)
+
+
+def _bm25(counts: Sequence[Mapping[str, int]], terms: Iterable[str]) -> list[float]:
+    """Return the BM25 score of each chunk, by the counts of its terms."""
+    lengths = [sum(count.values()) for count in counts]
+    mean = sum(lengths) / max(len(lengths), 1) or 1.0
+    scores = [0.0] * len(counts)
+    for term in terms:
+        weight = inverse_frequency(len(counts), sum(term in count for count in counts))
+        for place, count in enumerate(counts):
+            if term in count:
+                scores[place] += weight * (count[term] / (count[term] + length_norm(lengths[place], mean)))
+    return scores
 
 
 Leg = Callable[[], tuple[LegHit, ...]]
