@@ -128,13 +128,13 @@ def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]
 @pytest.fixture
 def postgresql(database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> tuple[Make, list[str]]:
     made: list[str] = []
-    honest = postgres_verify.index_anew
+    honest = postgres_verify.rebuild_index
 
     def counted(session: postgres_tables.PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(session, place, analyser)
 
-    monkeypatch.setattr(postgres_verify, "index_anew", counted)
+    monkeypatch.setattr(postgres_verify, "rebuild_index", counted)
     url = database()
     return lambda analyser: PostgresStore(url, analyser), made
 

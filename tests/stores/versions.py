@@ -40,7 +40,7 @@ def main() -> None:
 
         return index
 
-    sqlite.rebuild_index, postgres.index_anew = counted(sqlite.rebuild_index), counted(postgres.index_anew)
+    sqlite.rebuild_index, postgres.rebuild_index = counted(sqlite.rebuild_index), counted(postgres.rebuild_index)
     store = opened(address)
     stop = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()

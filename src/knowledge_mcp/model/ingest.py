@@ -75,8 +75,8 @@ class IngestOptions:
         files_at_once: maximum number of documents in one batch of passages to embed; None for no limit.
         vanished: sources that no longer exist: a new file with the bytes of one was moved, and keeps its document.
         pruned: those of `vanished` whose documents are removed afterwards; they no longer count as editions.
-        held: sources that exist but are not part of this run: a file with the same bytes does not take over their
-            document.
+        other_sources: sources that exist but are not part of this run: a file with the same bytes does not take over
+            their document.
         max_cost: limit for embeddings in USD; the run stops before it would spend more. None for no limit.
     """
 
@@ -89,7 +89,7 @@ class IngestOptions:
     max_cost: float | None = None
     vanished: tuple[str, ...] = ()
     pruned: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
+    other_sources: tuple[str, ...] = ()
 
 
 class IngestEventKind(StrEnum):

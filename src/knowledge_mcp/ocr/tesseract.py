@@ -328,8 +328,8 @@ class _Attempts:
         between = max(short, key=lambda word: word.confidence).box
         height = max(round(statistics.median([word.box[3] - word.box[1] for word in reading.words])), 1)
         read = with_edges(reading.words, rules)
-        told, *sheet = self._engine.job("gather", reading.png, rules=rules, read=read, between=between, height=height)
-        pieces = [LeftPiece(tuple(box), left, line) for box, left, line in told]
+        found, *sheet = self._engine.job("gather", reading.png, rules=rules, read=read, between=between, height=height)
+        pieces = [LeftPiece(tuple(box), left, line) for box, left, line in found]
         words = self._attempt(replace(reading, png=sheet[0]), _BLOCK).words if sheet else ()
         return words_of_pieces(words, pieces, height), pieces
 

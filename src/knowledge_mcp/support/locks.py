@@ -49,9 +49,9 @@ def acquire(folder: Path, name: str) -> Callable[[], None]:
     Raises:
         OSError: the folder is not writable.
     """
-    held = contextlib.ExitStack()
-    held.enter_context(hold_lock(folder, name))
-    return held.close
+    stack = contextlib.ExitStack()
+    stack.enter_context(hold_lock(folder, name))
+    return stack.close
 
 
 def is_free(folder: Path, name: str) -> bool:

@@ -51,7 +51,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
 
 
 _FILES, _FILE_SIZE = 256, 1 << 20
-_SELF: dict[str, Any] = {"status": None, "held": {}}
+_SELF: dict[str, Any] = {"status": None, "protections": {}}
 """An open descriptor of this process's `/proc/self/status`, and the result of `restrict`."""
 
 
@@ -98,7 +98,7 @@ def _give_up(module: str, folder: str) -> None:
     if threading.active_count() > 1 or len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError(f"{module} starts threads when it is imported; they would not be confined")
     readable = (*INSTALLED, *_interpreter(module), folder)
-    _SELF["held"] = restrict({**dict.fromkeys(readable, READ), "/dev/null": READ | WRITE})
+    _SELF["protections"] = restrict({**dict.fromkeys(readable, READ), "/dev/null": READ | WRITE})
 
 
 def _interpreter(module: str) -> list[str]:
@@ -132,7 +132,7 @@ def _watch_parent(requests: int) -> None:
 
 def protections() -> Iterable[dict[str, str]]:
     """Yield the status of each protection: empty if active, otherwise why not; a job of its own."""
-    yield _SELF["held"]
+    yield _SELF["protections"]
 
 
 def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable[[int, float], bool | None]) -> None:

@@ -156,9 +156,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name with a word of the given one, else the one most like it; None where nothing is alike."""
     by_fold = {candidate.casefold(): candidate for candidate in known}
     words = _words(name[:200])
-    akin = [candidate for fold, candidate in by_fold.items() if words & _words(fold)]
-    if akin and name.casefold() not in by_fold:  # "pages" is first_page, not parents
-        by_fold = {candidate.casefold(): candidate for candidate in akin}
+    similar = [candidate for fold, candidate in by_fold.items() if words & _words(fold)]
+    if similar and name.casefold() not in by_fold:  # "pages" is first_page, not parents
+        by_fold = {candidate.casefold(): candidate for candidate in similar}
         return by_fold[
             max(by_fold, key=lambda fold: difflib.SequenceMatcher(None, name[:200].casefold(), fold).ratio())
         ]

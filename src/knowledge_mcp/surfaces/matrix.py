@@ -106,11 +106,11 @@ def items_left_out(found: Trace) -> str:
         for name, items in sides
         if items
     ]
-    told = [f"Skipped because they are marked as withdrawn: {'; '.join(named)}."] if named else []
+    sentences = [f"Skipped because they are marked as withdrawn: {'; '.join(named)}."] if named else []
     if found.copies:
         copied = list_first([each.label for each in found.copies], _MOST_NAMED)
-        told.append(f"Skipped in TO because they quote items of FROM ({len(found.copies)}): {copied}.")
-    return " ".join(told)
+        sentences.append(f"Skipped in TO because they quote items of FROM ({len(found.copies)}): {copied}.")
+    return " ".join(sentences)
 
 
 def doubts(found: Trace) -> str:

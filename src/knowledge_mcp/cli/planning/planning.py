@@ -435,9 +435,9 @@ def search(
             cut_from = f"{each['cut_from']}\n…\n" if "cut_from" in each else ""
             open_console().print(render(f"{cut_from}{each['text']}"))
             say("")
-        for told in (answer.get("message", ""), *answer.get("degraded", [])):
-            if told:
-                say(told)
+        for line in (answer.get("message", ""), *answer.get("degraded", [])):
+            if line:
+                say(line)
 
 
 @app.command()

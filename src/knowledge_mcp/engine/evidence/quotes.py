@@ -321,9 +321,9 @@ class _Comparison:
         if not true:
             places = self._equal_places(matches)
             likeness = 1.0 - 1.0 / (1 + len(self._bare.words))
-            told = (Difference("\u2026", matches[0].left_out),)
+            left_out = (Difference("\u2026", matches[0].left_out),)
             return self._answer(
-                QuoteVerdict.ALTERED, [replace(each, similarity=likeness, differences=told) for each in places[:1]]
+                QuoteVerdict.ALTERED, [replace(each, similarity=likeness, differences=left_out) for each in places[:1]]
             )
         verdict = QuoteVerdict.EXACT if any(each.is_exact for each in true) else QuoteVerdict.NORMALISED
         return self._answer(verdict, self._equal_places(true))

@@ -155,7 +155,7 @@ class Ingest:
         if goes_on:
             self._outcomes.plan(item.uri for item in plan.todo)
             there = (*(item.uri for item in plan.todo), *(each.source for each in plan.skipped))
-            names = Names(plan.known, self._options.vanished, (*self._options.held, *there), plan.todo)
+            names = Names(plan.known, self._options.vanished, (*self._options.other_sources, *there), plan.todo)
             for record in plan.unchanged:
                 names.keep(record)
                 self._done.append(IngestedDocument(record, embedded=0, reused=0, unchanged=True))

@@ -321,8 +321,8 @@ class Names:
         record = self._successors.pop(item.uri, None)
         if record is None or record.id in self._claimed or record.title != (item.title or read.title):
             return
-        told = dict(read.metadata)
-        is_other = any(told.get(key, "") != record.label(key) for key in _OF_AN_EDITION if told.get(key))
+        metadata = dict(read.metadata)
+        is_other = any(metadata.get(key, "") != record.label(key) for key in _OF_AN_EDITION if metadata.get(key))
         if is_other or re.findall(r"\d+", record.source_path) != re.findall(r"\d+", item.uri):
             return
         with noticing():

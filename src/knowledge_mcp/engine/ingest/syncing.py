@@ -76,7 +76,7 @@ def sync(
     options = IngestOptions(
         vanished=tuple(_paths(gone) | away),
         pruned=tuple(leaving),
-        held=tuple(_paths(filter(is_others, foreign)) - away),
+        other_sources=tuple(_paths(filter(is_others, foreign)) - away),
     )
     report = knowledge.ingest(noted, options, on_event=on_event, cancelled=cancelled)
     if cancelled():

@@ -478,7 +478,7 @@ class Jobs:
 
 def explain(error: KnowledgeError) -> dict[str, Any]:
     """Describe why a job failed, so that `error_of` can rebuild the error."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "error": error.code.value,
         "message": error.message,
         "details": error.details,
@@ -487,23 +487,23 @@ def explain(error: KnowledgeError) -> dict[str, Any]:
         "space_differs": isinstance(error, SpaceMismatchError),
     }
     if isinstance(error, UnreadableDocumentError):
-        told.update(reason=error.reason.value, source=error.source)
-    return told
+        fields.update(reason=error.reason.value, source=error.source)
+    return fields
 
 
 def error_of(job: Job) -> KnowledgeError:
     """Rebuild a job's error from what `explain` stored."""
     if job.state is JobState.CANCELLED:
         return CancelledError("The job was cancelled.", suggestion="Send the same request to start it again.")
-    told = job.result or {}
-    words: dict[str, Any] = {"details": str(told.get("details", "")), "suggestion": told.get("suggestion") or None}
-    if "reason" in told:
+    fields = job.result or {}
+    words: dict[str, Any] = {"details": str(fields.get("details", "")), "suggestion": fields.get("suggestion") or None}
+    if "reason" in fields:
         return UnreadableDocumentError(
-            job.message, reason=UnreadableReason(told["reason"]), source=told["source"], **words
+            job.message, reason=UnreadableReason(fields["reason"]), source=fields["source"], **words
         )
-    kind = SpaceMismatchError if told.get("space_differs") else class_of(str(told.get("error")))
+    kind = SpaceMismatchError if fields.get("space_differs") else class_of(str(fields.get("error")))
     error = kind(job.message, **words)
-    error.recoverable = bool(told.get("recoverable", error.recoverable))
+    error.recoverable = bool(fields.get("recoverable", error.recoverable))
     return error
 
 

@@ -193,15 +193,15 @@ class PlanningService(LocalKnowledge):
             # for all applications: the second of two reuses the vectors of the first
             names = {uri, *(f"content:{each}" for each in hashes)}
             with locked(self._locks, names, "document", "ingest", call.cancelled):
-                akin = self._akin(batch, uri, file.seen.sha256)
-                older = {record.sha256 for record in akin if uri in places_of(record)}
+                related = self._related(batch, uri, file.seen.sha256)
+                older = {record.sha256 for record in related if uri in places_of(record)}
                 if older <= hashes:
-                    return self._ingest_locked(request, file, uri, akin, batch, call)
+                    return self._ingest_locked(request, file, uri, related, batch, call)
             hashes |= older  # documents that had this path before are locked too: another path may lead to them
 
     # ---- one document, locked
 
-    def _akin(self, batch: Batch, uri: str, sha256: str) -> list[DocumentRecord]:
+    def _related(self, batch: Batch, uri: str, sha256: str) -> list[DocumentRecord]:
         """Read the documents with a path, with its bytes, or with a name for them, also those of other applications."""
         return documents.documents(self._base, {*_names(batch.application_ref, sha256), *batch.like(uri, sha256)})
 
@@ -210,11 +210,11 @@ class PlanningService(LocalKnowledge):
         request: PlanningIngestRequest,
         file: _File,
         uri: str,
-        akin: Sequence[DocumentRecord],
+        related: Sequence[DocumentRecord],
         batch: Batch,
         call: Call,
     ) -> PlanningIngestResult:
-        own = [record for record in akin if record.label("application_ref") == request.application_ref]
+        own = [record for record in related if record.label("application_ref") == request.application_ref]
         there = next((record for record in own if record.sha256 == file.seen.sha256), None)
         older = [record for record in own if uri in places_of(record) and record.sha256 != file.seen.sha256]
         if there is not None and not self._is_to_be_read_again(there, request, file):
@@ -228,7 +228,7 @@ class PlanningService(LocalKnowledge):
             )
         request = _as_before(request, there, older)
         names = _names(request.application_ref, file.seen.sha256)
-        is_taken = any(record.id == names[0] for record in akin)
+        is_taken = any(record.id == names[0] for record in related)
         document_id = there.id if there is not None else names[is_taken]
         item = _item(request, file, uri, document_id, there)
         lone = [record for record in older if not _remaining(record, uri)]

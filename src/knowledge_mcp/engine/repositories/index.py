@@ -469,13 +469,13 @@ def _warnings(copy: Checkout, records: Sequence[DocumentRecord]) -> tuple[str, .
     for record in records:
         for said in record.warnings:
             paths.setdefault(said, []).append(path_of(record.id))
-    told = [
+    warnings = [
         f"{each[0]}: {said}" if len(each) == 1 else f"{said} ({how_many(len(each), 'file')}, e.g. {each[0]})"
         for said, each in paths.items()
     ]
     if copy.absent:
-        told.append(f"Submodules without files: {', '.join(copy.absent)}. Index their own repositories.")
-    return tuple(told)
+        warnings.append(f"Submodules without files: {', '.join(copy.absent)}. Index their own repositories.")
+    return tuple(warnings)
 
 
 def _log(result: IndexResult) -> None:

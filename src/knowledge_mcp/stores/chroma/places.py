@@ -150,9 +150,9 @@ class Catalogue:
             except TakenError:
                 time.sleep(_LOOK_AGAIN_SECONDS)
             with contextlib.suppress(GoneError):
-                held = str(check_ours(self._connection.table(lock)).metadata["pair"])
-                if held != seen:
-                    seen, since = held, time.monotonic()
+                holder = str(check_ours(self._connection.table(lock)).metadata["pair"])
+                if holder != seen:
+                    seen, since = holder, time.monotonic()
                 elif time.monotonic() - since > _LEFT_SECONDS:
                     self._connection.drop_table(lock)
         try:

@@ -226,23 +226,23 @@ class ChromaHandle:
     def __init__(self, store: ChromaStore, name: str) -> None:
         self._store = store
         self._name = name
-        self._held: tuple[ChromaCollection, ChromaView] | None = None
+        self._snapshot: tuple[ChromaCollection, ChromaView] | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
         place, view = self._store.look_up(self._name)
         with view.snapshot():
-            self._held = place, view
+            self._snapshot = place, view
             try:
                 yield self
             finally:
-                self._held = None
+                self._snapshot = None
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        if self._held is None:
+        if self._snapshot is None:
             found = self._store.described(self._name)
         else:
-            place, view = self._held
+            place, view = self._snapshot
             found = replace(place.info, name=self._name, state=f"{place.token} {view.change_now()}")
         return replace(found, statistics=self._at(self._count)) if found is not None and counted else found
 
@@ -321,11 +321,11 @@ class ChromaHandle:
 
     def _at(self, what: Callable[[ChromaCollection, ChromaView], T]) -> T:
         """Run `what` on the collection; if it is dropped meanwhile, look it up again and retry once."""
-        place, view = self._held or self._store.look_up(self._name)
+        place, view = self._snapshot or self._store.look_up(self._name)
         try:
             done = what(place, view)
         except GoneError:
-            self._held = None
+            self._snapshot = None
             self._store.forget()
             place, view = self._store.look_up(self._name)
             done = what(place, view)

@@ -340,8 +340,8 @@ def summed(keys: NDArray[np.int64], shares: NDArray[np.float64]) -> tuple[NDArra
         own, places = np.unique(keys, return_inverse=True)
         return own, np.bincount(places, shares, len(own)).astype(np.float64, copy=False)
     sums = np.bincount(keys - first, shares).astype(np.float64, copy=False)  # no sorting: a quarter of the time
-    held = np.flatnonzero(sums)
-    return held + first, sums[held]
+    present = np.flatnonzero(sums)
+    return present + first, sums[present]
 
 
 def known_vectors(session: PostgresSession, collection: int, embedding_keys: Sequence[str]) -> dict[str, Vector]:

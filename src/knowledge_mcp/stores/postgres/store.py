@@ -171,16 +171,16 @@ class PostgresHandle:
         self._store = store
         self._database = store.database
         self._name = name
-        self._held: tuple[PostgresSession, PostgresPlace] | None = None
+        self._snapshot: tuple[PostgresSession, PostgresPlace] | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
         with self._database.snapshot() as session:
-            self._held = session, place_of(session, self._name, self._store.location)
+            self._snapshot = session, place_of(session, self._name, self._store.location)
             try:
                 yield self
             finally:
-                self._held = None
+                self._snapshot = None
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
         def describe(session: PostgresSession, place: PostgresPlace) -> CollectionInfo:
@@ -353,9 +353,9 @@ class PostgresHandle:
                 check_index(place, self._store.analyser)
             return read(session, place)
 
-        if self._held is not None and not (indexed and is_newer(own, self._held[1].indexed_by)):
+        if self._snapshot is not None and not (indexed and is_newer(own, self._snapshot[1].indexed_by)):
             with self._database.mapped():
-                return checked(*self._held)
+                return checked(*self._snapshot)
 
         def work(session: PostgresSession) -> tuple[T] | None:
             place = place_of(session, self._name, self._store.location)
@@ -378,7 +378,7 @@ class PostgresHandle:
         if not indexes or place.indexed_by == version:
             return place
         check_index(place, self._store.analyser)
-        verify.index_anew(session, place, self._store.analyser)
+        verify.rebuild_index(session, place, self._store.analyser)
         return lock_place(session, self._name, self._store.location, alone=True)
 
     def _statistics(self, session: PostgresSession, place: PostgresPlace) -> StoreStatistics:

@@ -28,11 +28,11 @@ def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *
     if not lost:  # data derived from damaged parts cannot be right
         derived += _index(session, place, analyser)
     if derived and repair and not lost:
-        index_anew(session, place, analyser)
+        rebuild_index(session, place, analyser)
     return swept + lost + of_index(derived, lost=bool(lost), repaired=repair)
 
 
-def index_anew(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
+def rebuild_index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
     """Rebuild postings, definitions and counters from the chunks of a locked collection."""
     for table in ("postings", "definitions"):
         session.run(f"DELETE FROM {SCHEMA}.{table} WHERE collection = %s", (place.id,))

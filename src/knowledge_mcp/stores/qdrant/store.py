@@ -172,18 +172,18 @@ class QdrantHandle:
     def __init__(self, store: QdrantStore, name: str) -> None:
         self._store = store
         self._name = name
-        self._held: QdrantCollection | None = None
+        self._snapshot: QdrantCollection | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
-        self._held = self._store.fresh(self._name)
+        self._snapshot = self._store.fresh(self._name)
         try:
             yield self
         finally:
-            self._held = None
+            self._snapshot = None
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        known = self._held or self._store.look(self._name)
+        known = self._snapshot or self._store.look(self._name)
         if known is None:
             return None
         statistics = self._read(self._store.statistics) if counted else None
@@ -226,7 +226,7 @@ class QdrantHandle:
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         check_filter(filter)
         for _ in range(_SWAPS):
-            place, points, kept = self._store.described_lately(self._name, self._held)
+            place, points, kept = self._store.described_lately(self._name, self._snapshot)
             try:
                 return self._legs(place, points, vector=vector, text=text, filter=filter, limit=limit)
             except MovedError:
@@ -246,16 +246,16 @@ class QdrantHandle:
 
     def _read(self, read: Callable[[QdrantCollection], T]) -> T:
         """Read from the collection; one that was dropped during a snapshot is looked up again."""
-        place = self._held
+        place = self._snapshot
         if place is not None:
             try:
                 return read(place)
             except NotFoundError:
-                self._held = None
+                self._snapshot = None
         return read(self._store.fresh(self._name))
 
     def _forget(self) -> None:
-        self._held = None
+        self._snapshot = None
         self._store.forget(self._name)
 
     def _legs(
@@ -274,7 +274,7 @@ class QdrantHandle:
         exact = points <= self._store.connection.config.exact_up_to or chunk_ids_in(filter)[1] is not None
         mean = None
         if terms and (absent := absent_in(filter)):  # see `search`: what the user may not see must not affect weights
-            now = self._held or self._store.fresh(self._name)
+            now = self._snapshot or self._store.fresh(self._name)
             mean = self._store.totals.without(self._store.connection, now, absent).mean
         found = search(self._store.connection, place, QdrantQuery(vector, terms, filter, limit, exact, mean))
         return replace(found, lexical_error=newer or found.lexical_error)

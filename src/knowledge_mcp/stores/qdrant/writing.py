@@ -202,9 +202,9 @@ def _write_points(
 
 
 def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
-    told = {"home": place.home, "generation": generation, "state": MOVING, "weights": place.weights}
+    common = {"home": place.home, "generation": generation, "state": MOVING, "weights": place.weights}
     for each in coming:
-        mine = {**told, "document_id": each.record.id}
+        mine = {**common, "document_id": each.record.id}
         for chunk, payload in zip(each.document.chunks, each.payloads, strict=True):
             yield chunk_point(chunk, payload | mine, weighted(payload["words"].split(), place.mean or 1.0))
 

@@ -40,7 +40,7 @@ class IndexMemory:
         self._lock = threading.Lock()
         self._sizes: OrderedDict[tuple[weakref.ref[IndexOwner], Hashable], int] = OrderedDict()
         self._sum = 0
-        self._told = False
+        self._warned = False
 
     def used(self, owner: IndexOwner, key: Hashable, size: int) -> None:
         """Record that an index of `size` bytes is in use, and evict others if the total exceeds the limit.
@@ -56,13 +56,13 @@ class IndexMemory:
             if self._sum <= self.limit:
                 return
             dropped = self._excess()
-            tell = self._sum > self.limit and not self._told
-            self._told = self._told or tell
-        for held, name in dropped:
-            known = held()
-            if known is not None:
-                known.drop_index(name)
-        if tell:
+            warn = self._sum > self.limit and not self._warned
+            self._warned = self._warned or warn
+        for reference, name in dropped:
+            alive = reference()
+            if alive is not None:
+                alive.drop_index(name)
+        if warn:
             log_event(_logger, logging.WARNING, "index_memory_exceeded", bytes=size, limit=self.limit)
 
     def forget(self, owner: IndexOwner, key: Hashable | None = None) -> None:

@@ -247,8 +247,8 @@ def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: ND
                     slots, counts = None, every
             if counts is None:
                 continue
-            held = alive if alive is None or slots is None else alive[slots]
-            holding = int(np.count_nonzero(counts if held is None else (counts > 0) & held))
+            visible = alive if alive is None or slots is None else alive[slots]
+            holding = int(np.count_nonzero(counts if visible is None else (counts > 0) & visible))
             if holding:
                 found.append(_Term(slots, counts, inverse_frequency(chunks, holding)))
     return found

@@ -239,7 +239,7 @@ class SqliteHandle:
     def __init__(self, store: SqliteStore, name: str) -> None:
         self._store = store
         self._name = name
-        self._held: _Snapshot | None = None
+        self._snapshot: _Snapshot | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
@@ -250,16 +250,16 @@ class SqliteHandle:
                     snapshot.view = self._store.view_in(connection, place)
                     if snapshot.view is None:
                         continue
-                self._held = snapshot
+                self._snapshot = snapshot
                 try:
                     yield self
                 finally:
-                    self._held = None
+                    self._snapshot = None
                 return
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        if self._held is not None:
-            return self._described(self._held.connection, self._held.place, counted)
+        if self._snapshot is not None:
+            return self._described(self._snapshot.connection, self._snapshot.place, counted)
         with self._store.database.reading() as connection:
             found = find_place(connection, self._name)
             return None if found is None else self._described(connection, found, counted)
@@ -344,12 +344,12 @@ class SqliteHandle:
     @contextlib.contextmanager
     def _searching(self) -> Generator[tuple[Session, Place, SqliteView]]:
         """Open a snapshot with its view."""
-        held = self._held_indexed()
-        if held is not None:
+        snapshot = self._indexed_snapshot()
+        if snapshot is not None:
             with self._store.database.mapped():
-                held.view = held.view or self._store.view_in(held.connection, held.place, behind=True)
-                assert held.view is not None
-                yield held.connection, held.place, held.view
+                snapshot.view = snapshot.view or self._store.view_in(snapshot.connection, snapshot.place, behind=True)
+                assert snapshot.view is not None
+                yield snapshot.connection, snapshot.place, snapshot.view
             return
         while True:
             with self._store.reading(self._name, indexed=True) as (connection, place):
@@ -358,18 +358,18 @@ class SqliteHandle:
                     yield connection, place, view
                     return
 
-    def _held_indexed(self) -> _Snapshot | None:
+    def _indexed_snapshot(self) -> _Snapshot | None:
         """Return the snapshot held by this handle, unless an older analyser indexed what it sees."""
-        view = self._held
-        return None if view is None or is_newer(self._store.analyser.version, view.place.indexed_by) else view
+        found = self._snapshot
+        return None if found is None or is_newer(self._store.analyser.version, found.place.indexed_by) else found
 
     def _read(self, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
-        view = self._held_indexed() if indexed else self._held
-        if view is not None:
+        snapshot = self._indexed_snapshot() if indexed else self._snapshot
+        if snapshot is not None:
             with self._store.database.mapped(), self._store.database.decoding():
                 if indexed:
-                    check_index(view.place, self._store.analyser)
-                return read(view.connection, view.place)
+                    check_index(snapshot.place, self._store.analyser)
+                return read(snapshot.connection, snapshot.place)
         with self._store.reading(self._name, indexed=indexed) as (connection, place), self._store.database.decoding():
             if indexed:
                 check_index(place, self._store.analyser)

@@ -132,7 +132,7 @@ class SqliteView(SlotView):
         floats: the vectors, `[size, dimensions]`; None in larger collections.
         names: chunk ids by slot; those beyond `size` belong to later states. None in larger collections.
         keys: `chunks.key` of each slot.
-        held: bytes of the arrays and buffers, without the filter masks and the counts.
+        fixed_bytes: bytes of the arrays and buffers, without the filter masks and the counts.
         counts: counts of frequent terms that were queried, for every slot including dead ones.
     """
 
@@ -145,13 +145,13 @@ class SqliteView(SlotView):
     floats: NDArray[np.float32] | None
     names: list[str] | None
     keys: NDArray[np.int64]
-    held: int
+    fixed_bytes: int
     counts: dict[str, NDArray[np.uint8]] = field(default_factory=dict[str, NDArray[np.uint8]])
 
     @property
     def bytes(self) -> int:
         """Size in bytes of the view."""
-        return self.held + (len(self.masks) + len(self.counts)) * self.size
+        return self.fixed_bytes + (len(self.masks) + len(self.counts)) * self.size
 
     def keep_counts(self, term: str, counts: NDArray[np.uint8]) -> None:
         """Cache the counts of a frequent term for every slot; the oldest ones are evicted."""
@@ -260,7 +260,7 @@ def next_view(
         keys=buffers.keys.upto(size),
         norms=norms,
         buffers=buffers,
-        held=buffers.bytes + norms.nbytes + alive.nbytes,
+        fixed_bytes=buffers.bytes + norms.nbytes + alive.nbytes,
     )
 
 
