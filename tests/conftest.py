@@ -89,6 +89,12 @@ def needs() -> Callable[[str], str]:
     return _needs
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run asynchronous tests on asyncio, as the servers do."""
+    return "asyncio"
+
+
 @pytest.fixture
 def logging_restored() -> Generator[None]:
     """Put logging back as it was: a command sets it up for a process of its own."""

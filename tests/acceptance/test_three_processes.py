@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import threading
 import time
@@ -23,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.acceptance.commands import command
 from tests.readers.pdf_files import standard
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.postgres_server import free_port
 from tests.servers.qdrant_server import QdrantServer
 
 KEY = "a-key-of-the-rag-service"
@@ -45,13 +45,6 @@ def clean(folder: Path, **variables: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
     return {**kept, **coverage, "DATA_PATH": str(folder), **variables}
-
-
-def free_port() -> int:
-    """Name a port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

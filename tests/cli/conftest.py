@@ -14,10 +14,13 @@ import pytest
 from knowledge_mcp import registry, wiring
 from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.cli.knowledge import main
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.ranking.linking import Linker
 from knowledge_mcp.settings import Settings, variables
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli import stand_in
 from tests.cli.running import Finished
+from tests.engine.test_tracing import embed
 from tests.fakes.knowledge import FakeKnowledge
 from tests.sources.web_site import Authority, Site
 
@@ -106,6 +109,16 @@ def real_ingest(call: Command, no_model: None, monkeypatch: pytest.MonkeyPatch) 
     """Run `knowledge-ingest`, and let `knowledge` run, over the real parts, all but the model."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return partial(call, ingest_command.main)
+
+
+@pytest.fixture
+def linker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rate links without the model."""
+
+    def build(_: Settings) -> Linker:
+        return Linker(EnglishAnalyser().document_terms, embed)
+
+    monkeypatch.setattr(wiring, "build_linker", build)
 
 
 @pytest.fixture

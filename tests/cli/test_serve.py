@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run, start
+from tests.servers.postgres_server import free_port
 
 pytestmark = pytest.mark.requirement("A-REQ-CLI-002")
 
@@ -30,13 +31,6 @@ INITIALIZE = json.dumps(
     }
 )
 LIST_TOOLS = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

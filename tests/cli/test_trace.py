@@ -11,26 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp import wiring
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ranking.linking import Linker
 from knowledge_mcp.readers.requirements.reader import RequirementReader
-from knowledge_mcp.settings import Settings
 from tests.cli.conftest import Command
 from tests.engine.test_tracing import REQUIREMENTS, TESTS, embed
 from tests.readers.requirement_files import REQIF, RST, SDOC, zipped
 
-
-@pytest.fixture(autouse=True)
-def linker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rate without the model."""
-
-    def build(_: Settings) -> Linker:
-        return Linker(EnglishAnalyser().document_terms, embed)
-
-    monkeypatch.setattr(wiring, "build_linker", build)
+pytestmark = pytest.mark.usefixtures("linker")
 
 
 @pytest.fixture

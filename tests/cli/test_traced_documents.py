@@ -7,22 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp import wiring
-from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ranking.linking import Linker
-from knowledge_mcp.settings import Settings
 from tests.cli.conftest import Command
-from tests.engine.test_tracing import embed
 
-
-@pytest.fixture(autouse=True)
-def linker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rate without the model."""
-
-    def build(_: Settings) -> Linker:
-        return Linker(EnglishAnalyser().document_terms, embed)
-
-    monkeypatch.setattr(wiring, "build_linker", build)
+pytestmark = pytest.mark.usefixtures("linker")
 
 
 SYSTEM = "".join(f"SYS-{number},The system shall do what is asked in {number}.\n" for number in range(1, 9))

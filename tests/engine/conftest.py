@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.moving import fill, memory
 from tests.engine.shelf import Shelf
 
 
@@ -16,3 +18,11 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     yield made
     for service in made.services:
         service.close()
+
+
+@pytest.fixture
+def source() -> MemoryStore:
+    """Make a store with eight documents."""
+    store = memory()
+    fill(store)
+    return store

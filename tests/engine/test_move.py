@@ -33,14 +33,6 @@ from tests.engine.publishing import PublishingStore
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def source() -> MemoryStore:
-    """Make a store with eight documents."""
-    store = memory()
-    fill(store)
-    return store
-
-
 def test_a_move_carries_records_texts_chunks_and_vectors_as_they_are(source: MemoryStore) -> None:
     target = memory()
     report = move(place(source), place(target))

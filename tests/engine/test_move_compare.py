@@ -20,14 +20,6 @@ from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
 
-@pytest.fixture
-def source() -> MemoryStore:
-    """Make a store with eight documents."""
-    store = memory()
-    fill(store)
-    return store
-
-
 def test_the_content_hash_sees_every_kind_of_difference() -> None:
     seen: set[str] = set()
     for change in ("none", "record", "text", "structure", "chunk", "vector", "order", "missing"):

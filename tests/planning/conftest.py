@@ -10,12 +10,6 @@ import pytest
 from tests.planning.world import World
 
 
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """Run asynchronous tests on asyncio, as the server does."""
-    return "asyncio"
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> Generator[World]:
     """Return an empty store, and close it."""

@@ -41,12 +41,6 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Run on asyncio, as the server does."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def served() -> Generator[Served]:
     """Serve a library with one document in `project-alpha`."""
     held = FakeLibrary(web=WEB)

@@ -40,11 +40,6 @@ OTHERWISE: dict[str, Any] = {"query": "valve", "uri": "https://docs.example.com/
 ABSENT = {"collection": "secreu", "document": "0123456789abcdee", "job": "fedcba9876543210"}
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def ring(folder: Path) -> KeyRing:
     path = folder / "keys.json"
     path.write_text(json.dumps(KEYS))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from knowledge_mcp.ocr.tesseract import TesseractEngine
+from knowledge_mcp.support.sandbox import Sandbox
 from tests.machine import needs
 
 
@@ -16,3 +17,10 @@ def real() -> Iterator[TesseractEngine]:
     engine = TesseractEngine(workers=2)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    made = Sandbox()
+    yield made
+    made.close()

@@ -22,6 +22,7 @@ __all__ = [
     "picture_page",
     "sheet",
     "standard",
+    "without_pages",
 ]
 
 WIDTH, HEIGHT = 595.0, 842.0
@@ -203,3 +204,12 @@ def item_of(data: bytes, name: str = "sample.pdf", folder: Path | None = None) -
     path = folder / name
     path.write_bytes(data)
     return SourceItem(str(path), name, "application/pdf", len(data), digest, functools.partial(path.open, "rb"), path)
+
+
+def without_pages() -> bytes:
+    """Write a PDF whose pages were deleted."""
+
+    def empty(document: Any) -> None:
+        del document.pages[:]
+
+    return changed(standard(bookmarks=False), empty)

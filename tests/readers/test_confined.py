@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -54,13 +53,6 @@ READERS: dict[str, tuple[type[ConvertingReader], bytes]] = {
 
 
 LONG = b"* [a](b) *c* `d` <b>e</b>\n\n" * 60_000
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
 
 
 def item_named(name: str, data: bytes) -> SourceItem:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.support.sandbox import Limits
-from tests.readers.pdf_files import SENTENCE, bomb, changed, item_of, picture_page, sheet, standard
+from tests.readers.pdf_files import SENTENCE, bomb, changed, item_of, picture_page, sheet, standard, without_pages
 
 MIB = 1 << 20
 
@@ -31,13 +30,6 @@ def encrypted(*, user: str, owner: str) -> bytes:
     return changed(
         standard(bookmarks=False), lambda document: None, encryption=pikepdf.Encryption(user=user, owner=owner)
     )
-
-
-def without_pages() -> bytes:
-    def empty(document: Any) -> None:
-        del document.pages[:]
-
-    return changed(standard(bookmarks=False), empty)
 
 
 def refused(reader: PdfReader, item: SourceItem) -> UnreadableDocumentError:

@@ -20,7 +20,7 @@ from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.shared.numbering import follows, number_key
 from knowledge_mcp.support.sandbox import Refusal
-from tests.readers.pdf_files import SENTENCE, changed, picture_page, sheet, standard
+from tests.readers.pdf_files import SENTENCE, changed, picture_page, sheet, standard, without_pages
 from tests.readers.sheets import Sheets
 
 
@@ -240,13 +240,6 @@ def test_the_job_tells_progress_facts_items_and_pages_in_this_order(tmp_path: Pa
 
 def test_the_job_counts_pages(tmp_path: Path) -> None:
     assert list(job.check(saved(tmp_path, standard(bookmarks=False)))) == [{"pages": 6}]
-
-
-def without_pages() -> bytes:
-    def empty(document: Any) -> None:
-        del document.pages[:]
-
-    return changed(standard(bookmarks=False), empty)
 
 
 @pytest.mark.parametrize(

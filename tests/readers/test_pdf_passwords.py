@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,13 +19,6 @@ from knowledge_mcp.support.sandbox import Sandbox
 from tests.readers.pdf_files import changed, item_of, standard
 
 pytestmark = pytest.mark.requirement("CLARIFY-001")
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=[3, 4, 6], ids=["RC4", "AES-128", "AES-256"])

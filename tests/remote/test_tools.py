@@ -33,11 +33,6 @@ def url(world: World) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def call_at(url: str, name: str, /, *, key: str = KEY, surface: str = "planning", **arguments: Any) -> dict[str, Any]:
     """Call a tool by a client of its own."""
     service = RemoteTools(url, key, surface, policy=AT_ONCE)

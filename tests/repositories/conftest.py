@@ -11,12 +11,6 @@ from tests.repositories.world import SANDBOX, World
 from tests.servers.git_server import GitServer
 
 
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """Run asynchronous tests on asyncio, as the server does."""
-    return "asyncio"
-
-
 @pytest.fixture(scope="session", autouse=True)
 def sandbox() -> Generator[None]:
     """Close the child process that parses, once all is done."""

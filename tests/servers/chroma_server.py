@@ -14,7 +14,6 @@ import contextlib
 import http.client
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -26,6 +25,7 @@ from types import TracebackType
 from typing import Self
 
 from knowledge_mcp.stores.chroma.client import Address
+from tests.servers.postgres_server import free_port
 
 __all__ = ["ChromaServer", "quick_folder", "temporary_server"]
 
@@ -48,7 +48,7 @@ class ChromaServer:
 
     def __init__(self, folder: Path, *, patience: float = 60.0) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -119,12 +119,6 @@ class ChromaServer:
                 raise http.client.HTTPException(f"{answer.status}: {said[:500]!r}")
         finally:
             connection.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

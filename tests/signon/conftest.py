@@ -9,12 +9,6 @@ import pytest
 from tests.signon.issuer import TestIssuer
 
 
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """Run asynchronous tests on asyncio, as the server does."""
-    return "asyncio"
-
-
 @pytest.fixture
 def issuer() -> Generator[TestIssuer]:
     """Run an issuer on this machine."""

@@ -1,15 +1,18 @@
-"""What tests of stores share: one PostgreSQL server and one ChromaDB server for all of them."""
+"""What tests of stores share: servers for all of them, and empty stores for each."""
 
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.stores.chroma.client import Address
-from tests.servers.chroma_server import ChromaServer, temporary_server
+from tests.servers.chroma_server import ChromaServer, quick_folder, temporary_server
 from tests.servers.postgres_server import PostgresServer
+from tests.servers.qdrant_server import QdrantServer
 
 _names = (f"test{number}" for number in itertools.count())
 
@@ -40,3 +43,19 @@ def chroma_database(chroma: ChromaServer) -> Address:
     """Make an empty database of it."""
     chroma.make_database(name := next(_names))
     return chroma.address(name)
+
+
+@pytest.fixture
+def folder() -> Generator[Path]:
+    """Make an empty folder for an embedded ChromaDB."""
+    made = quick_folder()
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def server() -> Generator[QdrantServer]:
+    """Run a stand-in for a Qdrant server."""
+    made = QdrantServer()
+    yield made
+    made.stop()

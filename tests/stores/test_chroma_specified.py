@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
 import struct
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,17 +18,10 @@ from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
-from tests.servers.chroma_server import quick_folder
 from tests.stores.chroma_checked import Checked
+from tests.stores.plain_chroma import plain
 
 NAME = "application_docs"
-
-
-@pytest.fixture
-def folder() -> Generator[Path]:
-    made = quick_folder()
-    yield made
-    shutil.rmtree(made)
 
 
 def opened(folder: Path, *, older: bool = False) -> ChromaStore:
@@ -38,13 +29,6 @@ def opened(folder: Path, *, older: bool = False) -> ChromaStore:
     if older:
         return ChromaStore(Address(folder), EnglishAnalyser(), profiles={})
     return Checked(Address(folder), EnglishAnalyser())
-
-
-def plain(folder: Path) -> Any:
-    import chromadb
-    from chromadb.config import Settings
-
-    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
 
 
 def shown(client: Any) -> tuple[dict[str, str], list[str]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from knowledge_mcp.testing.store_values import (
     structure,
     unit_vector,
 )
-from tests.servers.chroma_server import quick_folder
+from tests.stores.plain_chroma import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 OPENING = """
@@ -67,23 +66,8 @@ class OtherAnalyser(EnglishAnalyser):
         return [f"other{each}" for each in super().query_terms(text)]
 
 
-@pytest.fixture
-def folder() -> Generator[Path]:
-    made = quick_folder()
-    yield made
-    shutil.rmtree(made)
-
-
 def opened(folder: Path, *, limits: ViewLimits | None = None, analyser: Analyser | None = None) -> ChromaStore:
     return ChromaStore(Address(folder), analyser or EnglishAnalyser(), limits=limits)
-
-
-def plain(folder: Path) -> Any:
-    """Open the folder as anybody would who has only the library."""
-    import chromadb
-    from chromadb.config import Settings
-
-    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
 
 
 def found(store: ChromaStore, text: str, filter: Filter | None = None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -22,16 +21,8 @@ from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_search import MANY, make_document, put, text_of
 from knowledge_mcp.testing.store_values import SPACE, structure
-from tests.servers.chroma_server import quick_folder
 
 UNFINISHED = "An ingest of this document was not finished, or is still running."
-
-
-@pytest.fixture
-def folder() -> Generator[Path]:
-    made = quick_folder()
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -254,13 +254,6 @@ def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None
         assert store.open("c").verify() == []
         assert text_of(store.open("c"), "d") == f"{dense[0][:3]} text"
         assert structure_of(store.open("c"), "d") == SHAPES[dense[0][:3]]
-
-
-@pytest.fixture
-def server() -> Iterator[QdrantServer]:
-    made = QdrantServer()
-    yield made
-    made.stop()
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 import grpc
@@ -31,13 +31,6 @@ ID = "6d2f1c1e-5b0c-4a36-9b57-0f3c0d4a7e11"
 OTHER = "6d2f1c1e-5b0c-4a36-9b57-0f3c0d4a7e12"
 IS_A = models.Filter(must=[models.FieldCondition(key="kind", match=models.MatchValue(value="a"))])
 SPARSE = models.SparseVector(indices=[1, 7], values=[0.5, 0.25])
-
-
-@pytest.fixture
-def server() -> Iterator[QdrantServer]:
-    made = QdrantServer()
-    yield made
-    made.stop()
 
 
 def remote(server: QdrantServer) -> QdrantClient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import pytest
@@ -56,13 +56,6 @@ def whole_versions(store: QdrantStore) -> dict[str, str]:
         assert sorted(hit.chunk_id for hit in leg or ()) == expected
     assert counts_of(store.open("c")).chunks == len(expected)
     return found
-
-
-@pytest.fixture
-def server() -> Iterator[QdrantServer]:
-    made = QdrantServer()
-    yield made
-    made.stop()
 
 
 def connected(server: QdrantServer, pauses: tuple[float, ...] = ()) -> QdrantStore:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from qdrant_client import models
 
@@ -24,8 +21,9 @@ from knowledge_mcp.stores.sqlite import tables
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, full_structure, structure
-from tests.servers.chroma_server import quick_folder
 from tests.servers.qdrant_local import LocalQdrant
+from tests.stores.plain_chroma import plain
+from tests.stores.test_sqlite import raw
 
 ANALYSER = EnglishAnalyser()
 
@@ -44,14 +42,6 @@ def works_with_what_was_there_before(store: Store) -> None:
 
 
 # SQLite
-
-
-def raw(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    connection: Any = apsw.Connection(str(path))
-    try:
-        return connection.execute(statement).fetchall()
-    finally:
-        connection.close()
 
 
 @pytest.fixture
@@ -105,20 +95,6 @@ def test_a_structure_that_an_older_program_left_behind_is_swept(tmp_path: Path) 
 
 
 # ChromaDB
-
-
-@pytest.fixture
-def folder() -> Generator[Path]:
-    made = quick_folder()
-    yield made
-    shutil.rmtree(made)
-
-
-def plain(folder: Path) -> Any:
-    import chromadb
-    from chromadb.config import Settings
-
-    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
 
 
 def documents_of(client: Any) -> Any:

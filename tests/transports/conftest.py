@@ -10,12 +10,6 @@ from tests.transports.spawned import WebServer, web_server
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """Run asynchronous tests on asyncio, as the server does."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="session")
 def web() -> Generator[WebServer]:
     """Return a running HTTP server without authentication."""
     with web_server() as server:
