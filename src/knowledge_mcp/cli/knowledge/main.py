@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-import typer
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import Any, NamedTuple, cast
 
-from knowledge_mcp.cli.shared.on_demand import CommandPlace, GroupOnDemand
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
+
 from knowledge_mcp.cli.shared.session import CONTEXT, Version, run_command
+
+
+class CommandPlace(NamedTuple):
+    """Say where a command is, and what the list of commands says of it.
+
+    `place` is `module:name` below `knowledge_mcp.cli`; the name is a function, or the `typer.Typer` of a group.
+    `whole` names a constant of that module with the help text, if it is not the docstring.
+    """
+
+    place: str
+    help: str
+    whole: str = ""
+
 
 _COMMANDS = {
     "search": CommandPlace("knowledge.asking:search", "Find passages."),
@@ -71,8 +89,46 @@ Examples:
 """
 
 
-class _Knowledge(GroupOnDemand):
-    places = _COMMANDS
+class _Commands(Mapping[str, Any]):
+    """Load a command's module when it is looked up by its name, so that a command does not wait for the others."""
+
+    def __init__(self) -> None:
+        self._loaded = dict[str, Any]()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name, _COMMANDS[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+def _load(name: str, place: CommandPlace) -> Any:
+    """Import a command's module, and make the command."""
+    path, _, attribute = place.place.partition(":")
+    module = import_module(f"knowledge_mcp.cli.{path}")
+    found = getattr(module, attribute)
+    if isinstance(found, typer.Typer):
+        return get_group(found)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(name, help=getattr(module, place.whole) if place.whole else None)(found)
+    return get_command(app)
+
+
+class _Knowledge(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = cast("MutableMapping[str, Any]", _Commands())  # nothing is added to it
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands without loading any."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.help) for name, each in _COMMANDS.items()])
 
 
 app = typer.Typer(
