@@ -266,6 +266,7 @@ def test_nothing_heavy_is_imported_before_the_first_use() -> None:
 def test_a_missing_package_is_a_config_error_with_the_line_that_installs_it(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
+    monkeypatch.delitem(sys.modules, "knowledge_mcp.embedders.services.requests", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     embedder = openai_embedder(server)
     with pytest.raises(ConfigError) as failure:

@@ -281,6 +281,6 @@ def _pool(graph: _Graph, hidden: str, pooling: Pooling) -> str:
     return graph.op("Gather", hidden, index, axis=1)
 
 
-def _normalise(graph: _Graph, vector: str) -> str:
+def _normalise(graph: _Graph, vector: str) -> None:
     norm = graph.op("ReduceL2", vector, graph.constant("axis_last", [-1]), keepdims=1)
-    return graph.op("Div", vector, graph.op("Max", norm, graph.scalar("tiny_norm", 1e-12)), output=OUTPUT_NAME)
+    graph.op("Div", vector, graph.op("Max", norm, graph.scalar("tiny_norm", 1e-12)), output=OUTPUT_NAME)

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 from knowledge_mcp.embedders.cache import OnAnswer, refuse_blanks
-from knowledge_mcp.embedders.services.service import Service, openai_library
+from knowledge_mcp.embedders.services.service import Service
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, needing
@@ -267,20 +267,22 @@ class RemoteEmbedder:
 
     def _embed_for_query(self, texts: Sequence[str]) -> list[Vector]:
         """Make the request for a query."""
+        requests = self._service_requests()
         from knowledge_mcp.embedders.services.requests import CallFailed
 
         try:
-            return self._service_requests().ask(texts, self._query_seconds)
+            return requests.ask(texts, self._query_seconds)
         except CallFailed as failed:
             self._check_settings(failed)
             raise failed.error from failed.__cause__
 
     def _embed(self, batch: Sequence[str], on_answer: OnAnswer) -> list[Vector | CallFailed]:
         """Request a batch; if the service refuses it, request its halves, down to the texts that are refused."""
+        requests = self._service_requests()
         from knowledge_mcp.embedders.services.requests import CallFailed
 
         try:
-            vectors = self._service_requests().ask(batch, self._batch_seconds)
+            vectors = requests.ask(batch, self._batch_seconds)
         except CallFailed as failed:
             if not failed.refused:
                 raise failed.error from failed.__cause__
@@ -326,12 +328,16 @@ class RemoteEmbedder:
     # ---- parts
 
     def _service_requests(self) -> Requests:
+        """Return what makes the requests; called before anything that needs the library is imported.
+
+        Raises:
+            ConfigError: the library is not installed.
+        """
         with self._lock:
             self._refuse_when_closed()
             if self._requests is None:
-                openai_library()
-                from knowledge_mcp.embedders.services.requests import Requests
-
+                with needing("openai", "The client library for OpenAI and Azure OpenAI is not installed."):
+                    from knowledge_mcp.embedders.services.requests import Requests
                 self._requests = Requests(self._service, self.count_tokens, self._retries, self._pauses)
             return self._requests
 

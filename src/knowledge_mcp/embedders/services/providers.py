@@ -15,7 +15,6 @@ from knowledge_mcp.embedders.services.service import (
     Service,
     choose_model,
     http_client,
-    openai_library,
 )
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import Secret
@@ -163,7 +162,6 @@ def from_azure_options(options: AzureOptions, *, retries: RetryPolicy | None = N
 
 def _make_client(make: Callable[[], OpenAI], provider: str, setting: str) -> OpenAI:
     """Create the library's client; makes no request."""
-    openai_library()
     try:
         return make()
     except Exception as exc:  # a malformed address is reported by whichever part meets it first

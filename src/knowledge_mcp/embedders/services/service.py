@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.errors import ConfigError, needing
+from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import Secret
 
 if TYPE_CHECKING:
     import ssl
-    from types import ModuleType
 
     import httpx2
     from openai import DefaultHttpxClient, OpenAI
@@ -119,17 +118,6 @@ class Service:
     model_setting: str
     address_setting: str
     billing: str
-
-
-def openai_library() -> ModuleType:
-    """Import the official library.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
-    with needing("openai", "The client library for OpenAI and Azure OpenAI is not installed."):
-        import openai
-    return openai
 
 
 def http_client() -> DefaultHttpxClient:

@@ -79,7 +79,7 @@ class SourceList:
                     )
             self._write(spec, SourceState())
 
-    def forget(self, name: str, *, clone: bool = False) -> SourceStatus:
+    def forget(self, name: str, *, clone: bool = False) -> None:
         """Remove a source and what is stored about it; its `clone` too, unless documents are still there."""
         with hold_lock(self._locks, "list"):
             status = self.get(name)
@@ -88,7 +88,6 @@ class SourceList:
             self._mounts(name).unlink(missing_ok=True)
             if clone and status.spec.kind is SourceKind.GIT:
                 CloneFolder(self.clones).remove(name)
-            return status
 
     def note(self, name: str, state: SourceState) -> None:
         """Store the state of a source; one that was removed meanwhile stays removed."""

@@ -175,11 +175,10 @@ def restrict(rules: dict[str, int], *, programs: bool = False) -> dict[str, str]
     return protections
 
 
-def hide_memory() -> bool:
-    """Hide this process's memory and environment from other processes of this user, permanently; return success."""
-    if sys.platform != "linux":
-        return False
-    return _System().control(_PR_SET_DUMPABLE, 0) == 0
+def hide_memory() -> None:
+    """Hide this process's memory and environment from other processes of this user, permanently."""
+    if sys.platform == "linux":
+        _System().control(_PR_SET_DUMPABLE, 0)
 
 
 def die_with_parent(parent: int) -> None:
