@@ -29,6 +29,19 @@ def echo(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
     return {"status": "success", "echo": request["n"]}
 
 
+def until_cancelled(begun: threading.Event) -> Work:
+    """Work until it is cancelled, on page 2 of 5."""
+
+    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        line.progress(40.0, 100.0, "reading page 2 of 5")
+        begun.set()
+        while not line.cancelled():
+            threading.Event().wait(0.01)
+        raise CancelledError("It was cancelled.")
+
+    return work
+
+
 def jobs_in(folder: Path, work: Work = echo, workers: int = 2) -> Jobs:
     return Jobs(FolderJournal(folder), work, explain=explain, workers=workers)
 
@@ -123,14 +136,7 @@ def test_jobs_beyond_the_workers_wait_for_their_turn(tmp_path: Path) -> None:
 
 def test_a_job_is_stopped_where_it_stands(tmp_path: Path) -> None:
     begun = threading.Event()
-
-    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        begun.set()
-        while not line.cancelled():
-            threading.Event().wait(0.01)
-        raise CancelledError("It was cancelled.")
-
-    jobs = jobs_in(tmp_path, work)
+    jobs = jobs_in(tmp_path, until_cancelled(begun))
     running = jobs.submit({}, journaled=True)
     assert begun.wait(10)
     jobs.cancel(running.job.id)
@@ -143,15 +149,7 @@ def test_a_job_is_stopped_where_it_stands(tmp_path: Path) -> None:
 
 def test_a_job_of_another_process_is_stopped_by_a_mark_and_its_progress_is_seen(tmp_path: Path) -> None:
     begun = threading.Event()
-
-    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        line.progress(40.0, 100.0, "reading page 2 of 5")
-        begun.set()
-        while not line.cancelled():
-            threading.Event().wait(0.01)
-        raise CancelledError("It was cancelled.")
-
-    first, second = jobs_in(tmp_path, work), jobs_in(tmp_path)
+    first, second = jobs_in(tmp_path, until_cancelled(begun)), jobs_in(tmp_path)
     running = first.submit({}, journaled=True)
     assert begun.wait(10)
     seen = second.look_up(running.job.id)
@@ -166,14 +164,7 @@ def test_a_job_of_another_process_is_stopped_by_a_mark_and_its_progress_is_seen(
 
 def test_a_job_whose_process_is_gone_is_taken_up_by_the_next_one(tmp_path: Path) -> None:
     begun = threading.Event()
-
-    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        begun.set()
-        while not line.cancelled():
-            threading.Event().wait(0.01)
-        raise CancelledError("The server is stopping.")
-
-    first = jobs_in(tmp_path, work)
+    first = jobs_in(tmp_path, until_cancelled(begun))
     job_id = first.submit({"n": 7}, journaled=True).job.id
     assert begun.wait(10)
     second = jobs_in(tmp_path)

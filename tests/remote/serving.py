@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.settings import Settings
@@ -15,6 +14,7 @@ from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from tests.embedders.remote_world import Pauses
 from tests.fakes.library import FakeLibrary
 from tests.transports.in_thread import serving
 
@@ -23,17 +23,6 @@ __all__ = ["AT_ONCE", "KEY", "Options", "Pauses", "Script", "answer", "rest_serv
 KEY = "correct-horse-battery-staple"
 AT_ONCE = RetryPolicy(pauses=())
 """No retries."""
-
-
-@dataclass
-class Pauses:
-    """Retries that write their pauses down in place of waiting."""
-
-    taken: list[float] = field(default_factory=list[float])
-
-    @property
-    def policy(self) -> RetryPolicy:
-        return RetryPolicy(sleep=self.taken.append)
 
 
 class Options(Settings):
