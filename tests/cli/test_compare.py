@@ -57,9 +57,9 @@ def test_json_has_one_entry_a_link_with_both_places(knowledge: Command, editions
 
 def test_the_table_shows_the_weightiest_first(knowledge: Command, editions: tuple[str, str]) -> None:
     shown = knowledge("compare", *editions).out
-    assert "1 same, 1 edited, 1 renamed, 1 force, 1 number" in " ".join(shown.split())
+    assert "Clauses: 1 same, 1 edited, 1 renamed. Changes: 1 force, 1 number." in " ".join(shown.split())
     assert shown.index("│ force") < shown.index("│ number")
-    assert "number" not in knowledge("compare", *editions, "--kind", "force").out.partition("Changes")[2]
+    assert "number" not in knowledge("compare", *editions, "--kind", "force").out.rpartition("Changes")[2]
 
 
 def test_a_kind_narrows_every_table_and_what_has_none_says_so(

@@ -52,6 +52,7 @@ def test_json_has_links_with_evidence_and_gaps_both_ways(knowledge: Command, sid
 def test_the_table_names_links_and_gaps(knowledge: Command, sides: tuple[str, str]) -> None:
     done = knowledge("trace", *sides)
     assert "t_audit" in done.out
+    assert "The pump shall stop when the tank is full." in " ".join(done.out.replace("│", " ").split()), "the sentences"
     assert "Items of FROM without a link (1): REQ-3" in done.out
     assert "FROM: 0 of 3 with a declared link, 2 likely only, 1 without." in done.out
     assert "2 likely" in done.err

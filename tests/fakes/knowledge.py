@@ -307,7 +307,7 @@ class FakeKnowledge:
         if query.chunk_id is not None:
             return self.chunk(query.chunk_id)[0].document_id
         if query.document_id is None:
-            raise InvalidInputError("Give the document; only a passage's id is enough without it.")
+            raise InvalidInputError("Give a document's id, or a passage's id.")
         return self.document(query.document_id).id
 
     def _held(self, document_id: str) -> StoredDocument:

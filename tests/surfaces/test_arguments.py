@@ -138,6 +138,12 @@ def test_an_unknown_argument_is_refused_and_the_nearest_named(given_name: str, m
     assert f"'{meant}'" in caught.value.suggestion
 
 
+def test_what_is_missing_is_told_apart_from_what_is_wrong() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(StandardsSearchRequest, {"n_results": "many"})
+    assert caught.value.message == "Missing: query. Invalid value for n_results."
+
+
 def test_an_argument_for_a_tool_without_any_is_refused() -> None:
     with pytest.raises(InvalidInputError) as caught:
         parse(NoArguments, {"x" * 10_000: 1})
@@ -201,6 +207,8 @@ def test_whatever_is_sent_it_is_understood_or_refused_in_words(arguments: dict[s
 @pytest.mark.parametrize(
     ("name", "known", "meant"),
     [
+        ("from_document", ["document", "from", "to"], "from"),
+        ("to_document", ["document", "from", "to"], "to"),
         ("pages", ["parents", "first_page", "last_page"], "last_page"),  # it shares a word, not only letters
         ("documents", ["document_id", "cursor"], "document_id"),
         ("qeury", ["query", "cursor"], "query"),

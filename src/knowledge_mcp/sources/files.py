@@ -47,10 +47,7 @@ _PROJECT_FILES = frozenset(
 )
 """Names of files for tools, although their extensions are those of documents."""
 _WRITTEN_BY_TOOLS = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages"})
-_PICTURES = frozenset(
-    {extension for extension, kind in MEDIA_TYPES.items() if kind.startswith("image/")}
-    | set(".emf .eps .gif .heic .ico .psd .raw .svg .webp .wmf".split())
-)
+_PICTURES = frozenset(extension for extension, kind in MEDIA_TYPES.items() if kind.startswith("image/"))
 _ARCHIVES = frozenset(".7z .bz2 .gz .rar .tar .tgz .xz .zip".split())
 MOST_EXAMPLES = 3
 """Maximum paths named for each kind of ignored files."""
@@ -59,7 +56,7 @@ _MOST_KINDS = 20
 
 _ADVICE: Mapping[str, str] = {
     "source code": "Index repositories with pk-mcp.",
-    "pictures": "Add them with --pattern to read them by OCR.",
+    "pictures": "Pass --pattern with their names, such as '*.png', to read them by OCR.",
     "archives": "Unpack them to read their documents.",
 }
 

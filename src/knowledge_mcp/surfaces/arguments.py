@@ -153,8 +153,11 @@ def parse(model: type[R], arguments: Mapping[str, Any]) -> R:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name with a word of the given one, else the one most like it; None where nothing is alike."""
+    """Return the known name that the given one begins with, has a word of, or is most like; None where none is alike."""
     by_fold = {candidate.casefold(): candidate for candidate in known}
+    first_word = name.casefold().partition("_")[0]
+    if first_word in by_fold:  # "from_document" is from, not document
+        return by_fold[first_word]
     words = _words(name[:200])
     similar = [candidate for fold, candidate in by_fold.items() if words & _words(fold)]
     if similar and name.casefold() not in by_fold:  # "pages" is first_page, not parents
@@ -183,13 +186,22 @@ def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputErro
     )
 
 
+_MISSING = "is required"
+
+
 def _invalid(exc: ValidationError) -> InvalidInputError:
     problems: dict[str, str] = {}
     for error in exc.errors(include_url=False):
         field = str(error["loc"][0]) if error["loc"] else "arguments"
         problems.setdefault(field, _problem(error))
+    missing = [field for field, problem in problems.items() if problem == _MISSING]
+    wrong = [field for field in problems if field not in missing]
     return InvalidInputError(
-        f"Invalid value for {', '.join(problems)}.",
+        " ".join(
+            f"{what} {', '.join(fields)}."
+            for what, fields in (("Missing:", missing), ("Invalid value for", wrong))
+            if fields
+        ),
         details="; ".join(f"{field}: {message}" for field, message in problems.items()),
         suggestion="Correct these arguments to match the tool's input schema, and call again.",
     )
@@ -197,7 +209,7 @@ def _invalid(exc: ValidationError) -> InvalidInputError:
 
 def _problem(error: ErrorDetails) -> str:
     if error["type"] == "missing":
-        return "is required"
+        return _MISSING
     if error["type"] == "too_long" and isinstance(error["input"], str):
         # behind a validator of ours pydantic no longer knows that it counts a text
         count, most = len(error["input"]), error.get("ctx", {})["max_length"]

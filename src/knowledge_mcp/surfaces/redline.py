@@ -86,6 +86,15 @@ def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
     }
 
 
+def changes_in_words(counts: Mapping[str, int]) -> str:
+    """Write what `count_changes` counted as sentences: first the clauses, then the changes inside them."""
+    outcomes = set(LinkKind)
+    clauses = {name: count for name, count in counts.items() if name in outcomes}
+    inside = {name: count for name, count in counts.items() if name not in outcomes}
+    named = (("Clauses", clauses), ("Changes", inside))
+    return " ".join(f"{what}: {', '.join(counts_in_words(counted))}." for what, counted in named if counted)
+
+
 def cite_clause(clause: Clause | None) -> str:
     """Cite a clause: file, page or line, number and heading; empty for none."""
     if clause is None:

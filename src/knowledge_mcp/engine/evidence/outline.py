@@ -233,15 +233,13 @@ def section_at(entries: Sequence[OutlineEntry], place: int) -> OutlineEntry | No
 
 
 def _sections_of(document: StoredDocument, span: Span) -> str:
-    """Return the name of the section where a span starts, and of the last one that starts inside it."""
+    """Return the names of the first section that a span touches and of the last one that starts inside it."""
     entries = document.structure.sections
-    first = section_at(entries, span.start)
-    behind = bisect_left(entries, span.end, key=lambda each: each.span.start)
-    last = entries[behind - 1] if behind and entries[behind - 1].span.start > span.start else None
-    if first is None or last is None:
-        only = first or last
-        return label_of(only) if only else ""
-    return f"{label_of(first)} to {label_of(last)}"
+    ahead = bisect_right(entries, span.start, key=lambda each: each.span.start)
+    inside = entries[ahead : bisect_left(entries, span.end, key=lambda each: each.span.start)]
+    ends = [section_at(entries, span.start), *inside]
+    named = [label_of(each) for each in ends if each is not None]
+    return " to ".join(dict.fromkeys((named[0], named[-1]))) if named else ""
 
 
 def _overlapping(chunks: Sequence[Chunk], span: Span) -> list[Chunk]:

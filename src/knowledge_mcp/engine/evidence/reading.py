@@ -98,7 +98,7 @@ def _check(query: ReadQuery) -> None:
     if sum(each is not None for each in (query.clause, query.pages, query.chunk_id)) > 1:
         wrong.append("Ask for a clause, for pages or for a passage, not for several at once.")
     if query.document_id is None and query.chunk_id is None:
-        wrong.append("Give the document; only a passage's id is enough without it.")
+        wrong.append("Give a document's id, or a passage's id.")
     if not _LEAST <= query.max_tokens <= _MOST:
         wrong.append(f"max_tokens must be from {_LEAST} to {_MOST:,}.")
     if not (0 <= query.before <= _NEIGHBOURS and 0 <= query.after <= _NEIGHBOURS):

@@ -96,7 +96,7 @@ def _check(query: ReferenceQuery) -> None:
     if query.clause is not None and query.chunk_id is not None:
         raise InvalidInputError("Ask for a clause or for a passage, not for both.")
     if query.document_id is None and query.chunk_id is None:
-        raise InvalidInputError("Give the document; only a passage's id is enough without it.")
+        raise InvalidInputError("Give a document's id, or a passage's id.")
     if not 1 <= query.limit <= _MOST_LINKS:
         raise InvalidInputError(f"The limit must be from 1 to {_MOST_LINKS}.")
 

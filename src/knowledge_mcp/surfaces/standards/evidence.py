@@ -183,7 +183,7 @@ _VERDICTS = {
     QuoteVerdict.NORMALISED: "The words are correct; only spaces, hyphenation, quotation marks, dashes or case differ.",
     QuoteVerdict.STITCHED: "Each part is printed, but not in one place or not in this order: quote the parts "
     "separately.",
-    QuoteVerdict.ALTERED: "This is not what is printed; see `differences`. Quote the printed `text` instead.",
+    QuoteVerdict.ALTERED: "This is not what is printed: quote the printed text instead.",
     QuoteVerdict.ELSEWHERE: "The named document does not contain this, but another one does: correct the citation.",
     QuoteVerdict.NOT_FOUND: "The documents contain nothing like it: do not present it as a quote.",
 }

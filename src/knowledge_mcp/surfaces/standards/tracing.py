@@ -455,7 +455,7 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     found = _outcome(knowledge, job_request, chosen, call or Call())
     if isinstance(found, _UnderWay):
         return _still_running(ConflictsResponse, found)
-    message = f"Advice only: conflicts and duplicates in other words are not found. {left_out}".strip()
+    message = f"Advice only: contradictions between differently worded sentences are not found. {left_out}".strip()
     pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
     answer = _page_answer(ConflictsResponse, "conflicts", ConflictPair, pairs, request.cursor, message=message)
     return answer.made_from(each.id for each in chosen)

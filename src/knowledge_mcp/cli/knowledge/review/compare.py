@@ -37,7 +37,6 @@ from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.checkpoints import inherit_checkpoints, watch_for_stop
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import redline
-from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -244,8 +243,7 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], shown: S
     if set(counts) <= {LinkKind.SAME.value}:
         say(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same.")
         return
-    summary = ", ".join(counts_in_words(counts))
-    say(f"{old.name} → {new.name}: {summary}.")
+    say(f"{old.name} → {new.name}. {redline.changes_in_words(counts)}")
     clauses = [
         (render(link.kind.value, "bold"), redline.cite_clause(link.old), redline.cite_clause(link.new))
         for link in (each.link for each in shown)

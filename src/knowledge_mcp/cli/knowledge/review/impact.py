@@ -9,7 +9,7 @@ import typer
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, say, say_all
 from knowledge_mcp.cli.shared.session import CommandOptions, load
-from knowledge_mcp.surfaces.tables import counts_in_words
+from knowledge_mcp.surfaces.redline import changes_in_words
 
 if TYPE_CHECKING:
     from knowledge_mcp.surfaces.standards.changes import ImpactResponse
@@ -41,8 +41,7 @@ def impact(
 
 
 def _print(answer: ImpactResponse) -> None:
-    counts = ", ".join(counts_in_words(answer.summary))
-    say(f"{answer.old.document_id} → {answer.new.document_id}: {counts}.")
+    say(f"{answer.old.document_id} → {answer.new.document_id}. {changes_in_words(answer.summary)}")
     if answer.touched:
         rows: list[tuple[str, ...]] = []
         for each in answer.touched:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 _LONGEST = 100
-"""Characters of the shared words in a table of the terminal; files hold all of them."""
+"""Characters of a sentence and of the shared words in a table of the terminal; files hold all of them."""
 _From = Annotated[
     str, typer.Argument(metavar="FROM", help="File, folder, id of an ingested document, or collection:NAME.")
 ]
@@ -176,7 +176,7 @@ def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
 
 def _print(found: Trace) -> None:
     columns = ("From", "To", "Verdict", "Sure", "In common")
-    print_table(columns, map(_row, found.links), unbroken={"Verdict", "Sure"})
+    print_table(columns, map(_row, found.links), unbroken={"Verdict", "Sure"}, show_lines=True)
     for name, items in (("FROM", found.untraced_sources), ("TO", found.untraced_targets)):
         if items:
             ids = ", ".join(each.label for each in items)
@@ -191,7 +191,12 @@ def _print(found: Trace) -> None:
 
 
 def _row(link: TraceLink) -> list[Text]:
-    words = ", ".join(link.evidence.words)[:_LONGEST]
+    source = f"{link.source.label}\n{_shortened(link.evidence.from_text)}"
+    target = f"{link.target.label}\n{_shortened(link.evidence.to_text)}"
+    words = _shortened(", ".join(link.evidence.words))
     style = "dim" if link.verdict in {Verdict.UNCERTAIN, Verdict.MENTIONED} else ""
-    cells = (link.source.label, link.target.label, link.verdict.value, f"{link.probability:.2f}", words)
-    return [render(cell, style) for cell in cells]
+    return [render(cell, style) for cell in (source, target, link.verdict.value, f"{link.probability:.2f}", words)]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
