@@ -154,7 +154,7 @@ def test_every_format_goes_in_and_is_cited_by_its_place(home: Path, real: Comman
 @pytest.mark.requirement("A-REQ-CLI-001")
 def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -> None:
     docs = home / "docs"
-    for name in ("letter.doc", "deck.ppt", "main.py", "figure.png", "logo.svg", "disk.zip", ".hidden.md", "tool.bin", "README"):
+    for name in "letter.doc deck.ppt main.py figure.png logo.svg disk.zip .hidden.md tool.bin README".split():
         (docs / name).write_bytes(b"x")
     (docs / "node_modules").mkdir()
     done = real("docs")

@@ -97,7 +97,7 @@ def test_what_is_read_is_the_text_word_for_word_with_citation_and_locator(world:
 
 def test_what_begins_before_the_first_heading_is_cited_from_the_first_section_to_the_last(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.write("plan.txt", "A plan for ferries\n\n1 Scope\n\nAll ferries.\n\n2 Lines\n\nLines shall be dry.\n")
+    world.write("plan.md", "A plan for ferries\n\n# 1 Scope\n\nAll ferries.\n\n# 2 Lines\n\nLines shall be dry.\n")
     world.ingest()
     whole = world.knowledge.read(ReadQuery("plan")).passages[0]
     assert "A plan for ferries" in whole.text

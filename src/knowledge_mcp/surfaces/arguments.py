@@ -153,7 +153,7 @@ def parse(model: type[R], arguments: Mapping[str, Any]) -> R:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that the given one begins with, has a word of, or is most like; None where none is alike."""
+    """Return the known name that is the given one's first word, shares a word with it, or is most like it, or None."""
     by_fold = {candidate.casefold(): candidate for candidate in known}
     first_word = name.casefold().partition("_")[0]
     if first_word in by_fold:  # "from_document" is from, not document

@@ -80,7 +80,7 @@ class Passwords:
             reason=error.reason,
             source=error.source,
             details=error.details,
-            suggestion="Add its password to the file that DOCUMENT_PASSWORDS_FILE names, or save the PDF without a password.",
+            suggestion="Add its password to the file that DOCUMENT_PASSWORDS_FILE names, or save the PDF without one.",
         )
 
     def _candidates(self, item: SourceItem, message: str) -> Iterator[str]:

@@ -87,7 +87,8 @@ def add(
         wiring.list_sources(settings).add(spec)
         options.tell(
             plain_status(SourceStatus(spec, SourceState())),
-            f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}.\nNext: `knowledge sync {spec.name}` ingests it.",
+            f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}.\n"
+            f"Next: `knowledge sync {spec.name}` ingests it.",
         )
 
 
