@@ -17,7 +17,7 @@ COMPARISON = f"#/compare?old={OLD}&new={NEW}"
 
 
 def _side(label: str, passage: int) -> dict[str, Any]:
-    return {"label": label, "citation": f"{label}, p. 1", "passage": passage}
+    return {"label": label, "citation": f"Crossing, {label}, p. 1 [crossing.pdf]", "passage": passage}
 
 
 CLAUSES = [
@@ -83,7 +83,7 @@ def test_changes_stand_side_by_side_and_lead_to_their_passages(console: Console,
         "Before, edition 2020",
         "After, edition 2026",
     ]
-    console.page.get_by_role("link", name="1 Crossing, p. 1").last.click()
+    console.page.get_by_role("link", name="1 Crossing, p. 1", exact=True).last.click()
     expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
     console.page.go_back()
     console.at("#compare-swap").click()

@@ -28,7 +28,7 @@ def test_a_wrong_key_is_asked_for_again_with_the_reason(console: Console, servic
     expect(console.at("#key")).to_be_focused()
     for key, told in (
         ("", "This service requires a key"),
-        ("wrong-key", "This key does not have the right to do that: The API key is not known."),
+        ("wrong-key", "The API key was not accepted: The API key is not known."),
         ("no key at all", "contains spaces"),
     ):
         console.at("#key").fill(key)
@@ -105,6 +105,19 @@ def test_the_state_says_what_is_down_and_what_cannot_be_reached(console: Console
         expect(console.at("#status-details")).to_contain_text("Check your network")
     finally:
         console.page.context.set_offline(False)
+
+
+def test_a_request_that_nobody_answers_changes_the_status_at_once(console: Console, service: Service) -> None:
+    console.open()
+    expect(console.at("#status-text")).to_have_text("Ready")
+    console.page.context.set_offline(True)
+    try:
+        console.search("zebra")
+        expect(console.at("#status-text")).to_have_text("Unreachable")
+    finally:
+        console.page.context.set_offline(False)
+    console.search("zebra")
+    expect(console.at("#status-text")).to_have_text("Ready")
 
 
 def test_an_answer_that_is_not_the_services_is_told_as_such(console: Console, service: Service) -> None:

@@ -92,7 +92,7 @@ def test_files_and_addresses_go_in_and_every_option_is_understood(real: Console)
     real.open("#/ingest", key=None)
     real.at("#key").fill("wrong-key")
     real.press("Enter")
-    expect(real.at("#key-problem")).to_contain_text("This key does not have the right to do that")
+    expect(real.at("#key-problem")).to_contain_text("The API key was not accepted: The key is not valid.")
     real.enter_key()
     real.at("#files").set_input_files(
         [

@@ -20,7 +20,7 @@ def test_documents_are_listed_by_page_and_filtered_by_name(console: Console, ser
     expect(console.at("#documents-next")).to_be_disabled()
     assert console.at("#documents-table tbody tr").count() == 10
     expect(console.at("#documents-table tbody tr").first.locator("th a")).to_have_text("Note 50")
-    expect(console.at("#documents-table tbody tr").first.locator("[data-label=Coverage]")).to_have_text(
+    expect(console.at("#documents-table tbody tr").first.locator("[data-label=Size]")).to_have_text(
         "2 pages, 3 passages"
     )
     console.at("#name-filter").fill("note 1")
@@ -42,6 +42,14 @@ def test_a_partial_document_tells_its_warnings(console: Console, service: Servic
     console.at("#documents-table th a").click()
     expect(console.at("#document-heading")).to_have_text("Document 1")
     expect(console.at("#document-facts .notice")).to_contain_text("Page 2 is a scan.")
+
+
+def test_what_a_file_says_of_itself_is_labelled_in_words(console: Console, service: Service) -> None:
+    service.add(a_document(1, ["x"], metadata={"test_case": "7", "running_lines": "Draft (2 pages)"}))
+    console.open(f"#/document/{1:016x}")
+    facts = console.at("#document-facts dl")
+    expect(facts).to_contain_text("Test case7")
+    expect(facts).to_contain_text("Headers and footersDraft (2 pages)")
 
 
 def test_a_document_is_deleted_once_it_is_confirmed(console: Console, service: Service) -> None:

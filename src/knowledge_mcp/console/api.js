@@ -19,6 +19,9 @@ export function isAborted(error) {
 /** What asks for the key: replaced by key.js, so that neither module needs the other to be there first. */
 export const keeper = { get: async () => "", refused: () => {} };
 
+/** What learns from every request whether the service can be reached: replaced by status.js. */
+export const reach = { heard: () => {} };
+
 export function headersWith(key) {
   return key ? { Authorization: `Bearer ${key}` } : {};
 }
@@ -68,6 +71,7 @@ export async function send(method, path, { query = null, body = null, signal = n
       redirect: "error",
       referrerPolicy: "no-referrer",
     });
+    reach.heard(true);
     if (response.ok && (response.headers.get("Content-Type") ?? "").startsWith("image/")) {
       return { ok: true, status: response.status, json: { picture: await dataAddress(await response.blob()) } };
     }
@@ -76,6 +80,7 @@ export async function send(method, path, { query = null, body = null, signal = n
   } catch (error) {
     if (signal?.aborted) throw error;
     const code = error?.name === "TimeoutError" ? "console_timeout" : "unreachable";
+    if (code === "unreachable") reach.heard(false);
     return { ok: false, status: 0, error: new ApiError(0, { error: code, seconds }) };
   }
 }

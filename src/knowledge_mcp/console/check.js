@@ -16,6 +16,7 @@ const MARKS = [
 const view = reviewing({
   prefix: "check",
   title: "Check a document",
+  lead: "See what a document says about each obligation of a standard, word for word, and what is missing.",
   action: "Check",
   choices: { document: "Document", standard: "Against" },
   work: "Comparing every sentence with every obligation",

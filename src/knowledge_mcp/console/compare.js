@@ -273,6 +273,12 @@ function clause(each, answer) {
   );
 }
 
+/** Cite a place without the title and the file, which stand above all clauses; the title alone where nothing else is said. */
+function within({ citation }, { title, edition }) {
+  const start = [`${title}, `, `${title} (${edition}), `].find((each) => citation.startsWith(each));
+  return start ? citation.slice(start.length).replace(/ \[[^[\]]*\]$/, "") : citation;
+}
+
 function heading(older, newer) {
   if (older && newer && older.label !== newer.label)
     return [h("del", {}, older.label), " ", h("ins", {}, newer.label)];
@@ -292,9 +298,9 @@ function side(title, place, document, rows, at, tag) {
         ? h(
             "a",
             { href: to("document", document.doc_id, { at: place.passage, c: document.collection }) },
-            place.citation,
+            within(place, document),
           )
-        : h("span", {}, place ? place.citation : at === 0 ? "not in this edition" : "no longer in this edition"),
+        : h("span", {}, place ? within(place, document) : at === 0 ? "not in this edition" : "no longer in this edition"),
     ),
     words.map((pieces) => h("p", {}, pieces.map(([text, isChanged]) => [isChanged ? h(tag, {}, text) : text, " "]))),
   );

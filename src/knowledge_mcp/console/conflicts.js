@@ -18,6 +18,7 @@ const KINDS = [
 const view = reviewing({
   prefix: "conflicts",
   title: "Find conflicts",
+  lead: "See requirements that may contradict or duplicate each other, and terms that are defined in two ways.",
   action: "Find conflicts",
   choices: { of: "Of", with: "And" },
   offer: { first: ["Choose documents", "Nothing else"], whole: 0 },

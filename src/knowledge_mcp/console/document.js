@@ -160,7 +160,7 @@ function facts(answer) {
     ["File", answer.filename ?? ""],
     ["Source", answer.source === answer.filename ? "" : sourceOf(answer.source)],
     ["Collection", answer.collection ?? ""],
-    ["Coverage", `${answer.pages ? `${count(answer.pages, "page")}, ` : ""}${count(open.total, "passage")}`],
+    ["Size", `${answer.pages ? `${count(answer.pages, "page")}, ` : ""}${count(open.total, "passage")}`],
     [
       "Status",
       answer.status ? h("span", { class: answer.status === "partial" ? "tag warn" : "tag good" }, answer.status) : "",
@@ -170,7 +170,7 @@ function facts(answer) {
       "Document id",
       [h("code", {}, answer.doc_id ?? open.id), " ", copyButton(answer.doc_id ?? open.id, "document id")],
     ],
-    ...own.map(([key, value]) => [key, String(value)]),
+    ...own.map(([key, value]) => [labelOf(key), String(value)]),
   ];
   fill(
     byId("document-facts"),
@@ -208,6 +208,12 @@ function facts(answer) {
     },
     () => {},
   );
+}
+
+/** Write a key of a document's metadata as a label. */
+function labelOf(key) {
+  const words = key === "running_lines" ? "headers and footers" : key.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function linkTo(mine, at = mine.at) {

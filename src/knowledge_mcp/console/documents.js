@@ -7,7 +7,7 @@ import { documentMayGo } from "./confirm.js";
 import { go, to } from "./route.js";
 
 const PAGE = 25;
-const HEADS = ["Document", "Coverage", "Status", "Updated", "Actions"];
+const HEADS = ["Document", "Size", "Status", "Updated", "Actions"];
 
 let running = null;
 let state = { collection: "", name: "", page: 1, total: 0 };
@@ -125,7 +125,7 @@ function row(document, isFixed) {
       second ? h("div", { class: "dim small-text" }, second) : null,
     ),
     cell(
-      "Coverage",
+      "Size",
       document.pages ? `${count(document.pages, "page")}, ` : "",
       count(document.chunks ?? 0, "passage"),
     ),

@@ -41,8 +41,10 @@ function without() {
   });
 }
 
+/** Say why a key was not taken: a refusal of the lightest request is one of the key, whatever its status. */
 function inWords(error) {
-  const { title, detail, next } = error.description;
+  const { detail, next } = error.description;
+  const title = [401, 403].includes(error.status) ? "The API key was not accepted" : error.description.title;
   return `${title}${detail ? `: ${detail}` : "."} ${next}`.trim();
 }
 

@@ -1,7 +1,7 @@
 /* Documents held against each other: what may take long is a job of the service, followed here until it is done. */
 
 import { ApiError, call } from "./api.js";
-import { busy, byId, fill, h, notice, number, problem } from "./dom.js";
+import { busy, byId, count, fill, h, notice, number, problem } from "./dom.js";
 import { fillDocuments } from "./choosing.js";
 import { go, to } from "./route.js";
 
@@ -44,10 +44,13 @@ export function reviewing(view) {
   function narrow() {
     const verdict = part("verdict").value;
     const words = part("words").value.trim().toLowerCase();
-    for (const each of part(rows).querySelectorAll("tbody tr")) {
+    const lines = [...part(rows).querySelectorAll("tbody tr")];
+    for (const each of lines) {
       const isWanted = verdict === "" || isOne(verdict, each.dataset.verdict);
       each.hidden = !isWanted || !each.textContent.toLowerCase().includes(words);
     }
+    const left = lines.filter((each) => !each.hidden).length;
+    fill(part("shown"), verdict || words ? `${number(left)} of ${count(lines.length, "row")} shown` : "");
   }
 
   function say(...words) {
@@ -142,7 +145,7 @@ function more(onclick) {
 }
 
 /** Build the elements of a view. */
-function build({ prefix, title, action, choices, parts, rows, filter, verdicts, paged }) {
+function build({ prefix, title, lead, action, choices, parts, rows, filter, verdicts, paged }) {
   const own = (name) => `${prefix}-${name}`;
   const field = (name, words, grows, made) =>
     h("div", { class: grows ? "field grow" : "field" }, h("label", { for: own(name) }, words), made);
@@ -152,6 +155,7 @@ function build({ prefix, title, action, choices, parts, rows, filter, verdicts, 
   fill(
     byId(`view-${prefix}`),
     h("h1", { id: own("heading"), tabindex: "-1" }, title),
+    h("p", { class: "dim" }, lead),
     h(
       "form",
       { id: own("form"), class: "toolbar" },
@@ -165,6 +169,7 @@ function build({ prefix, title, action, choices, parts, rows, filter, verdicts, 
       { id: own("narrow"), class: "toolbar narrowing", hidden: true },
       field("verdict", filter, false, h("select", { id: own("verdict") }, options)),
       paged ? null : field("words", "Containing", true, words),
+      paged ? null : h("p", { id: own("shown"), class: "live", role: "status", "aria-live": "polite" }),
     ),
     h("div", { id: own(rows) }),
     h("p", { id: own("more"), class: "more" }),

@@ -1,6 +1,6 @@
 /* The service's state, always in sight: ready, not ready and why, or not to be reached. */
 
-import { send } from "./api.js";
+import { reach, send } from "./api.js";
 import { announce, byId, fill, h } from "./dom.js";
 
 const EVERY = 30_000;
@@ -8,6 +8,7 @@ const WORDS = { ready: "Ready", not_ready: "Not ready", unreachable: "Unreachabl
 const NAMES = { vector_store: "Vector store", embedding_service: "Embedding service" };
 
 let last = { state: "unknown", checks: {}, version: "", error: null };
+let looking = false;
 
 export function setUpStatus() {
   const dialog = byId("status-dialog");
@@ -21,6 +22,9 @@ export function setUpStatus() {
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) look();
   });
+  reach.heard = (isThere) => {
+    if (!looking && last.state !== "unknown" && isThere === (last.state === "unreachable")) look();
+  };
   setInterval(() => {
     if (!document.hidden) look();
   }, EVERY);
@@ -28,6 +32,7 @@ export function setUpStatus() {
 }
 
 async function look() {
+  looking = true;
   const [ready, health] = await Promise.all([
     send("GET", "/ready", { seconds: 15 }),
     last.version ? { ok: true, json: { version: last.version } } : send("GET", "/health", { seconds: 15 }),
@@ -36,6 +41,7 @@ async function look() {
   const state = ready.ok && status !== "not_ready" ? "ready" : status === "not_ready" ? "not_ready" : "unreachable";
   const version = health.ok ? String(health.json.version ?? "") : "";
   if (last.state !== state && last.state !== "unknown") announce(`Service: ${WORDS[state]}`);
+  looking = false;
   last = { state, checks: ready.json?.checks ?? {}, version, error: state === "unreachable" ? ready.error : null };
   render();
 }

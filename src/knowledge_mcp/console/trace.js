@@ -22,6 +22,7 @@ const VERDICTS = [
 const view = reviewing({
   prefix: "trace",
   title: "Trace requirements",
+  lead: "See which requirements of one document belong to which of another, and which have no counterpart.",
   action: "Trace",
   choices: { from: "From", to: "To" },
   work: "Comparing every requirement with every other",
@@ -51,8 +52,8 @@ function render(answer, say) {
       "ul",
       { class: "counts" },
       countTags(answer.summary, TONES),
-      gapTag(answer.gaps.from, answer.from),
-      gapTag(answer.gaps.to, answer.to),
+      gapTag("From", answer.gaps.from),
+      gapTag("To", answer.gaps.to),
     ),
     h("p", { class: "row" }, shareButton("this trace")),
   );
@@ -66,10 +67,8 @@ function render(answer, say) {
   );
 }
 
-function gapTag(items, document) {
-  return items.length
-    ? h("li", { class: "tag bad" }, `${number(items.length)} without a link in ${document.title}`)
-    : null;
+function gapTag(side, items) {
+  return items.length ? h("li", { class: "tag bad" }, `${side}: ${number(items.length)} without a link`) : null;
 }
 
 function row(answer, each) {

@@ -19,6 +19,7 @@ const TITLES = {
   timeout: "The service timed out",
   unauthorized: "The API key was not accepted",
   unavailable: "The service is not available now",
+  unreadable: "The document could not be read",
   unreachable: "The service cannot be reached",
   unsupported_media_type: "This type of file cannot be read",
   upstream_error: "A backend of the service failed",
@@ -72,7 +73,8 @@ const BY_STATUS = {
 
 /** Put a failure into words. The service's suggestion is better than ours, where it makes one. */
 export function describe(status, code, answer = {}, retryAfter = null) {
-  const known = code in TITLES ? code : (BY_STATUS[status] ?? "internal_error");
+  const told = answer.reason ? "unreadable" : code; // only a document has a reason
+  const known = told in TITLES ? told : (BY_STATUS[status] ?? "internal_error");
   const wait = Number(retryAfter) > 0 ? ` Wait ${Math.ceil(Number(retryAfter))} seconds before you try again.` : "";
   const message = answer.detail ?? answer.message;
   const detail = known === "console_timeout" ? `no answer within ${answer.seconds} seconds` : message;
