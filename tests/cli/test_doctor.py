@@ -189,6 +189,19 @@ def test_an_empty_collection_beside_others_is_no_warning(clinic: Clinic, knowled
     assert "other collections (planning) were not verified" in found["message"]
 
 
+def test_a_misspelt_setting_is_named_with_the_right_one(
+    clinic: Clinic, knowledge: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://collector:4318")
+    (home / ".env").write_text("EMBEDING_PROVIDER=openai\nSOMEBODY_ELSES=1\n", encoding="utf-8")
+    done = knowledge("doctor", "--json")
+    told = [each for each in json.loads(done.out)["checks"] if each["check"] == "settings"]
+    assert [each["status"] for each in told] == ["ok", "warn"]
+    assert told[1]["message"] == "EMBEDING_PROVIDER is set, but is not a setting"
+    assert "did you mean EMBEDDING_PROVIDER?" in told[1]["what_to_do"]
+    assert done.code == 0
+
+
 def test_wrong_settings_fail_and_the_rest_is_still_examined(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,8 @@ from knowledge_mcp.settings.fields import Settings, contradictions, variables
 from knowledge_mcp.settings.groups import Variable
 
 _LIKE_A_SECRET = re.compile(r"(?:^|_)(?:KEY|KEYS|TOKEN|TOKENS|SECRET|PASSWORD|PASS|PAT|CREDENTIALS?)(?:_|$)")
+_MISSPELT = 0.9
+"""Likeness from which a name is taken for a typing error: one wrong or missing letter in nine or more."""
 _REMEDY = "Set both in one place: the environment, that file, or a file named by --config."
 
 
@@ -189,6 +191,20 @@ def read_settings(
     problems.extend(contradictions(settings, surface))
     values = tuple(_describe(variable, settings, raw.get(variable.field), wrong) for variable in table)
     return Reading(settings, values, tuple(problems), env_file)
+
+
+def find_misspelt(env_file: Path | None) -> dict[str, str]:
+    """Map names in the environment and the `.env` that are no settings to the setting that they nearly spell."""
+    from dotenv import dotenv_values
+
+    known = [name for variable in variables() for name in (variable.name, *variable.older)]
+    given = {*os.environ, *(dotenv_values(env_file, interpolate=False) if env_file else ())}
+    found: dict[str, str] = {}
+    for name in sorted(given.difference(known)):
+        near = difflib.get_close_matches(name, known, 1, _MISSPELT)
+        if near and not name.startswith("OTEL_"):  # OpenTelemetry has settings of its own
+            found[name] = near[0]
+    return found
 
 
 def find_env_file(folder: Path) -> Path | None:

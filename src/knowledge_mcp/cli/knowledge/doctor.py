@@ -128,6 +128,11 @@ def _settings(reading: Reading) -> Iterator[CheckOutcome]:
             f"{reading.env_file} and the environment" if reading.env_file else "the environment; no .env file was found"
         )
         yield CheckOutcome("settings", "ok", f"read from {source}")
+        from knowledge_mcp.settings import find_misspelt
+
+        for name, near in find_misspelt(reading.env_file).items():
+            hint = f"Rename it, unless it belongs to another program: did you mean {near}?"
+            yield CheckOutcome("settings", "warn", f"{name} is set, but is not a setting", hint)
 
 
 def _nearest(folder: Path) -> Path:

@@ -125,7 +125,7 @@ def from_http(error: HTTPException) -> Failure:
     detail = str(error.detail)
     if own is None and detail == HTTPStatus(error.status_code).phrase:
         detail = {
-            404: "There is nothing at this address.",
+            404: "There is nothing at this address. /openapi.json lists the addresses.",
             405: "The method is not allowed here.",
         }.get(error.status_code, detail)
     return Failure(error.status_code, detail, own.suggestion if own else "", dict(error.headers or {}))
