@@ -274,7 +274,7 @@ def build_library(
         pipeline,
         web_fetcher(settings),
         folder=settings.data_folder,
-        is_reserved=lambda name: name in reserved or _is_inner(settings, name),
+        is_reserved=lambda name: name in reserved or is_inner(settings, name),
         shelf=settings.collection if with_shelf else "",
         roots=roots,
         drawer=readers["application/pdf"],
@@ -415,14 +415,14 @@ def build_knowledge(
         health_threshold_ms=settings.health_latency_threshold_ms,
         sources=lambda: list_sources(settings).all(),
         repositories=PREFIX,
-        is_inner=functools.partial(_is_inner, settings),
+        is_inner=functools.partial(is_inner, settings),
         draw=draw,
     )
     found.reviews = _reviews(settings, found)
     return found
 
 
-def _is_inner(settings: Settings, name: str) -> bool:
+def is_inner(settings: Settings, name: str) -> bool:
     """Return whether a collection has no searchable documents: journals, registers, code, old copies."""
     from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
     from knowledge_mcp.engine.repositories.manifest import PREFIX

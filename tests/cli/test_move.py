@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp import registry
+from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION
 from knowledge_mcp.engine.transfer.move import content_hash
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.ports import Store
@@ -326,6 +327,13 @@ def test_reembed_of_a_collection_that_is_not_there_says_so(kb: Store, knowledge:
 
 
 # ---- collections
+
+
+def test_collections_of_jobs_are_marked_in_the_list(kb: Store, knowledge: Command) -> None:
+    kb.create_collection(JOBS_COLLECTION, SPACE)
+    done = knowledge("collections", "list")
+    assert f"{JOBS_COLLECTION} (internal)" in done.out
+    assert f"{NAME} (in use)" in done.out
 
 
 def test_collections_are_listed_and_shown(kb: Store, knowledge: Command) -> None:

@@ -54,10 +54,16 @@ def list_collections(options: StoreOptions) -> None:
         if not found:
             say("There are no collections yet. `knowledge-ingest FOLDER` creates one.")
             return
+        from knowledge_mcp import wiring
+
+        def named(name: str) -> str:
+            note = " (in use)" if name == settings.collection else ""
+            return f"{name} (internal)" if wiring.is_inner(settings, name) else f"{name}{note}"
+
         numbers = ("Documents", "Chunks", "Tokens", "Vectors")
         rows = [
             (
-                f"{info.name} (in use)" if info.name == settings.collection else info.name,
+                named(info.name),
                 info.space.label,
                 f"{counted.documents:,}",
                 f"{counted.chunks:,}",

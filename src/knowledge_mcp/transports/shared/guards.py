@@ -124,7 +124,9 @@ async def refuse_name(scope: Scope, send: Send, what: Refused) -> None:
     elif what == "Length":
         await send_error(send, 400, "two_lengths", TWO_LENGTHS, [(b"connection", b"close")])
     elif what == "Host":
-        text = "This server does not accept requests for that Host. If the name is correct, add it to MCP_ALLOWED_HOSTS."
+        text = (
+            "This server does not accept requests for that Host. If the name is correct, add it to MCP_ALLOWED_HOSTS."
+        )
         await send_error(send, 421, "host_not_allowed", text)
     else:
         text = "Requests from that Origin are not allowed. If the origin is correct, add it to MCP_ALLOWED_ORIGINS."
