@@ -39,8 +39,8 @@ Every setting is an environment variable. The first value found in this order is
 4. the default.
 
 An empty value counts as unset. `knowledge config show` shows each current value and where it comes from, with secrets
-masked; `knowledge doctor` checks the values. All problems are reported together, with exit code 3. `.env.example` lists
-every setting.
+masked; `knowledge doctor` checks the values, and finds misspelt names. All problems are reported together, with exit
+code 3. `.env.example` lists every setting.
 """
 
 COMMANDS_HEAD = """\

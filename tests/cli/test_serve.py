@@ -82,7 +82,14 @@ def test_all_configuration_errors_are_told_together_with_exit_code_3(tmp_path: P
         cwd=tmp_path, CHUNK_SIZE_MAX="5", QDRANT_URL="q.example.com", MCP_API_KEYS_FILE="missing",
     )  # fmt: skip
     assert (done.code, done.out) == (3, "")
-    for text in ("CHUNK_SIZE_MAX", "QDRANT_URL must start", "'nope'", "--allow-unauthenticated", "MCP_API_KEYS_FILE"):
+    for text in (
+        "cannot start",
+        "CHUNK_SIZE_MAX",
+        "QDRANT_URL must start",
+        "'nope'",
+        "--allow-unauthenticated",
+        "MCP_API_KEYS_FILE",
+    ):
         assert text in done.err, done.err
 
 

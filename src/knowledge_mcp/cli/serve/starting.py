@@ -110,7 +110,7 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
         lines = [line for each in found for line in (each.message, *each.details.splitlines()) if line]
         problems.extend(line for line in lines if line not in problems)
         raise ConfigError(
-            f"{len(problems)} problems were found." if len(problems) > 1 else problems[0],
+            "The server cannot start." if len(problems) > 1 else problems[0],
             details="\n".join(problems),
             suggestion="Correct the problems listed above; `knowledge config show` shows where each value comes from.",
         )
@@ -119,7 +119,7 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
     if found:
         lines = [line for each in found for line in (each.message, each.details) if line]
         kind = ConfigError if any(isinstance(each, ConfigError) for each in found) else type(found[0])
-        raise kind(f"{len(found)} problems prevent the server from starting.", details="\n".join(lines))
+        raise kind("The server cannot start.", details="\n".join(lines))
 
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
