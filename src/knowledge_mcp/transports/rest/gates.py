@@ -217,7 +217,11 @@ def key_of(request: Request) -> Key:
     return key
 
 
-KeyOf = Annotated[Key, Depends(key_of)]
+async def _key(request: Request) -> Key:
+    return key_of(request)  # FastAPI calls a function that is no coroutine on another thread
+
+
+KeyOf = Annotated[Key, Depends(_key)]
 """The key as a parameter of a route."""
 
 

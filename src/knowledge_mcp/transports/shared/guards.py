@@ -8,6 +8,7 @@ disconnected.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -354,52 +355,51 @@ async def serve_while_valid(
     """
     watched = _Watched(receive, send, valid)
     scope[VALID] = valid
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
-        group.start_soon(watched.look)
-        try:
-            await app(scope, watched.receive, watched.send)
-        except Exception as exc:  # noqa: BLE001 - raised below as it is, not within the group's
-            failure = exc
-        group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    if watched.revoked.is_set():
+    watched.look()
+    try:
+        await app(scope, watched.receive, watched.send)
+    finally:
+        watched.stop()
+    if watched.revoked:
         await watched.end()
 
 
 class _Watched:
+    """A request's channels; a timer and no task looks at the key, because tasks cost more than most requests need."""
+
     def __init__(self, receive: Receive, send: Send, valid: Callable[[], bool]) -> None:
         self._receive = receive
         self._send = send
         self._valid = valid
-        self._begun = self._ended = False
-        self.revoked = anyio.Event()
+        self._begun = self._ended = self.revoked = False
+        self._waiting = set[anyio.CancelScope]()
+        self._next: asyncio.TimerHandle | None = None
 
-    async def look(self) -> None:
-        while self._valid():  # noqa: ASYNC110 - a file reports no change by itself
-            await anyio.sleep(LOOK_SECONDS)
-        self.revoked.set()
+    def look(self) -> None:
+        if self._valid():
+            self._next = asyncio.get_running_loop().call_later(LOOK_SECONDS, self.look)
+            return
+        self.revoked = True
+        for each in self._waiting:
+            each.cancel()
+
+    def stop(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
 
     async def receive(self) -> Message:
-        got: list[Message] = []
-
-        async def from_client() -> None:
-            got.append(await self._receive())
-            group.cancel_scope.cancel()
-
-        async def from_ring() -> None:
-            await self.revoked.wait()
-            group.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(from_client)
-            group.start_soon(from_ring)
-        return got[0] if got else {"type": "http.disconnect"}
+        if not self.revoked:
+            with anyio.CancelScope() as waiting:
+                self._waiting.add(waiting)
+                try:
+                    return await self._receive()
+                finally:
+                    self._waiting.discard(waiting)
+        return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         start = message["type"] == "http.response.start"
-        if self.revoked.is_set() and (self._ended or (start and self._begun)):
+        if self.revoked and (self._ended or (start and self._begun)):
             return  # an app whose client has disconnected may send anything, as to a closed connection
         self._begun = True
         if message["type"] == "http.response.body" and not message.get("more_body", False):
