@@ -162,7 +162,7 @@ class Hit:
     Attributes:
         chunk: the passage.
         score: 0..1.
-        citation: as you would paste it: title, edition, clause and title, page.
+        citation: as you would paste it: title, edition, clause and title, page; empty until the hit is to be shown.
         dense, lexical: rank and raw score in each leg, None if that leg did not find it.
         also_in: citations of hits with the same text that were folded into this one.
         collection: its collection, given if several were searched.
@@ -171,7 +171,7 @@ class Hit:
 
     chunk: Chunk
     score: float
-    citation: str
+    citation: str = ""
     dense: LegScore | None = None
     lexical: LegScore | None = None
     also_in: tuple[str, ...] = ()

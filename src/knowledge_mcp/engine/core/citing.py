@@ -17,6 +17,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Excerpt, Locator
 from knowledge_mcp.model.lines import SourceLines
+from knowledge_mcp.model.query import Hit
 from knowledge_mcp.model.source import MEDIA_TYPES, WORKBOOKS
 
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in {".csv", *WORKBOOKS})
@@ -36,6 +37,11 @@ def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
     Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12 [weather.pdf]`.
     """
     return _join(chunk, record, section_of(chunk))
+
+
+def cited(hit: Hit) -> Hit:
+    """Return a hit with its citation."""
+    return hit if hit.citation else dataclasses.replace(hit, citation=cite(hit.chunk, hit.record))
 
 
 def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | None) -> str:

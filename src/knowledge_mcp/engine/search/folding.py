@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
+from knowledge_mcp.engine.core.citing import cited
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.language.phrases import RUN, word_runs, words_of
@@ -87,7 +88,7 @@ def folded(hits: Sequence[Hit], count: int | None = None) -> list[Hit]:
         shape = Shape(_below_heading(hit.chunk))
         for place, (better, known) in enumerate(kept[:count]):
             if shape.repeats(known):
-                kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
+                kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, cited(hit).citation)), known)
                 break
         else:
             if count is None or len(kept) <= count:

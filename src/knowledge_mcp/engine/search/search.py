@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
-from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.core.citing import cited
 from knowledge_mcp.engine.search.blending import (
     BEST_BY_WORDS,
     Ranked,
@@ -271,7 +271,7 @@ def _search_to(
     end = query.offset + query.limit
     shown = folded(hits, end if query.per_document is None else None) if query.fold else hits
     shown = per_document(shown, query.per_document) if query.per_document is not None else shown
-    page = tuple(shown[query.offset : end])
+    page = tuple(map(cited, shown[query.offset : end]))
     found_in = (hit.chunk.document_id for hit in page)
     answer = SearchAnswer(
         hits=page,
@@ -295,17 +295,16 @@ def _wanted(base: Base, query: SearchQuery) -> int:
 
 
 def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
-    """Read and cite the chunks; those deleted meanwhile are left out."""
+    """Read the chunks; those deleted meanwhile are left out."""
     found = {chunk.id: chunk for chunk in passages.get([chunk_id for chunk_id, *_ in ranked])}
     records = Records(base, (chunk.document_id for chunk in found.values()))
     return tuple(
         Hit(
             chunk=found[chunk_id],
             score=score,
-            citation=cite(found[chunk_id], record := records.get(found[chunk_id].document_id)),
             dense=dense_place,
             lexical=lexical_place,
-            record=record,
+            record=records.get(found[chunk_id].document_id),
         )
         for chunk_id, score, dense_place, lexical_place in ranked
         if chunk_id in found and found[chunk_id].document_id not in records.damaged
