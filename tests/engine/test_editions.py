@@ -94,6 +94,20 @@ def test_whoever_names_an_older_edition_gets_it(world: World) -> None:
     assert old.documents == ("lifts-2018",)
 
 
+def test_whoever_names_a_document_that_another_one_replaced_gets_it(tmp_path: Path) -> None:
+    replacing = lifts("RFC 9113", 4).replace("\n\n", "\n\nObsoletes: 7540\n\n", 1)
+    world = World(tmp_path).holding({"a.md": lifts("RFC 7540", 5), "b.md": replacing})
+    assert found(world) == {"b"}
+    assert found(world, text="RFC 9113 landing door") == {"b"}
+    assert "a" in found(world, text="RFC 7540 landing door")
+    old = world.knowledge.requirements(RequirementQuery("doors close", standard="RFC 7540"))
+    assert old.documents == ("a",)
+
+
+def test_a_name_without_its_edition_means_the_current_one(world: World) -> None:
+    assert found(world, text="What does ACME 100 say of landing doors?") == {"lifts-2023", "valves"}
+
+
 def test_requirements_and_definitions_come_from_the_current_edition(world: World) -> None:
     answer = world.knowledge.requirements(RequirementQuery("doors close", standard="ACME"))
     assert answer.documents == ("lifts-2023",)

@@ -55,7 +55,7 @@ def choose_editions(base: Base, known: Editions, edition: str, question: str = "
         base: the parts.
         known: its editions, from `Base.editions`.
         edition: as in `SearchQuery.edition`.
-        question: an older edition that it names by designation ("IEEE 830-1993") may answer too.
+        question: an older edition that it names ("IEEE 830-1993", a replaced "RFC 7540") may answer too.
 
     Raises:
         InvalidInputError: no document has that edition, or the date is invalid; names the existing ones.
@@ -117,18 +117,23 @@ def _names_documents(filter: Filter | None) -> bool:
 
 
 def _requested_editions(known: Editions, question: str) -> set[str]:
-    """Return the older editions that a question names by designation and edition."""
+    """Return the older editions that a question names: by designation and edition, or by a number of their own.
+
+    "RFC 7540" is answered by RFC 7540, even if RFC 9113 has replaced it; "ACME 100" by its current edition.
+    """
     if not known.superseded or not question:
         return set()
-    requested = [each for each in mentioned(question) if each.edition]
+    requested = list(mentioned(question))
     if not requested:
         return set()
     directory = Directory(record for family in known.families for record in family.records)
     found: set[str] = set()
     for each in requested:
-        for like in directory.alike(each):
-            if like.edition == each.edition and not like.is_part:
-                found.add(like.record.id)
+        alike = {like.record.id: like.edition for like in directory.alike(each) if not like.is_part}
+        if each.edition:
+            found.update(key for key, edition in alike.items() if edition == each.edition)
+        elif alike.keys() <= set(known.superseded):
+            found.update(alike)
     return found
 
 
