@@ -42,6 +42,24 @@ def test_words_of_the_file_that_the_first_lines_confirm_stand_before_the_title(
 
 
 @pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("/library/hmp-1153.md", "HMP 1153: Dues"),
+        ("/library/HMP-DUES-0007.md", "HMP 0007: Dues"),
+        ("/library/hmp1153_2020-draft3.md", "HMP 1153: Dues"),
+        ("/library/quay-1153.md", "Quay: Dues"),
+        ("/library/1153-hmp.md", "HMP: Dues"),
+        ("/library/hmp-final-1153.md", "HMP: Dues"),
+        ("/library/img-1153.md", "Dues"),
+        ("/library/HARBOURFEES_1153.md", "HARBOUR FEES: Dues"),
+    ],
+)
+def test_the_number_of_a_series_that_the_text_abbreviates_needs_no_confirmation(source: str, name: str) -> None:
+    text = "HARBOUR FEES: This HMP says what ships pay at a Quay."
+    assert title_with_file_name(_document(source, "Dues", text)) == name
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "/library/d000123.md",

@@ -36,21 +36,23 @@ def title_with_file_name(document: Document) -> str:
     A long title is also preceded by words that it already has: "ACME 2023: Report of the Commission on ... to Acme".
     Nothing is added if the first lines confirm no word of at least three letters and no designation, such as that of a
     part ("LM317"): such file names are generated. Only words that are capitalised there count. One word of the file
-    name may be several in the text ("HARBOURMASTER", "Harbour Master").
+    name may be several in the text ("HARBOURMASTER", "Harbour Master"). The number of a series needs no confirmation if
+    the series is an abbreviation in the text: a proposal often does not state that it is "EIP-1153".
     """
     title = " ".join(document.title.split())
     opening = _WordFinder(document.text[:_LOOKED_AT])
     in_title = _WordFinder(title)
     is_long = len(title.split()) > _LONG
     added: list[str] = []
-    confirmed = missing = False
+    confirmed = missing = numbered = False
     for word in _stem(document.source_uri):
         whole = in_title.find(word) or opening.find(word)
         for piece in [word] if whole else _PIECES.findall(word):
             if len(piece) == 1:
                 continue  # means nothing, and occurs everywhere
             known = in_title.find(piece)
-            written = known or opening.find(piece)
+            written = known or opening.find(piece) or (piece if numbered and piece.isdecimal() else "")
+            numbered = (written.isalpha() and written.isupper()) or (numbered and piece.isalpha() and piece.isupper())
             confirmed = confirmed or (bool(written) and _says_something(piece))
             if written != written.lower() or (written and piece.isdecimal()):
                 missing = missing or not known
