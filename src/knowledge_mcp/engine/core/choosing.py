@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.designations import Directory, mentioned
+from knowledge_mcp.engine.core.designations import mentioned
 from knowledge_mcp.engine.core.editions import EditionFacts, Editions, Family, facts_of
 from knowledge_mcp.language.editions import mark_of
 from knowledge_mcp.model.collection import DocumentRecord
@@ -64,7 +64,7 @@ def choose_editions(base: Base, known: Editions, edition: str, question: str = "
     if requested.casefold() == ALL:
         return Choice()
     if not requested or requested.casefold() == CURRENT:
-        spared = _requested_editions(known, question)
+        spared = _requested_editions(base, known, question)
         hidden = tuple(each for each in known.superseded if each not in spared)
         return Choice(NotIn("document_id", hidden) if hidden else None, frozenset(hidden))
     as_of = _AS_OF.fullmatch(requested)
@@ -116,24 +116,21 @@ def _names_documents(filter: Filter | None) -> bool:
     return isinstance(filter, Equals | In) and filter.field == "document_id"
 
 
-def _requested_editions(known: Editions, question: str) -> set[str]:
+def _requested_editions(base: Base, known: Editions, question: str) -> set[str]:
     """Return the older editions that a question names: by designation and edition, or by a number of their own.
 
     "RFC 7540" is answered by RFC 7540, even if RFC 9113 has replaced it; "ACME 100" by its current edition.
     """
     if not known.superseded or not question:
         return set()
-    requested = list(mentioned(question))
-    if not requested:
-        return set()
-    directory = Directory(record for family in known.families for record in family.records)
+    superseded = set(known.superseded)
     found: set[str] = set()
-    for each in requested:
-        alike = {like.record.id: like.edition for like in directory.alike(each) if not like.is_part}
+    for each in mentioned(question):
+        alike = [like for like in base.directory().alike(each) if not like.is_part and known.family_of(like.record.id)]
         if each.edition:
-            found.update(key for key, edition in alike.items() if edition == each.edition)
-        elif alike.keys() <= set(known.superseded):
-            found.update(alike)
+            found.update(like.record.id for like in alike if like.edition == each.edition)
+        elif superseded.issuperset(like.record.id for like in alike):
+            found.update(like.record.id for like in alike)
     return found
 
 
