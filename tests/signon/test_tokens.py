@@ -249,11 +249,11 @@ def test_known_keys_serve_while_others_are_being_fetched(issuer: TestIssuer, age
     clock, let_go, asked = Clock(), threading.Event(), threading.Event()
     let_go.set()
 
-    def fetch(url: str, *form: Any) -> Any:
+    def fetch(url: str, form: Any = None, client: Any = None) -> Any:
         if url.endswith("/jwks") and not let_go.is_set():
             asked.set()
             assert let_go.wait(20)
-        return fetch_json(url, *form)
+        return fetch_json(url, form, client)
 
     check = TokenVerifier(Issuer(issuer.url, fetch=fetch, clock=clock), audiences=[AUDIENCE])
     check.verify(issuer.token())

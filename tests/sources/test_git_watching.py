@@ -86,7 +86,11 @@ def test_bytes_and_file_entries_of_a_disk_both_run_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: tuple[int, int]
 ) -> None:
     free = iter([(100, 100), (10, 10), last])
-    monkeypatch.setattr(watching, "_free", lambda _: next(free))
+
+    def left(_: Path) -> tuple[int, int]:
+        return next(free)
+
+    monkeypatch.setattr(watching, "_free", left)
     look = watching.watch_disk(tmp_path, "a clone")
     look()
     with pytest.raises(InternalError, match="not enough disk space"):
