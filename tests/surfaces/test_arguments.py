@@ -138,6 +138,13 @@ def test_an_unknown_argument_is_refused_and_the_nearest_named(given_name: str, m
     assert f"'{meant}'" in caught.value.suggestion
 
 
+def test_next_to_an_unknown_argument_the_missing_one_is_named() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(StandardsSearchRequest, {"q": "x"})
+    assert caught.value.suggestion == "Remove it, give query and call again."
+    assert caught.value.details.startswith("This tool takes: query, ")
+
+
 def test_what_is_missing_is_told_apart_from_what_is_wrong() -> None:
     with pytest.raises(InvalidInputError) as caught:
         parse(StandardsSearchRequest, {"n_results": "many"})

@@ -142,10 +142,12 @@ def parse(model: type[R], arguments: Mapping[str, Any]) -> R:
     Raises:
         InvalidInputError: names every field and what is wrong with it; a value that was refused is never repeated.
     """
-    known = [field.alias or name for name, field in model.model_fields.items()]
+    fields = sorted(model.model_fields.items(), key=lambda each: not each[1].is_required())
+    known = [field.alias or name for name, field in fields]
     unknown = sorted(name for name in arguments if name not in known)
     if unknown:
-        raise _unknown_arguments(unknown, known)
+        needed = [field.alias or name for name, field in fields if field.is_required()]
+        raise _unknown_arguments(unknown, known, [name for name in needed if name not in arguments])
     try:
         return model.model_validate(dict(arguments))
     except ValidationError as exc:
@@ -175,14 +177,15 @@ def _words(name: str) -> set[str]:
     return {word.removesuffix("s") for word in name.casefold().split("_") if len(word) > 2}
 
 
-def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputError:
+def _unknown_arguments(unknown: list[str], known: list[str], missing: list[str]) -> InvalidInputError:
     names = [name[:60] for name in unknown[:5]]
     hints = [f"Use '{near}' instead of '{name}'." for name in names if (near := nearest(name, known))]
     plural = "s" if len(unknown) > 1 else ""
     return InvalidInputError(
         f"Unknown argument{plural}: {', '.join(names)}.",
         details=f"This tool takes: {', '.join(known)}." if known else "This tool takes no arguments.",
-        suggestion=" ".join(hints) or f"Remove {'them' if plural else 'it'} and call again.",
+        suggestion=" ".join(hints)
+        or f"Remove {'them' if plural else 'it'}{''.join(f', give {name}' for name in missing)} and call again.",
     )
 
 
