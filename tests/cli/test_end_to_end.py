@@ -174,7 +174,7 @@ def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -
         assert line in done.out
     report = json.loads(real("--json", "--pattern", "*.md", "docs").out)
     assert {each["what"]: each["count"] for each in report["left_out"]} == {
-        "files that match no pattern": 7,
+        "files that match no pattern": 8,
         "hidden files": 1,
         "folders that tools generate": 1,
     }
