@@ -65,7 +65,7 @@ def test_a_clause_pages_and_a_passage_are_read(run: Command, fake: FakeKnowledge
         (("read", "example-standard", "--clause", "5.3.9"), "Did you mean 5.3."),
         (("read", "example-standrd"), "example-standard"),
         (("read", "example-standard", "--pages", "one"), "12-14"),
-        (("read",), "Give the document"),
+        (("read",), "Give a document's id"),
         (("outline", "nowhere"), "nowhere"),
         (("references", "example-standard", "--clause", "9"), "clause '9'"),
         (("verify-quote", "  "), "Invalid arguments: quote: must not be blank."),
