@@ -14,7 +14,6 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import httpx
@@ -149,7 +148,7 @@ async def test_bodies_of_a_key_hold_up_to_a_limit_until_they_are_answered(monkey
         raise AssertionError("the app answers nothing")
 
     gate = BodyGate(app, lambda _: 10, largest=10)
-    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/ingest", "headers": []}
+    scope: Scope = {"type": "http", "method": "POST", "path": "/ingest", "headers": []}
     async with anyio.create_task_group() as group:
         for _ in range(3):
             group.start_soon(gate, scope, receive, send)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -249,7 +250,7 @@ def test_known_keys_serve_while_others_are_being_fetched(issuer: TestIssuer, age
     clock, let_go, asked = Clock(), threading.Event(), threading.Event()
     let_go.set()
 
-    def fetch(url: str, form: Any = None, client: Any = None) -> Any:
+    def fetch(url: str, form: Mapping[str, str] | None = None, client: tuple[str, str] | None = None) -> Any:
         if url.endswith("/jwks") and not let_go.is_set():
             asked.set()
             assert let_go.wait(20)

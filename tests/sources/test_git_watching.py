@@ -87,10 +87,10 @@ def test_bytes_and_file_entries_of_a_disk_both_run_out(
 ) -> None:
     free = iter([(100, 100), (10, 10), last])
 
-    def left(_: Path) -> tuple[int, int]:
+    def free_now(_: Path) -> tuple[int, int]:
         return next(free)
 
-    monkeypatch.setattr(watching, "_free", left)
+    monkeypatch.setattr(watching, "_free", free_now)
     look = watching.watch_disk(tmp_path, "a clone")
     look()
     with pytest.raises(InternalError, match="not enough disk space"):

@@ -6,7 +6,6 @@ import re
 import socket
 import threading
 from contextlib import closing
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,7 +19,7 @@ from tests.transports.in_thread import serving
 from tests.transports.test_sessions import HELLO
 from tests.transports.trouble import TroubledKnowledge
 
-LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+LIST: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 MOST = 1_000
 """Answers to this request that fit into the buffers of every system: some hundred have several megabytes."""
 
