@@ -12,7 +12,6 @@ import pytest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentStatus
 from knowledge_mcp.model.errors import (
-    ConfigError,
     ConnectionFailedError,
     InternalError,
     InvalidInputError,
@@ -25,7 +24,6 @@ from knowledge_mcp.model.query import And, Equals, In, Prefix, SearchMode
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, compact, shorten
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.rag import SURFACE
-from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.library import FakeLibrary
 from tests.rag.conftest import GUIDE, PAGE, WEB, LibraryUnderTest
 
@@ -372,11 +370,6 @@ def test_a_passage_that_is_longer_than_any_answer_is_cut_and_said_so() -> None:
     assert answer["next_offset"] == 1
     assert answer["truncated"]["omitted"] == 0
     assert ask("get_document", library, doc_id=doc_id, offset=1)["chunks"][0]["text"] == "Short."
-
-
-def test_tools_over_something_that_is_no_library_say_so() -> None:
-    with pytest.raises(ConfigError, match="collections"):
-        ask("list_collections", FakeKnowledge())
 
 
 def test_what_else_is_known_of_a_passage_or_a_document_is_told_only_where_there_is_any() -> None:

@@ -226,12 +226,6 @@ def test_the_surface_converts_only_and_neither_indexes_nor_searches() -> None:
     assert not {"knowledge_mcp.engine.search.search", "knowledge_mcp.engine.ingest.ingest"} & set(loaded)
 
 
-def test_what_cannot_convert_is_told_so() -> None:
-    tool = TOOLS["convert_to_text"]
-    with pytest.raises(ConfigError, match="cannot convert"):
-        tool.run(object(), parse(tool.request, {"uri": "/a.md"}))
-
-
 def test_progress_is_told_while_a_file_is_read_and_at_the_end(world: World) -> None:
     path = world.folder / "slow.txt"
     path.write_text("text")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from knowledge_mcp.engine.convert.conversion import ConversionService
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.errors import CancelledError, ConfigError, InvalidInputError
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
@@ -98,9 +98,9 @@ class ConvertAndIngestResponse(Response):
     warnings: list[str] = Field(default=[], description="What is missing or doubtful.")
 
 
-def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None = None) -> ConvertResponse:
+def convert_to_text(service: ConversionService, request: ConvertRequest, call: Call | None = None) -> ConvertResponse:
     """Answer `convert_to_text`."""
-    service, pages = _require_service(knowledge), request.page_range()
+    pages = request.page_range()
     converted = follow(
         lambda report, cancelled: service.convert(request.uri, pages=pages, on_progress=report, cancelled=cancelled),
         call or Call(),
@@ -124,10 +124,9 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
 
 
 def convert_and_ingest(
-    knowledge: Any, request: ConvertAndIngestRequest, call: Call | None = None
+    service: ConversionService, request: ConvertAndIngestRequest, call: Call | None = None
 ) -> ConvertAndIngestResponse:
     """Answer `convert_and_ingest`."""
-    service = _require_service(knowledge)
     deposited = follow(
         lambda report, cancelled: service.convert_and_ingest(
             request.uri, request.collection, force=request.force, on_progress=report, cancelled=cancelled
@@ -136,12 +135,6 @@ def convert_and_ingest(
         give_up=_cancelled,
     )
     return ConvertAndIngestResponse.of(deposited, status="ingested", doc_id=deposited.document_id)
-
-
-def _require_service(knowledge: Any) -> ConversionService:
-    if not isinstance(knowledge, ConversionService):
-        raise ConfigError("This knowledge base cannot convert files.", details=type(knowledge).__name__)
-    return knowledge
 
 
 def _cancelled() -> CancelledError:

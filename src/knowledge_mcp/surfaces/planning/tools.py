@@ -14,7 +14,6 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     CancelledError,
-    ConfigError,
     InternalError,
     InvalidInputError,
     KnowledgeError,
@@ -30,10 +29,10 @@ from knowledge_mcp.surfaces.planning import shapes
 
 
 def ingest_document(
-    knowledge: Knowledge, request: shapes.IngestDocumentRequest, call: Call | None = None
+    service: PlanningService, request: shapes.IngestDocumentRequest, call: Call | None = None
 ) -> shapes.IngestDocumentResponse:
     """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
-    service, ingest = _require_service(knowledge), request.ingest_request()
+    ingest = request.ingest_request()
     service.check_path(ingest)  # an error is reported at once, whoever waits
     call = call or Call()
     running = service.jobs.submit(
@@ -55,46 +54,46 @@ def ingest_document(
     return shapes.IngestDocumentResponse.model_validate(running.job.result)
 
 
-def ingest_status(knowledge: Knowledge, request: shapes.JobRequest) -> shapes.JobResponse:
+def ingest_status(service: PlanningService, request: shapes.JobRequest) -> shapes.JobResponse:
     """Answer `ingest_status`."""
-    return _job(_find_job(knowledge, request.job_id, cancel=False))
+    return _job(_find_job(service, request.job_id, cancel=False))
 
 
-def cancel_ingest(knowledge: Knowledge, request: shapes.JobRequest) -> shapes.JobResponse:
+def cancel_ingest(service: PlanningService, request: shapes.JobRequest) -> shapes.JobResponse:
     """Answer `cancel_ingest`."""
-    return _job(_find_job(knowledge, request.job_id, cancel=True))
+    return _job(_find_job(service, request.job_id, cancel=True))
 
 
 def search_application_docs(
-    knowledge: Knowledge, request: shapes.PlanningSearchRequest
+    service: PlanningService, request: shapes.PlanningSearchRequest
 ) -> shapes.PlanningSearchResponse:
     """Answer `search_application_docs`."""
-    narrowed, nothing = _filter(knowledge, request)
+    narrowed, nothing = _filter(service, request)
     answer = SearchAnswer((), SearchMode(request.mode), searched_documents=0)
     if not nothing:
         # every document answers: two surveys to one standard, of two years, are no editions of each other
-        answer = knowledge.search(
+        answer = service.search(
             SearchQuery(request.query, request.max_results, SearchMode(request.mode), filter=narrowed, edition="all")
         )
     records: dict[str, DocumentRecord | None] = {}
     texts: dict[str, str] = {}
-    results = [search_result(knowledge, hit, records, texts) for hit in answer.hits]
+    results = [search_result(service, hit, records, texts) for hit in answer.hits]
     said = " ".join(answer.notes)
     return shapes.PlanningSearchResponse.of(
         status="success",
         query=request.query,
         results_count=len(results),
         results=results,
-        message=said if results else nothing or said or _nothing_at_all(knowledge, request.document_types),
+        message=said if results else nothing or said or _nothing_at_all(service, request.document_types),
         degraded=list(answer.degraded),
     )
 
 
-def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest) -> shapes.DocumentTextResponse:
+def get_document_text(service: PlanningService, request: shapes.DocumentTextRequest) -> shapes.DocumentTextResponse:
     """Answer `get_document_text`."""
-    record = _record(knowledge, request.document_id)
+    record = _record(service, request.document_id)
     try:
-        text = knowledge.document_text(record.id)
+        text = service.document_text(record.id)
     except NotFoundError as exc:
         raise _no_document(request.document_id, exc) from exc
     if not record.chunk_count:
@@ -113,10 +112,12 @@ def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest)
     )
 
 
-def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsRequest) -> shapes.ListDocumentsResponse:
+def list_ingested_documents(
+    service: PlanningService, request: shapes.ListDocumentsRequest
+) -> shapes.ListDocumentsResponse:
     """Answer `list_ingested_documents`; by file name, then by id."""
     reference = request.application_ref.strip()
-    own = _require_service(knowledge).documents_of(reference)
+    own = service.documents_of(reference)
     matches = [
         record
         for record in own
@@ -131,12 +132,14 @@ def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsR
         application_ref=reference,
         document_count=len(matches),
         documents=[_summary(record) for record in matches[request.offset : end]],
-        message="" if matches else _nothing(knowledge, reference, own, request.document_types),
+        message="" if matches else _nothing(service, reference, own, request.document_types),
         next_offset=end if end < len(matches) else 0,
     )
 
 
-def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequest) -> shapes.ListApplicationsResponse:
+def list_applications(
+    service: PlanningService, request: shapes.ListApplicationsRequest
+) -> shapes.ListApplicationsResponse:
     """Answer `list_applications`; by reference."""
     part = (request.ref_contains or "").casefold()
     matches = [
@@ -145,7 +148,7 @@ def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequ
             document_count=len(records),
             last_ingested_at=max(record.updated_at for record in records),
         )
-        for reference, records in sorted(_require_service(knowledge).applications().items())
+        for reference, records in sorted(service.applications().items())
         if part in reference.casefold()
     ]
     _check_offset(request.offset, len(matches), "application")
@@ -158,11 +161,11 @@ def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequ
     )
 
 
-def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shapes.DeleteResponse:
+def delete_document(service: PlanningService, request: shapes.DeleteRequest) -> shapes.DeleteResponse:
     """Answer `delete_document`."""
-    record = _record(knowledge, request.document_id)
+    record = _record(service, request.document_id)
     try:
-        removed = knowledge.remove(record.id)
+        removed = service.remove(record.id)
     except NotFoundError as exc:
         raise _no_document(request.document_id, exc) from exc
     return shapes.DeleteResponse(status="success", document_id=record.id, chunks_deleted=removed)
@@ -179,12 +182,6 @@ def _check_offset(offset: int, total: int, what: str) -> None:
 # ---- ingesting
 
 
-def _require_service(knowledge: Knowledge) -> PlanningService:
-    if not isinstance(knowledge, PlanningService):
-        raise ConfigError("This knowledge base cannot ingest planning documents.", details=type(knowledge).__name__)
-    return knowledge
-
-
 def _follow(running: RunningJob, call: Call) -> None:
     """Wait for a job with signs of life; the job stops by itself where its caller gives up."""
 
@@ -198,8 +195,7 @@ def _follow(running: RunningJob, call: Call) -> None:
     watch(running.wait, state, call, give_up=give_up, failed=lambda: running.error is not None)
 
 
-def _find_job(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
-    service = _require_service(knowledge)
+def _find_job(service: PlanningService, job_id: str, *, cancel: bool) -> Job:
     try:
         return service.jobs.cancel(job_id) if cancel else service.job(job_id)
     except NotFoundError as exc:
@@ -220,35 +216,37 @@ def _job(job: Job) -> shapes.JobResponse:
 # ---- searching and reading
 
 
-def _filter(knowledge: Knowledge, request: shapes.PlanningSearchRequest) -> tuple[Filter | None, str]:
+def _filter(service: PlanningService, request: shapes.PlanningSearchRequest) -> tuple[Filter | None, str]:
     """Build the engine's filter, and say why nothing can be found where that is already known."""
     types = request.document_types
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""
     reference = request.application_ref.strip()
-    own = _require_service(knowledge).documents_of(reference)
+    own = service.documents_of(reference)
     ids = [record.id for record in own if types is None or record.document_type in types]
     if ids:
         return among_documents(ids), ""
-    return None, _nothing(knowledge, reference, own, types)
+    return None, _nothing(service, reference, own, types)
 
 
-def _nothing(knowledge: Knowledge, reference: str, own: Sequence[DocumentRecord], types: Sequence[str] | None) -> str:
+def _nothing(
+    service: PlanningService, reference: str, own: Sequence[DocumentRecord], types: Sequence[str] | None
+) -> str:
     """Say why an application has no document that fits."""
     if own:
         there = {record.document_type for record in own}
         if types is None or there.intersection(types):
             return f"Application {reference} has no document with that name; it has {how_many(len(own), 'document')}."
         return f"Application {reference} has no document of these types; it has: {', '.join(sorted(there))}."
-    others = _require_service(knowledge).applications()
+    others = service.applications()
     alike = sorted(other for other in others if _letters(other) == _letters(reference))
     meant = f" There are documents of {list_first(alike, 3)}." if alike else ""
     return f"No document of application {reference} has been ingested.{meant}"
 
 
-def _nothing_at_all(knowledge: Knowledge, types: Sequence[str] | None) -> str:
+def _nothing_at_all(service: PlanningService, types: Sequence[str] | None) -> str:
     """Say why a search found nothing among the applications that it was for."""
-    everything = [each for records in _require_service(knowledge).applications().values() for each in records]
+    everything = [each for records in service.applications().values() for each in records]
     there = {record.document_type for record in everything}
     if not everything:
         return "No document of any application has been ingested."

@@ -8,7 +8,7 @@ from typing import Any
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import file_name_of
-from knowledge_mcp.model.errors import ConfigError, NotFoundError
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
@@ -99,9 +99,9 @@ def _place(chunk: Chunk, collection: str, filename: str, *, citation: str | None
     )
 
 
-def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearchResponse:
+def search(library: Library, request: shapes.RagSearchRequest) -> shapes.RagSearchResponse:
     """Answer `search`."""
-    answer = _library(knowledge).search_in(request.collection, request.search())
+    answer = library.search_in(request.collection, request.search())
     hits = [hit for hit in answer.hits if hit.score >= request.min_score]
     below = len(answer.hits) - len(hits)
     message, suggestions = answer.note, list[str]()
@@ -123,10 +123,10 @@ def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearch
 
 
 def ingest_url(
-    knowledge: Any, request: shapes.IngestUrlArguments, call: Call | None = None
+    library: Library, request: shapes.IngestUrlArguments, call: Call | None = None
 ) -> shapes.IngestUrlResponse:
     """Answer `ingest_url`: wait for it with signs of life, or answer with the id of its job."""
-    library, deposit = _library(knowledge), request.deposit()
+    deposit = request.deposit()
     if not request.wait:
         job = library.submit(deposit)
         return shapes.IngestUrlResponse(
@@ -143,17 +143,17 @@ def ingest_url(
     return _ingest_response(done)
 
 
-def ingest_url_status(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
+def ingest_url_status(library: Library, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
     """Answer `ingest_url_status`."""
-    return _job(_library(knowledge).job(request.job_id))
+    return _job(library.job(request.job_id))
 
 
-def cancel_ingest_url(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
+def cancel_ingest_url(library: Library, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
     """Answer `cancel_ingest_url`."""
-    return _job(_library(knowledge).cancel_job(request.job_id))
+    return _job(library.cancel_job(request.job_id))
 
 
-def list_collections(knowledge: Any, _: shapes.ListCollectionsRequest) -> shapes.CollectionsResponse:
+def list_collections(library: Library, _: shapes.ListCollectionsRequest) -> shapes.CollectionsResponse:
     """Answer `list_collections`."""
     return shapes.CollectionsResponse(
         collections=[
@@ -164,27 +164,18 @@ def list_collections(knowledge: Any, _: shapes.ListCollectionsRequest) -> shapes
                 token_count=each.tokens,
                 keep=shapes.CollectionEntry.model_fields,
             )
-            for each in _library(knowledge).collections()
+            for each in library.collections()
         ]
     )
 
 
-def get_document(knowledge: Any, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
+def get_document(library: Library, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
     """Answer `get_document`."""
     try:
-        document = _library(knowledge).find(request.doc_id.strip())
+        document = library.find(request.doc_id.strip())
     except NotFoundError as exc:
         raise NotFoundError(f"Document not found: {request.doc_id}", suggestion=exc.suggestion) from exc
     return document_answer(document, request)
-
-
-def _library(knowledge: Any) -> Library:
-    """Make sure that what the tools run over is a library."""
-    methods = ("search_in", "deposit", "submit", "find", "collections")
-    if not all(callable(getattr(knowledge, name, None)) for name in methods):
-        raise ConfigError("This knowledge base has no collections of documents.", details=type(knowledge).__name__)
-    library: Library = knowledge
-    return library
 
 
 def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, Freshness, RepositoryInfo
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.answers import round_score
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.repositories import shapes
@@ -117,9 +117,8 @@ _MOST_CHARACTERS = 60_000
 """Characters of lines in one answer: with their numbers and the escapes of JSON they stay within an answer's size."""
 
 
-def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> shapes.CodeSearchResponse:
+def semantic_search(service: RepositoryService, request: shapes.CodeSearchRequest) -> shapes.CodeSearchResponse:
     """Answer `semantic_search`."""
-    service = _require_service(knowledge)
     limits = service.limits
     limit = request.limit if "limit" in request.model_fields_set else limits.default_limit
     if limit > limits.max_limit:
@@ -158,9 +157,10 @@ def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> sha
     )
 
 
-def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesRequest) -> shapes.ListRepositoriesResponse:
+def list_indexed_repositories(
+    service: RepositoryService, _: shapes.ListRepositoriesRequest
+) -> shapes.ListRepositoriesResponse:
     """Answer `list_indexed_repositories`."""
-    service = _require_service(knowledge)
     found = service.repositories()
     return shapes.ListRepositoriesResponse(
         repositories=[entry(*each) for each in zip(found, service.freshness_of(found), strict=True)],
@@ -172,9 +172,8 @@ def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesReque
     )
 
 
-def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shapes.ReadLinesResponse:
+def read_file_lines(service: RepositoryService, request: shapes.ReadLinesRequest) -> shapes.ReadLinesResponse:
     """Answer `read_file_lines`: from the text as it was indexed, so that nothing but indexed files can be read."""
-    service = _require_service(knowledge)
     info, record, text = service.file(request.repository, request.file_path)
     lines = text.split("\n")
     if lines and not lines[-1]:
@@ -210,10 +209,9 @@ def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shap
 
 
 def refresh_repository(
-    knowledge: object, request: shapes.RefreshRequest, call: Call | None = None
+    service: RepositoryService, request: shapes.RefreshRequest, call: Call | None = None
 ) -> shapes.RefreshResponse:
     """Answer `refresh_repository`."""
-    service = _require_service(knowledge)
     info = service.repository(request.repository)
     if request.check_only:
         fresh = service.freshness(info, ask=True)
@@ -246,12 +244,6 @@ def _strictly_rising(call: Call) -> Progress:
         call.progress(last[0], total, message)
 
     return progress
-
-
-def _require_service(knowledge: object) -> RepositoryService:
-    if not isinstance(knowledge, RepositoryService):
-        raise ConfigError("This knowledge base contains no repositories.", details=type(knowledge).__name__)
-    return knowledge
 
 
 def _freshness(info: RepositoryInfo, fresh: Freshness) -> shapes.RepositoryFreshness:
