@@ -117,10 +117,11 @@ def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float], 
     """
     crossing: dict[float, int] = {}
     wide: list[float] = []
+    spans = [_spans(row) for row in rows]
     for x in places:
-        clear = [row for row in rows if not _is_across(row, x)]
-        ends = max((item.x + item.width for row in clear for item in row if item.x < x), default=0.0)
-        starts = min((item.x for row in clear for item in row if item.x >= x), default=math.inf)
+        clear = [some for some in spans if not _is_within(some, x)]
+        ends = max((end for some in clear for start, end in some if start < x), default=0.0)
+        starts = min((start for some in clear for start, _ in some if start >= x), default=math.inf)
         crossing[x] = len(rows) - len(clear)
         wide += [x] if starts - ends >= narrowest else []
     most = min(crossing.values()) + _FEW
@@ -189,16 +190,26 @@ def _crosses(item: TextItem, x: float) -> bool:
 
 
 def _is_across(row: Sequence[TextItem], x: float) -> bool:
-    """Return whether words of a row cross a place, or have a blank between two of them there.
+    """Return whether words of a row cross a place, or have a blank between two of them there."""
+    return _is_within(_spans(row), x)
 
-    The space after a list marker is such a blank.
-    """
-    before = max((item for item in row if item.x < x), key=lambda item: item.x + item.width, default=None)
-    after = min((item.x for item in row if item.x >= x), default=math.inf)
-    if before is None or before.x + before.width > x:
-        return before is not None
-    is_mark = len(before.text) <= _LONGEST_MARK and mark_alone(before.text) is not None
-    return after - before.x - before.width < _NARROWER or (is_mark and after < math.inf)
+
+def _is_within(spans: Iterable[tuple[float, float]], x: float) -> bool:
+    return any(start < x < end for start, end in spans)
+
+
+def _spans(row: Sequence[TextItem]) -> list[tuple[float, float]]:
+    """Return the ends of the texts of a row, without gaps that are blanks or the space after a list marker."""
+    spans: list[tuple[float, float]] = []
+    is_marked = False
+    for item in row:
+        end = item.x + item.width
+        if spans and (is_marked or item.x - spans[-1][1] < _NARROWER):
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end))
+        else:
+            spans.append((item.x, end))
+        is_marked = len(item.text) <= _LONGEST_MARK and mark_alone(item.text) is not None
+    return spans
 
 
 def _has_gap(row: Sequence[TextItem]) -> bool:
