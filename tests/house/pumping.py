@@ -40,6 +40,7 @@ BOUNDED: dict[str, tuple[int, str]] = {
     "knowledge_mcp.engine.evidence.captions._LEADERS": (300, "searched in the last 300 characters of an entry"),
     "knowledge_mcp.settings": (400, "the operator's own settings"),
     "knowledge_mcp.language.glossary.entries._POINTER": (300, "longer meanings are not looked at"),
+    "knowledge_mcp.language.requirements.mentions": (200, "only the characters near a name are read"),
     "knowledge_mcp.language.identifiers._PROPERTY": (80, "longer blocks are not looked at"),
     "knowledge_mcp.cli": (400, "the operator's own words"),
     "knowledge_mcp.evals": (400, "the operator's own files"),

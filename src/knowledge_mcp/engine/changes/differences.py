@@ -19,6 +19,7 @@ from knowledge_mcp.engine.changes.marking import (
     joined_items,
     marked_up,
 )
+from knowledge_mcp.engine.changes.properties import changed_properties
 from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
 from knowledge_mcp.engine.changes.sentences import (
     ALIKE,
@@ -131,8 +132,10 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     for group in check_each(_together(links)):
         for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights, own):
             found.setdefault(place, []).append(change)
-    for place, change in (*_standing(links), *_properties(links)):
+    for place, change in _standing(links):
         found.setdefault(place, []).append(change)
+    for place, before, after, *texts in changed_properties(links):
+        found.setdefault(place, []).append(TextChange(ChangeType.PROPERTY, before, after, *texts))
     _tell_moved(found)
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
@@ -209,26 +212,6 @@ def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
         if old.parent not in turned or joined[old.parent][2].index != new.parent:
             was, now = (STANDINGS[each.informative] for each in (old, new))
             yield place, TextChange(ChangeType.FORCE, was, now, old.label, new.label)
-
-
-def _properties(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
-    """Yield what two files state about themselves otherwise, "status: draft", with a link of their first clauses.
-
-    A file belongs to the one that most of its clauses come from. If only one states anything, nothing is compared.
-    """
-    files = Counter((link.old.file, link.new.file) for link in links if link.old and link.new)
-    of_new = {new: old for (old, new), _ in reversed(files.most_common())}
-    old = {link.old.file: dict(link.old.properties) for link in links if link.old and link.old.properties}
-    new = {
-        link.new.file: (at, link.new.properties) for at, link in enumerate(links) if link.new and link.new.properties
-    }
-    for file, (place, properties) in new.items():
-        was, now = old.get(of_new.get(file, ""), {}), dict(properties)
-        for name in {**was, **now} if was else ():
-            if was.get(name) != now.get(name):
-                before, after = was.get(name, ""), now.get(name, "")
-                texts = (f"{name}: {value}" if value else "" for value in (before, after))
-                yield place, TextChange(ChangeType.PROPERTY, before, after, *texts)
 
 
 def _common(old: Convention, new: Convention) -> Convention:

@@ -218,22 +218,7 @@ def trace(
     denied = stated.denied - declared
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     proposed = {pair: share for pair, share in proposed.items() if pair not in denied}
-    by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
-    witness = _Witness([*sources, *targets])
-    found: list[TraceLink] = []
-    for named in check_each(sorted(declared | proposed.keys() | mentions.keys())):
-        if named[0] not in by_id[0] or named[1] not in by_id[1] or decided.get(named) is False:
-            continue
-        share = 1.0 if named in declared else proposed.get(named, 0.0)
-        doubtful = Verdict.MENTIONED if named in mentions else Verdict.UNCERTAIN
-        likely = Verdict.LIKELY if named in proposed and share >= threshold else doubtful
-        verdict = Verdict.DECLARED if named in declared else likely
-        pair = (by_id[0][named[0]], by_id[1][named[1]])
-        evidence = witness.evidence(*pair)
-        if verdict is Verdict.MENTIONED:
-            side, said = mentions[named]
-            evidence = replace(evidence, words=(said,), **{"to_text" if side else "from_text": said})
-        found.append(TraceLink(*pair, verdict, share, evidence))
+    found = _links((sources, targets), declared, proposed, mentions, threshold, decided)
     order = {each.id: place for place, each in enumerate(sources)}
     found.sort(key=lambda link: (order[link.source.id], -link.probability))
     sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
@@ -255,6 +240,34 @@ def trace(
         outdated,
         _unproven(sure),
     )
+
+
+def _links(
+    sides: tuple[Sequence[TraceItem], Sequence[TraceItem]],
+    declared: AbstractSet[tuple[str, str]],
+    proposed: Mapping[tuple[str, str], float],
+    mentions: Mapping[tuple[str, str], tuple[int, str]],
+    threshold: float,
+    decided: Mapping[tuple[str, str], bool],
+) -> list[TraceLink]:
+    """Build the links that nobody rejected, each with its verdict and evidence."""
+    by_id = tuple({each.id: each for each in side} for side in sides)
+    witness = _Witness([*sides[0], *sides[1]])
+    found: list[TraceLink] = []
+    for named in check_each(sorted(declared | proposed.keys() | mentions.keys())):
+        if named[0] not in by_id[0] or named[1] not in by_id[1] or decided.get(named) is False:
+            continue
+        share = 1.0 if named in declared else proposed.get(named, 0.0)
+        doubtful = Verdict.MENTIONED if named in mentions else Verdict.UNCERTAIN
+        likely = Verdict.LIKELY if named in proposed and share >= threshold else doubtful
+        verdict = Verdict.DECLARED if named in declared else likely
+        pair = (by_id[0][named[0]], by_id[1][named[1]])
+        evidence = witness.evidence(*pair)
+        if verdict is Verdict.MENTIONED:
+            side, said = mentions[named]
+            evidence = replace(evidence, words=(said,), **{"to_text" if side else "from_text": said})
+        found.append(TraceLink(*pair, verdict, share, evidence))
+    return found
 
 
 def _outdated(

@@ -80,7 +80,7 @@ _LEFT_OPEN = _words(
     }
 )
 """Phrases that leave the subject of a sentence open or out of scope."""
-_BEHIND = re.compile(r"(?:\W{0,3}[^\W\d_]{1,30}){1,5}")
+_BEHIND = re.compile(r"(?:\W{1,3}[^\W\d_]{1,30}){1,5}|[^\W\d_]{1,30}")
 """Words after a denial, of which the first one with meaning is denied."""
 
 

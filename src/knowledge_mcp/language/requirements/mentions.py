@@ -51,7 +51,8 @@ _MATES = re.compile(
     r"(?:[\w./-]{0,40}\d[\w.)\]-]{0,20}[\s*_`]{0,3}(?:,|;|/|&|\b(?:and|or|und|oder|et|ou|y|o|e|en|och|og|и)\b)[\s*_`\[(]{0,4}){1,8}\Z"
 )
 """Names of other things in the same list."""
-_LOOK = re.compile(r"[ \t\xa0*_`~\"'“”„«»‘’]*\Z")
+_LOOK = " \t\xa0*_`~\"'“”„«»‘’"
+"""Blanks, quotation marks and marks of emphasis."""
 _CUT = re.compile(r"[.;!?][\s)\"”’]|\n\s*\n|\s\|\s|[–—]\s")
 _IS = r"(?:is|are|was|were|has|have|had|been|be|will|does|did|ist|sind|wird|wurden?|est|sont|son|è|sono)\b"
 _SAYS = re.compile(
@@ -107,7 +108,7 @@ def is_mention(text: str, start: int, end: int) -> bool:
     says = _SAYS.match(behind) is not None
     if _DEMANDS.match(behind) or (not says and _RELATES.search(behind)):
         return _ELSEWHERE.search(behind) is not None
-    bare = _LOOK.sub("", before)
+    bare = before.rstrip(_LOOK)
     if bare.endswith(":"):
         label = re.split(r"[\n|.;]", bare[:-1])[-1].strip(" \t*_`#>-")
         return says or is_aside(label)
