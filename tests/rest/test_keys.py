@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.transports.rest.gates import KeyOf
 from knowledge_mcp.transports.shared.keys import Key, KeyRing, parse_keys
 from tests.rest.world import keys_file
 
@@ -208,3 +210,8 @@ def test_a_file_that_all_can_read_is_warned_of(tmp_path: Path, caplog: pytest.Lo
 def test_a_ring_keeps_no_key_that_could_be_read_from_it(tmp_path: Path) -> None:
     ring = KeyRing("own-secret", keys_file(tmp_path, json.dumps({"keys": [CI]})))
     assert "secret" not in repr(vars(ring))
+
+
+def test_a_route_gets_its_key_without_another_thread() -> None:
+    (depends,) = KeyOf.__metadata__
+    assert inspect.iscoroutinefunction(depends.dependency)  # FastAPI calls others on a thread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from knowledge_mcp.transports.mcp.http import build_app, key_gate
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.shared import guards
 from knowledge_mcp.transports.shared.admission import Admission
-from knowledge_mcp.transports.shared.guards import AllowedNames, BodyLimit, HostGuard
+from knowledge_mcp.transports.shared.guards import AllowedNames, BodyLimit, HostGuard, serve_while_valid
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.threads import ASKER
 from tests.fakes.knowledge import FakeKnowledge
@@ -250,6 +251,44 @@ async def test_a_token_is_revoked_and_another_granted_by_a_change_of_their_file(
     assert [await status(token) for token in ("one", "two", "three")] == [401, 200, 200]
     path.write_text('{"keys": [{"name": "dora", "key": "four", "read": ["some-*"]}]}')
     assert [await status(token) for token in ("two", "four")] == [401, 200]  # what it may read, its tools look at
+
+
+async def test_all_that_wait_for_a_request_learn_that_its_key_is_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "LOOK_SECONDS", 0.0)
+    looks = iter([True, True, False])
+    received: list[Message] = []
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        async def wait() -> None:
+            received.append(await receive())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            group.start_soon(wait)
+
+    await serve_while_valid(app, {}, anyio.sleep_forever, send, lambda: next(looks))
+    assert [each["type"] for each in received] == ["http.disconnect"] * 2
+    assert sent[0]["status"] == 401
+
+
+async def test_looking_at_the_key_of_a_request_takes_no_task() -> None:
+    tasks = asyncio.all_tasks()
+
+    async def receive() -> Message:
+        assert asyncio.all_tasks() == tasks
+        return {"type": "http.request"}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        assert await receive() == {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    await serve_while_valid(app, {}, receive, send, lambda: True)
 
 
 async def test_the_app_guards_every_route_and_browsers_get_their_preflight() -> None:
