@@ -262,6 +262,10 @@ async def test_all_that_wait_for_a_request_learn_that_its_key_is_revoked(monkeyp
     async def send(message: Message) -> None:
         sent.append(message)
 
+    async def never() -> Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         async def wait() -> None:
             received.append(await receive())
@@ -270,7 +274,7 @@ async def test_all_that_wait_for_a_request_learn_that_its_key_is_revoked(monkeyp
             group.start_soon(wait)
             group.start_soon(wait)
 
-    await serve_while_valid(app, {}, anyio.sleep_forever, send, lambda: next(looks))
+    await serve_while_valid(app, {}, never, send, lambda: next(looks))
     assert [each["type"] for each in received] == ["http.disconnect"] * 2
     assert sent[0]["status"] == 401
 
