@@ -84,8 +84,8 @@ def _tokens(text: str) -> list[str]:
 
 def _holds(text: str, gold: str) -> bool:
     """Tell whether at least nine in ten of the gold text's words stand in a record's text."""
-    wanted, held = _tokens(gold), set(_tokens(text))
-    return sum(word in held for word in wanted) >= 0.9 * len(wanted)
+    expected, held = _tokens(gold), set(_tokens(text))
+    return sum(word in held for word in expected) >= 0.9 * len(expected)
 
 
 def measure_requirements(data: Path) -> list[Measured]:

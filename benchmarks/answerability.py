@@ -239,12 +239,12 @@ def print_table(found: Mapping[str, Sequence[tuple[float, bool]]]) -> None:
     print("|---|---|---|---|---|---|---|")
     everything = [pair for pairs in found.values() for pair in pairs]
     for name, pairs in (*found.items(), ("all", everything)):
-        told = judged(pairs)
+        result = judged(pairs)
         share = sum(outcome for _, outcome in pairs) / len(pairs)
         mean = sum(estimate for estimate, _ in pairs) / len(pairs)
         print(
-            f"| {name} | {told.count} | {share:.2f} | {mean:.2f} | {told.area:.3f} "
-            f"| {told.brier:.3f} ({told.base_brier:.3f}) | {told.error:.3f} |"
+            f"| {name} | {result.count} | {share:.2f} | {mean:.2f} | {result.area:.3f} "
+            f"| {result.brier:.3f} ({result.base_brier:.3f}) | {result.error:.3f} |"
         )
 
 
@@ -268,8 +268,8 @@ def draw(found: Mapping[str, Sequence[tuple[float, bool]]], path: Path) -> None:
     everything = [pair for pairs in found.values() for pair in pairs]
     series = {"all": judged(everything), **{name.rsplit("/")[-1]: judged(pairs) for name, pairs in large.items()}}
     points = {
-        name: [Point(each.estimated, each.happened, each.low, each.high, each.count) for each in told.bins]
-        for name, told in series.items()
+        name: [Point(each.estimated, each.happened, each.low, each.high, each.count) for each in result.bins]
+        for name, result in series.items()
     }
     figure = reliability_diagram(
         points, across="estimated by a model of all other sets", up="share that was answered",
@@ -289,8 +289,8 @@ def kept_rows(file: Path) -> list[Row]:
     """Read what `--rows` kept; empty where there is no file yet."""
     if not file.is_file():
         return []
-    told = [Row(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
-    return [dataclasses.replace(each, signals=tuple(each.signals)) for each in told]
+    result = [Row(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
+    return [dataclasses.replace(each, signals=tuple(each.signals)) for each in result]
 
 
 def main() -> None:

@@ -89,10 +89,10 @@ def tell(name: str, asked: list[Asked], rows: list[Row], without: str) -> None:
     kinds: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for kind, values, answered in asked:
         kinds[kind].append((in_words(model.probability(values)), answered))
-    for kind, told in kinds.items():
-        counts = " | ".join(str(sum(word == each for each, _ in told)) for word in WORDS)
-        share = sum(answered for _, answered in told) / len(told)
-        print(f"| {name}, {kind} | {len(told)} | {share:.2f} | {counts} | {whole.area:.3f} | {whole.error:.3f} |")
+    for kind, result in kinds.items():
+        counts = " | ".join(str(sum(word == each for each, _ in result)) for word in WORDS)
+        share = sum(answered for _, answered in result) / len(result)
+        print(f"| {name}, {kind} | {len(result)} | {share:.2f} | {counts} | {whole.area:.3f} | {whole.error:.3f} |")
     sys.stdout.flush()
 
 

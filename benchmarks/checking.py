@@ -242,11 +242,11 @@ def whole(documents: Sequence[Asked], seek: checking.Seeks, terms: linking.Terms
             verdicts[label, row.verdict.value] += 1
             quotes += len(row.evidence)
             verified += sum(one.verified is not QuoteVerdict.NOT_FOUND for one in row.evidence)
-    told = "; ".join(f"{label} → {verdict}: {count}" for (label, verdict), count in sorted(verdicts.items()))
+    result = "; ".join(f"{label} → {verdict}: {count}" for (label, verdict), count in sorted(verdicts.items()))
     right = sum(
         count for (label, verdict), count in verdicts.items() if (label == "there") == (verdict == "evidence found")
     )
-    return f"{told}. Agreement {right / sum(verdicts.values()):.3f}. {verified} of {quotes} quotes verified."
+    return f"{result}. Agreement {right / sum(verdicts.values()):.3f}. {verified} of {quotes} quotes verified."
 
 
 def main() -> None:

@@ -118,7 +118,7 @@ def _killed_clone(world: World, server: GitServer, address: str, expected: objec
 
 
 def _after_kill(
-    case: str, world: World, broken: Done, address: str, expected: object, wanted: str, repair: str = "index"
+    case: str, world: World, broken: Done, address: str, expected: object, required: str, repair: str = "index"
 ) -> Row:
     shown = states(world)
     search = world.run("search", "value of the second edition", "--threshold", "0", "--json")
@@ -129,7 +129,7 @@ def _after_kill(
         shown,
         f"exit {again.code}, {states(world)}",
         "" if broken.code == -9 else "it was not killed",
-        "" if shown.startswith(wanted) else f"shown as {shown}",
+        "" if shown.startswith(required) else f"shown as {shown}",
         "" if search.code == 0 else f"search: {search.told}",
         "" if states(world).startswith("ready") else "not ready after all",
         "" if world.contents() == expected else "not what an undisturbed run leaves",
@@ -310,8 +310,8 @@ def names(folder: Path, _: argparse.Namespace) -> Generator[Row]:
         world = World(folder / "world", server)
         address = server.url("team/code.git")
         done = world.run("index", address, "--verbose")
-        told = "" if states(world) == f"ready {len(NAMES)}" else f"{states(world)} of {len(NAMES)}"
-        yield row("hostile file names, indexed", done, states(world), "", told, world.leaks())
+        result = "" if states(world) == f"ready {len(NAMES)}" else f"{states(world)} of {len(NAMES)}"
+        yield row("hostile file names, indexed", done, states(world), "", result, world.leaks())
         found = world.run("search", "hostile", "--threshold", "0", "--limit", "50")
         yield row("hostile file names, searched", found, states(world), "", "" if found.code == 0 else found.told)
         names_found = {each["file_path"] for each in world.results("hostile")}

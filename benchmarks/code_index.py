@@ -93,10 +93,10 @@ async def ask(data: Path, texts: list[str]) -> tuple[list[float], list[dict[str,
             started = time.perf_counter()
             answer = await client.call_tool("semantic_search", {"query": text, "limit": 10, "threshold": 0.0})
             times.append(1000 * (time.perf_counter() - started))
-            told: Any = answer.structured_content
+            response: Any = answer.structured_content
             if answer.is_error:
-                sys.exit(f"a query failed: {told}")
-            results.extend(told["results"])
+                sys.exit(f"a query failed: {response}")
+            results.extend(response["results"])
     return times, results
 
 
@@ -140,7 +140,7 @@ def main() -> None:
         times, results = asyncio.run(ask(data, questions(folder, chosen.queries)))
         true, checked = true_locations(folder, results, chosen.locations)
     half, most = np.percentile(times, [50, 95])
-    told = {
+    result = {
         "files": count,
         "chunks": done.chunks_created,
         "files a second": round(done.files_processed / seconds, 1),
@@ -153,10 +153,10 @@ def main() -> None:
         "true locations": f"{true} of {checked}",
     }
     print("| what | figure |\n|---|---|")
-    for name, value in told.items():
+    for name, value in result.items():
         print(f"| {name} | {value} |")
     if chosen.json:
-        chosen.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+        chosen.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
     if true < checked:
         sys.exit(1)
 

@@ -94,10 +94,10 @@ def ranked(hits: Sequence[CodeHit], ids: dict[str, str]) -> list[str]:
     return list(dict.fromkeys(ids[hit.chunk.document_id.partition(":")[2]] for hit in hits))
 
 
-def ndcg(ranking: list[str], wanted: set[str]) -> float:
+def ndcg(ranking: list[str], expected: set[str]) -> float:
     """Work out nDCG@10 for relevance of one kind."""
-    gain = sum(1 / math.log2(place + 2) for place, name in enumerate(ranking[:10]) if name in wanted)
-    return gain / sum(1 / math.log2(place + 2) for place in range(min(len(wanted), 10)))
+    gain = sum(1 / math.log2(place + 2) for place, name in enumerate(ranking[:10]) if name in expected)
+    return gain / sum(1 / math.log2(place + 2) for place in range(min(len(expected), 10)))
 
 
 def open_service(place: Path, way: str) -> RepositoryService:
@@ -111,21 +111,21 @@ def open_service(place: Path, way: str) -> RepositoryService:
 def ask(service: RepositoryService, labelled: Labelled, ids: dict[str, str], mode: Mode) -> Score:
     """Ask every question in one mode."""
     score = Score()
-    for name, wanted in labelled.relevant.items():
+    for name, expected in labelled.relevant.items():
         started = time.perf_counter()
         query = CodeQuery(labelled.questions[name][:LONGEST], limit=DEPTH, threshold=0.0, mode=mode)
         found = service.search_code(query)
         score.seconds += time.perf_counter() - started
         ranking = ranked(found.hits, ids)
-        score.gain += ndcg(ranking, wanted)
-        score.recall += len(wanted & set(ranking[:10])) / len(wanted)
+        score.gain += ndcg(ranking, expected)
+        score.recall += len(expected & set(ranking[:10])) / len(expected)
         above = ranked([hit for hit in found.hits if hit.similarity >= THRESHOLD], ids)
-        score.kept += len(wanted & set(above[:10])) / len(wanted)
+        score.kept += len(expected & set(above[:10])) / len(expected)
         for hit in found.hits:
             file = ids[hit.chunk.document_id.partition(":")[2]]
             if hit.dense is not None and file in ranking[:10]:
-                (score.high if file in wanted else score.low).append(hit.dense.score)
-        for file in sorted(wanted - set(ranking[:10])):
+                (score.high if file in expected else score.low).append(hit.dense.score)
+        for file in sorted(expected - set(ranking[:10])):
             place = ranking.index(file) + 1 if file in ranking else 0
             score.misses.append(f"{name}: {file} at {place or f'none of {len(ranking)}'}; first {ranking[:3]}")
     return score

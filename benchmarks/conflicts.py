@@ -47,9 +47,9 @@ def main() -> None:
     for name, items in sets.items():
         found, planted, own = _measure(items, random.Random(name))
         counts = Counter(each.kind.value for each in own)
-        told = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
+        result = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
         cells = " | ".join(f"{found[kind]} of {planted[kind]}" for kind in kinds)
-        print(f"| {name} | {len(items)} | {cells} | {told} |")
+        print(f"| {name} | {len(items)} | {cells} | {result} |")
         shown: Counter[str] = Counter()
         for each in own:
             shown[each.kind.value] += 1

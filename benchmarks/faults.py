@@ -278,7 +278,7 @@ def run_case(
         cause()
     said, _ = run.communicate(timeout=600)
     undo()
-    told = next((line for line in said.splitlines() if line.startswith(("Error", "Ingestion failed"))), "")
+    result = next((line for line in said.splitlines() if line.startswith(("Error", "Ingestion failed"))), "")
     sent = len(service.texts)
     second = start(files, place)
     last, _ = second.communicate(timeout=600)
@@ -290,7 +290,7 @@ def run_case(
     if differing:
         print(f"{case}: {len(differing)} differ: {differing[:5]} {found.get('findings', '')}", file=sys.stderr)
     ended = f"signal {-run.returncode}" if run.returncode < 0 else f"exit {run.returncode}"
-    return Outcome(case, ended, told, second.returncode, found == expected, len(service.texts) - sent)
+    return Outcome(case, ended, result, second.returncode, found == expected, len(service.texts) - sent)
 
 
 def faults_of(place: Place) -> list[str]:
@@ -322,8 +322,8 @@ def main() -> int:
                 with PLACES[name](folder, service) as place:
                     kinds = faults_of(place)
                     total = len(kinds)
-                    wanted = options.faults is None or any(word in kinds[number] for word in options.faults)
-                    if wanted:
+                    required = options.faults is None or any(word in kinds[number] for word in options.faults)
+                    if required:
                         outcomes.append(run_case(name, files, place, service, kinds[number], expected))
                         print(json.dumps(dataclasses.asdict(outcomes[-1])), flush=True)
                 number += 1

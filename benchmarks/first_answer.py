@@ -34,7 +34,7 @@ from pathlib import Path
 from benchmarks.startup import HELLO
 from tests.deploy.replay import Replayed, replay_below
 
-__all__ = ["WAYS", "Trip", "ask_over_stdio", "main", "told"]
+__all__ = ["WAYS", "Trip", "ask_over_stdio", "described", "main"]
 
 TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds of a power failure.\n"
 QUESTION = "How fast does the valve close after a power failure?"
@@ -72,13 +72,13 @@ class Trip:
         kept |= {"HOME": str(self.home), "UV_FIND_LINKS": str(self.dist), "UV_PYTHON": sys.executable}
         return kept
 
-    def step(self, *command: str | Path, told: str = "") -> str:
+    def step(self, *command: str | Path, described: str = "") -> str:
         """Do what a person types; returns what it prints.
 
         Raises:
             RuntimeError: it failed.
         """
-        with self._timed(told or " ".join(Path(str(part)).name for part in command[:4])):
+        with self._timed(described or " ".join(Path(str(part)).name for part in command[:4])):
             done = subprocess.run(
                 [*map(str, command)], env=self.variables, cwd=self.home, capture_output=True, text=True, check=False
             )
@@ -92,10 +92,10 @@ class Trip:
             self.answer = ask_over_stdio([*map(str, command)], self.variables, QUESTION)
 
     @contextlib.contextmanager
-    def _timed(self, told: str) -> Generator[None]:
+    def _timed(self, described: str) -> Generator[None]:
         started, worked = time.perf_counter(), _worked()
         yield
-        self.steps.append((told, time.perf_counter() - started, _worked() - worked))
+        self.steps.append((described, time.perf_counter() - started, _worked() - worked))
 
     @property
     def wheel(self) -> Path:
@@ -150,7 +150,7 @@ def by_pip(trip: Trip) -> None:
 
 def by_pipx(trip: Trip) -> None:
     """Install the commands by `pipx`, ingest, search."""
-    trip.step("pipx", "install", "--python", sys.executable, trip.wheel, told="pipx install")
+    trip.step("pipx", "install", "--python", sys.executable, trip.wheel, described="pipx install")
     commands = trip.home / ".local" / "bin"
     trip.step(commands / "knowledge-ingest", trip.docs)
     trip.answer = trip.step(commands / "knowledge", "search", QUESTION)
@@ -158,8 +158,10 @@ def by_pipx(trip: Trip) -> None:
 
 def by_uvx(trip: Trip) -> None:
     """Ingest by `uvx`, search by it."""
-    trip.step("uvx", "--from", trip.wheel, "knowledge-ingest", trip.docs, told="uvx … knowledge-ingest")
-    trip.answer = trip.step("uvx", "--from", trip.wheel, "knowledge", "search", QUESTION, told="uvx … knowledge search")
+    trip.step("uvx", "--from", trip.wheel, "knowledge-ingest", trip.docs, described="uvx … knowledge-ingest")
+    trip.answer = trip.step(
+        "uvx", "--from", trip.wheel, "knowledge", "search", QUESTION, described="uvx … knowledge search"
+    )
 
 
 def by_bundle(trip: Trip) -> None:
@@ -168,7 +170,7 @@ def by_bundle(trip: Trip) -> None:
     with zipfile.ZipFile(_only(trip.dist, "*.mcpb")) as archive:
         archive.extractall(folder)
     server = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["server"]["mcp_config"]
-    trip.step("uv", "run", "--directory", folder, "knowledge-ingest", trip.docs, told="uv run … knowledge-ingest")
+    trip.step("uv", "run", "--directory", folder, "knowledge-ingest", trip.docs, described="uv run … knowledge-ingest")
     trip.by_assistant(server["command"], *(part.replace("${__dirname}", str(folder)) for part in server["args"]))
 
 
@@ -179,7 +181,7 @@ def by_container(trip: Trip) -> None:
     data.chmod(0o777)  # any user of the image writes there
     trip.docs.chmod(0o755)
     trip.home.chmod(0o755)
-    told = "podman run … knowledge-ingest"
+    described = "podman run … knowledge-ingest"
     if trip.replayed is not None:
         mounts = {trip.docs: "/docs", data: "/kb"}
         run = trip.replayed.command(mounts=mounts, variables={"DATA_PATH": "/kb"})
@@ -194,8 +196,8 @@ def by_container(trip: Trip) -> None:
         # not where the image has its volume: buildah puts one of its own there
         run = ["buildah", "run", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/kb", "-e", "DATA_PATH=/kb"]
         run += [made.stdout.strip(), "--"]
-        told = "buildah run … knowledge-ingest"
-    trip.step(*run, "knowledge-ingest", "/docs", told=told)
+        described = "buildah run … knowledge-ingest"
+    trip.step(*run, "knowledge-ingest", "/docs", described=described)
     trip.by_assistant(*run, "knowledge-mcp")
 
 
@@ -209,7 +211,7 @@ WAYS: dict[str, tuple[Callable[[Trip], None], tuple[str, ...]]] = {
 """Each way, and the programs of which one must be here."""
 
 
-def told(name: str, trip: Trip) -> str:
+def described(name: str, trip: Trip) -> str:
     """Write what was measured of one way, and of each of its steps."""
     typed = sum(not step.startswith("(") for step, _, _ in trip.steps)
     waited, worked = sum(took for _, took, _ in trip.steps), sum(used for _, _, used in trip.steps)
@@ -245,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if SIGN not in trip.answer:
                 print(f"{name}: no answer that names a clause: {trip.answer[:3000]}")
                 failed = True
-            print(told(name, trip), flush=True)
+            print(described(name, trip), flush=True)
     return int(failed)
 
 

@@ -223,7 +223,7 @@ class Result:
 
 def judge(document: Document, gold: Gold) -> Result:
     """Compare a document as read with what is in it."""
-    told: list[str] = []
+    messages: list[str] = []
     shares: dict[str, float | None] = {}
     have = Counter(
         (each.number or "", letters_of(each.title)) for each in document.sections if each.number or each.title
@@ -232,11 +232,11 @@ def judge(document: Document, gold: Gold) -> Result:
     have.pop(("", letters_of(gold.title)), None)
     hits = (have & want).total()
     shares["headings"] = 2 * hits / max(have.total() + want.total(), 1)
-    told += [f"heading missed {each}" for each in want - have] + [f"heading wrong {each}" for each in have - want]
+    messages += [f"heading missed {each}" for each in want - have] + [f"heading wrong {each}" for each in have - want]
     read = Counter(tuple(row) for table in tables_in(document) for row in table)
     rows = Counter(tuple(letters(cell) for cell in row) for row in gold.rows)
     shares["rows"] = (rows & read).total() / rows.total() if rows else None
-    told += [f"row missed {each}" for each in rows - read]
+    messages += [f"row missed {each}" for each in rows - read]
     statements = statements_of(document)
     found = {letters_of(each.text): each.identifier or "" for each in statements}
     named = 0
@@ -245,15 +245,15 @@ def judge(document: Document, gold: Gold) -> Result:
         right = own is not None and (not identifier or found[own] == identifier)
         named += right
         if not right:
-            told.append(
+            messages.append(
                 f"requirement missed [{identifier}] {words} | {'got ' + found[own] if own is not None else 'none'}"
             )
     shares["requirements"] = named / len(gold.requirements) if gold.requirements else None
-    wanted = [letters_of(words) for words in gold.requirements]
-    told += [
+    expected = [letters_of(words) for words in gold.requirements]
+    messages += [
         f"statement beyond {each.text[:120]}"
         for each in statements
-        if not any(letters_of(each.text).endswith(one) for one in wanted)
+        if not any(letters_of(each.text).endswith(one) for one in expected)
     ]
     terms = {letters_of(each.term): letters_of(each.text) for each in find_definitions(document)}
     right = 0
@@ -261,19 +261,19 @@ def judge(document: Document, gold: Gold) -> Result:
         whole = terms.pop(letters_of(term), None)
         right += whole == letters_of(words)
         if whole != letters_of(words):
-            told.append(f"definition missed {term} | {whole}")
-    told += [f"definition wrong {each}" for each in terms]
+            messages.append(f"definition missed {term} | {whole}")
+    messages += [f"definition wrong {each}" for each in terms]
     shares["definitions"] = right / (len(gold.definitions) + len(terms)) if gold.definitions else None
     text = letters_of(document.text)
     places = [place for words in gold.order if (place := _only(text, letters_of(words))) is not None]
     pairs = list(itertools.pairwise(places))
     shares["order"] = sum(0 <= one < other for one, other in pairs) / len(pairs) if pairs else None
-    told += [
+    messages += [
         f"order {words[:60]!r} at {place}, then {then}"
         for words, (place, then) in zip(gold.order, pairs, strict=False)
         if not 0 <= place < then
     ]
-    return Result(shares, told)
+    return Result(shares, messages)
 
 
 def _only(text: str, words: str) -> int | None:

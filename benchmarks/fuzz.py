@@ -351,8 +351,8 @@ def report(outcomes: list[Outcome]) -> None:
         of_kind = [outcome for outcome in outcomes if outcome.kind == kind]
         words = Counter(outcome.word for outcome in of_kind)
         slowest = max((outcome.seconds for outcome in of_kind), default=0.0)
-        told = ", ".join(f"{word} {count}" for word, count in words.most_common())
-        print(f"{kind}: {len(of_kind)} files, slowest {slowest:.1f} s: {told}")
+        result = ", ".join(f"{word} {count}" for word, count in words.most_common())
+        print(f"{kind}: {len(of_kind)} files, slowest {slowest:.1f} s: {result}")
     print(f"bad: {sum(outcome.bad for outcome in outcomes)} of {len(outcomes)}")
 
 

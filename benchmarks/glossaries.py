@@ -74,16 +74,16 @@ def _count(form: Form, entries: Sequence[Entry], found: Sequence[Definition], sh
             print(f"  missed: {entry}\n     got: {one}")
         if form.layout == "entry":
             aliases = {_bare(name) for name in one.aliases} if one else set[str]()
-            wanted = {_bare(name) for name in (*entry.terms[1:], *entry.deprecated)}
-            counts["named"] += len(wanted)
-            counts["names"] += len(wanted & aliases)
+            expected = {_bare(name) for name in (*entry.terms[1:], *entry.deprecated)}
+            counts["named"] += len(expected)
+            counts["names"] += len(expected & aliases)
             counts["sourced"] += bool(entry.source)
             counts["sources"] += bool(one and entry.source and _bare(one.origin or "") == _bare(entry.source))
             counts["noted"] += len(entry.notes) + bool(entry.example)
             said = _bare(" ".join(one.notes)) if one else ""
             counts["notes"] += sum(_bare(note) in said for note in (*entry.notes, entry.example) if note)
-            if shown and one and not wanted <= aliases:
-                print(f"  names: {wanted - aliases} of {one}")
+            if shown and one and not expected <= aliases:
+                print(f"  names: {expected - aliases} of {one}")
     counts["false"] += len(by_term)
     if shown and by_term:
         print("  false:", *by_term.values(), sep="\n    ")

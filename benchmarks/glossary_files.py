@@ -161,8 +161,8 @@ class _Paper:
             self.y = _TOP
             self._running()
 
-    def bookmark(self, part: Part, wanted: bool) -> None:
-        if wanted:
+    def bookmark(self, part: Part, expected: bool) -> None:
+        if expected:
             key = f"b{self.page}-{self.y}"
             self.canvas.bookmarkHorizontal(key, 0, _HEIGHT - self.y + 12)
             self.canvas.addOutlineEntry(part.runs[0][0], key, level=part.level - 1)

@@ -153,8 +153,8 @@ def main() -> None:
             print(f"| {path.name} | {pages} | {shown} | {means} | {max(apart):.4f} |", flush=True)
             for number, difference in enumerate(apart, start=1):
                 if difference > BAR:
-                    told = f"ours {ours[number - 1]:.3f}, counted {oracle[number - 1]:.3f}"
-                    print(f"{path.name}, page {number}: {told}", file=sys.stderr)
+                    result = f"ours {ours[number - 1]:.3f}, counted {oracle[number - 1]:.3f}"
+                    print(f"{path.name}, page {number}: {result}", file=sys.stderr)
     print(f"largest difference {worst:.4f}, bar {BAR}")
     if worst > BAR:
         sys.exit(1)

@@ -60,8 +60,8 @@ def errors(found: str, truth: str) -> float:
     row = list(range(len(other) + 1))
     for place, letter in enumerate(one, 1):
         before, row[0] = row[0], place
-        for column, wanted in enumerate(other, 1):
-            before, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, before + (letter != wanted))
+        for column, expected in enumerate(other, 1):
+            before, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, before + (letter != expected))
     return row[-1] / max(count, 1)
 
 
@@ -88,18 +88,18 @@ def quality(engine: TesseractEngine) -> None:
 
 def mixed(engine: TesseractEngine) -> None:
     """Print what becomes of each page of a file that has text, scans, stamped scans, a drawing and an empty page."""
-    data, told = mixed_set()
+    data, result = mixed_set()
     reader = PdfReader(ocr=engine)
     document = reader.read(item_of(data, "mixed.pdf"))
     reader.close()
     lost = 0
     print("| page | kind | method | errors |\n|---|---|---|---|")
-    for (kind, method, truth), page, found in zip(told, document.pages, texts_of(document), strict=True):
+    for (kind, method, truth), page, found in zip(result, document.pages, texts_of(document), strict=True):
         stamped = kind.startswith("stamped")
         rate = errors(found.replace(STAMP, ""), truth) if truth else 0.0
         lost += page.method != method or rate > BARS["noisy"] or (stamped and STAMP not in found)
         print(f"| {page.number} | {kind} | {page.method} | {rate:.4f} |")
-    print(f"{len(told)} pages, {lost} lost: {'MISSED' if lost else 'held'}")
+    print(f"{len(result)} pages, {lost} lost: {'MISSED' if lost else 'held'}")
 
 
 def data_folder() -> Path:
@@ -128,8 +128,8 @@ def scans(engine: TesseractEngine) -> None:
         known = folder / "gold" / f"{TWINS.get(path.stem, path.stem)}.txt"
         for page, text in zip(document.pages, texts_of(document), strict=True):
             rate = f"{errors(text, known.read_text()):.4f}" if known.is_file() else ""
-            told = [f"{getattr(page, name, 0):.3g}" for name in ("rotation", "confidence", "doubtful")]
-            print(f"| {path.name} | {page.number} | {' | '.join(told)} | {len(text.split())} | {rate} |")
+            result = [f"{getattr(page, name, 0):.3g}" for name in ("rotation", "confidence", "doubtful")]
+            print(f"| {path.name} | {page.number} | {' | '.join(result)} | {len(text.split())} | {rate} |")
     reader.close()
 
 
@@ -201,8 +201,8 @@ def speed(workers: int | None, count: int, rounds: int, dpi: int) -> None:
             (alone, least), (ours, most) = taken if turn % 2 else taken[::-1]
             walls.append(alone / ours)
             used.append(least / most)
-            told = f"{60 * count / ours:.1f} | {60 * count / alone:.1f} | {walls[-1]:.3f}"
-            print(f"| {turn + 1} | {told} | {most / count:.3f} | {least / count:.3f} | {used[-1]:.3f} |", flush=True)
+            result = f"{60 * count / ours:.1f} | {60 * count / alone:.1f} | {walls[-1]:.3f}"
+            print(f"| {turn + 1} | {result} | {most / count:.3f} | {least / count:.3f} | {used[-1]:.3f} |", flush=True)
     print(f"median ratio {statistics.median(walls):.3f}, of processor time {statistics.median(used):.3f}, bar .9")
 
 

@@ -172,10 +172,10 @@ def mixed_set() -> tuple[bytes, list[tuple[str, str, str]]]:
 
     buffer = io.BytesIO()
     sheet: Any = canvas.Canvas(buffer, pageCompression=0)
-    told: list[tuple[str, str, str]] = []
+    reported: list[tuple[str, str, str]] = []
 
     def add(kind: str, method: str, text: str) -> None:
-        told.append((kind, method, text))
+        reported.append((kind, method, text))
         sheet.showPage()
 
     for seed, turn in zip(range(40, 44), (0, 90, 180, 270), strict=True):
@@ -202,4 +202,4 @@ def mixed_set() -> tuple[bytes, list[tuple[str, str, str]]]:
     add("drawing", "text_layer", "Ground floor plan of the ferry house")
     add("nothing", "blank", "")
     sheet.save()
-    return buffer.getvalue(), told
+    return buffer.getvalue(), reported

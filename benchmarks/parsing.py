@@ -219,10 +219,10 @@ def compare(name: str, gold: Sequence[Named], found: Sequence[Named], texts: dic
     """Match headings one to one."""
     used: set[int] = set()
     missed: list[Named] = []
-    for wanted in gold:
-        match = _first(wanted, found, used, page=wanted.page)
+    for expected in gold:
+        match = _first(expected, found, used, page=expected.page)
         if match is None:
-            missed.append(wanted)
+            missed.append(expected)
         else:
             used.add(match)
     depth = max(entry.level for entry in gold)
@@ -230,16 +230,16 @@ def compare(name: str, gold: Sequence[Named], found: Sequence[Named], texts: dic
     extra = [
         entry for index, entry in enumerate(found) if index not in used and entry.level <= depth and entry.kind in kinds
     ]
-    elsewhere = sum(_first(wanted, found, used, page=None) is not None for wanted in missed)
-    unprinted = sum(not any(words in texts.get(wanted.page, "") for words in wanted.names) for wanted in missed)
+    elsewhere = sum(_first(expected, found, used, page=None) is not None for expected in missed)
+    unprinted = sum(not any(words in texts.get(expected.page, "") for words in expected.names) for expected in missed)
     return Score(name, len(gold), len(found), len(used), len(extra), len(gold) - unprinted, elsewhere, missed, extra)
 
 
-def _first(wanted: Named, found: Sequence[Named], used: set[int], *, page: int | None) -> int | None:
+def _first(expected: Named, found: Sequence[Named], used: set[int], *, page: int | None) -> int | None:
     for index, entry in enumerate(found):
         if index in used or (page is not None and entry.page != page):
             continue
-        if wanted.is_called(entry):
+        if expected.is_called(entry):
             return index
     return None
 
@@ -302,13 +302,13 @@ def twins(documents: Path, pattern: str) -> None:
         if not twin.is_file():
             continue
         markdown = read_document(twin)
-        wanted = headings_of(markdown)
+        expected = headings_of(markdown)
         lines: list[str] = []
         for use_outline in (True, False):
             reader = PdfReader(use_outline=use_outline)
             document = reader.read(item_of(path))
             reader.close()
-            shared, order = agreement(wanted, headings_of(document))
+            shared, order = agreement(expected, headings_of(document))
             lines.append(f"{shared:8.3f} {order:6.3f}")
         words = Counter(word for block in markdown.blocks for word in words_of(markdown, block))
         kept = words & Counter(WORD.findall(read_document(path).text.lower()))
@@ -323,15 +323,15 @@ def words_of(document: Document, block: Block) -> list[str]:
     return WORD.findall(document.text[block.span.start : block.span.end].lower())
 
 
-def agreement(wanted: Sequence[Named], found: Sequence[Named]) -> tuple[float, float]:
+def agreement(expected: Sequence[Named], found: Sequence[Named]) -> tuple[float, float]:
     """Tell what share of the wanted headings is there, and what share of those stands in the wanted order."""
     names = {name for entry in found for name in entry.names}
-    here = [entry.bare for entry in wanted if entry.names & names]
+    here = [entry.bare for entry in expected if entry.names & names]
     known = set(here)
     there = [entry.bare for entry in found if entry.bare in known]
     matcher = SequenceMatcher(None, here, there, autojunk=False)
     in_order = sum(block.size for block in matcher.get_matching_blocks())
-    return len(here) / max(len(wanted), 1), in_order / max(len(here), 1)
+    return len(here) / max(len(expected), 1), in_order / max(len(here), 1)
 
 
 # ---- speed ----------------------------------------------------------------------------------------------------------

@@ -94,8 +94,8 @@ def places_of(path: Path) -> dict[str, Count]:
     counts = {name: Count() for name in COLUMNS}
     source = Source(path)
     for chunk in chunks_of(document):
-        told = chunk.span.of(document.text)
-        same = told == chunk.content and sha256(told.encode()).hexdigest() == chunk.content_hash
+        result = chunk.span.of(document.text)
+        same = result == chunk.content and sha256(result.encode()).hexdigest() == chunk.content_hash
         counts["placed"].add(chunk, [] if same else ["(text)"])
         if chunk.page_numbers:
             counts["pages"].add(chunk, unless_few(source.missing_on_pages(chunk), chunk))

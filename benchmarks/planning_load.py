@@ -241,8 +241,8 @@ def main() -> None:
         for error in tally.errors[:5]:
             print(f"{name}: {error}", file=sys.stderr)
     if chosen.json:
-        told = {name: {"milliseconds": each.milliseconds, "errors": each.errors} for name, each in tallies.items()}
-        chosen.json.write_text(json.dumps(told), encoding="utf-8")
+        result = {name: {"milliseconds": each.milliseconds, "errors": each.errors} for name, each in tallies.items()}
+        chosen.json.write_text(json.dumps(result), encoding="utf-8")
     shutil.rmtree(folder)
     if any(each.errors for each in tallies.values()):
         sys.exit(1)

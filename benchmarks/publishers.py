@@ -333,7 +333,7 @@ def main() -> None:
             if options.only and manner not in options.only:
                 continue
             units = made(plan, manner)
-            told: list[str] = []
+            messages: list[str] = []
             row = f"{manner:12}"
             for name in options.formats:
                 suffix, write = FORMATS[name]
@@ -342,20 +342,20 @@ def main() -> None:
                 sections = [
                     (section.number or "", letters_of(section.title)) for section in read_document(path).sections
                 ]
-                wanted = gold(units)
-                left = list(wanted)
+                expected = gold(units)
+                left = list(expected)
                 wrong = [key for key in sections if not (key in left and not left.remove(key))]
                 titles = {letters_of("Made code"), *(letters_of(unit.title) for unit in units if unit.look == "G")}
                 wrong = [key for key in wrong if key[1] not in titles]
-                recall = 1 - len(left) / len(wanted)
-                precision = (len(wanted) - len(left)) / max(len(wanted) - len(left) + len(wrong), 1)
+                recall = 1 - len(left) / len(expected)
+                precision = (len(expected) - len(left)) / max(len(expected) - len(left) + len(wrong), 1)
                 both = 2 * recall * precision / (recall + precision) if recall + precision else 0.0
                 scores[name].append((recall, both))
                 row += f"   {recall:.3f} {both:.3f}"
-                told += [f"    {name}: missed {left}\n    {name}: wrong {wrong}"] if left or wrong else []
+                messages += [f"    {name}: missed {left}\n    {name}: wrong {wrong}"] if left or wrong else []
             print(row)
             if options.show:
-                print("\n".join(told))
+                print("\n".join(messages))
     print(
         f"{'mean':12}"
         + "".join(f"   {mean(r for r, _ in rows):.3f} {mean(f for _, f in rows):.3f}" for rows in scores.values())

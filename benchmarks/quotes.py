@@ -279,8 +279,8 @@ def show_case(case: Case, answer: QuoteAnswer) -> None:
     place = answer.places[0] if answer.places else None
     print(f"--- {case.kind} in {case.document_id}: {answer.verdict}\n    quoted  {case.quote!r}")
     if place is not None:
-        told = [(each.quoted, each.printed) for each in place.differences]
-        print(f"    printed {place.passage.text!r} ({place.passage.locator.document_id})\n    {told}")
+        result = [(each.quoted, each.printed) for each in place.differences]
+        print(f"    printed {place.passage.text!r} ({place.passage.locator.document_id})\n    {result}")
 
 
 def report(verdicts: dict[str, Counter[QuoteVerdict]], of_each: int) -> bool:

@@ -33,11 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     started = time.perf_counter()
     try:
-        told = _library(asked.worlds) if asked.library else _knowledge(asked.first, asked.worlds, asked.calls)
+        result = _library(asked.worlds) if asked.library else _knowledge(asked.first, asked.worlds, asked.calls)
     except AssertionError as exc:
         print(f"a world leaks: {exc}")
         return 1
-    print(f"{asked.worlds} worlds, {told}none differs; {time.perf_counter() - started:.0f} s")
+    print(f"{asked.worlds} worlds, {result}none differs; {time.perf_counter() - started:.0f} s")
     return 0
 
 

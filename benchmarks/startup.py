@@ -59,8 +59,8 @@ class Times:
 
 def processor_time(process: int) -> float:
     """Read how many milliseconds a process has run so far; 0 where the system does not tell in this way."""
-    told = Path(f"/proc/{process}/schedstat")
-    return int(told.read_text().split()[0]) / 1e6 if told.exists() else 0.0
+    result = Path(f"/proc/{process}/schedstat")
+    return int(result.read_text().split()[0]) / 1e6 if result.exists() else 0.0
 
 
 def ask(stdin: IO[str], stdout: IO[str], number: int, method: str, params: dict[str, object]) -> None:

@@ -132,14 +132,14 @@ def fill(store: Store, size: int) -> float:
     return spent
 
 
-def exact(size: int, wanted: NDArray[np.float32]) -> list[set[str]]:
+def exact(size: int, expected: NDArray[np.float32]) -> list[set[str]]:
     """Find the true ten nearest chunks of each vector."""
     ids: list[str] = []
     rows: list[NDArray[np.float32]] = []
     for _, _, chunks in documents(size, SPACE, base_vectors()):
         ids.extend(each.chunk.id for each in chunks)
         rows.append(np.stack([np.frombuffer(each.vector, "<f4") for each in chunks]))
-    scores = wanted @ np.concatenate(rows).T
+    scores = expected @ np.concatenate(rows).T
     return [{ids[place] for place in np.argpartition(-row, 10)[:10]} for row in scores]
 
 

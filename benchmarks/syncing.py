@@ -196,10 +196,10 @@ def check(
         wrong.append("two documents of one id or place")
     for place, record in old.items():
         if place in disk or place in spoiled:
-            wanted = {record.sha256} if place in spoiled else {disk[place]} if whole else {disk[place], record.sha256}
+            expected = {record.sha256} if place in spoiled else {disk[place]} if whole else {disk[place], record.sha256}
             if place not in new or new[place].id != record.id:
                 wrong.append(f"{record.id} at {place} lost its id")
-            elif new[place].sha256 not in wanted:
+            elif new[place].sha256 not in expected:
                 wrong.append(f"{place} is of another version")
     for place, record in new.items():
         if place not in old and (place not in disk or disk[place] != record.sha256):

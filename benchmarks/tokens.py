@@ -68,7 +68,7 @@ class Asked:
     whole: int
 
 
-def told(knowledge: Knowledge, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def sent(knowledge: Knowledge, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Search as a transport does; returns what is sent."""
     response = _SEARCH.run(knowledge, parse(_SEARCH.request, arguments))
     return shorten(response.model_dump(mode="json", exclude_unset=True), _SEARCH.items)
@@ -96,7 +96,7 @@ def ask(
         spent = answers = first = 0
         cursor: int | None = 0
         while cursor is not None and answers < _ANSWERS:
-            answer = told(knowledge, {"query": question.text[:2000], "cursor": cursor, **form})
+            answer = sent(knowledge, {"query": question.text[:2000], "cursor": cursor, **form})
             count = tokens.count(compact(answer))
             spent, answers, first = spent + count, answers + 1, first or count
             if holds_evidence(knowledge, answer, question, chosen.keys):
@@ -116,11 +116,11 @@ def whole_files(question: Question, files: Mapping[str, int]) -> int:
 
 def file_tokens(knowledge: Knowledge, chosen: EvalSet, tokens: RemoteTokenizer) -> dict[str, int]:
     """Count each document's running text, by every name that a place may give it."""
-    wanted = {place.document for question in chosen.questions for place in question.places}
+    expected = {place.document for question in chosen.questions for place in question.places}
     found: dict[str, int] = {}
     for record in knowledge.documents():
         chunk = knowledge.document_chunks(record.id)[0]
-        names = {name for name in wanted if name is not None and _is_named(name, names_of(chunk, chosen.keys))}
+        names = {name for name in expected if name is not None and _is_named(name, names_of(chunk, chosen.keys))}
         if names:
             count = tokens.count(knowledge.document_text(record.id))
             found |= dict.fromkeys(names, count)

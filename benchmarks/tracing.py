@@ -174,7 +174,7 @@ class Told:
         return np.where(shown, 1 / (1 + np.exp(-odds)), 0).reshape(self.right.shape)
 
 
-def told(one: Judged, linker: linking.Linker) -> Told:
+def measured(one: Judged, linker: linking.Linker) -> Told:
     """Measure all pairs of a set."""
     rated = linker.closeness([each.words for each in one.sources], [each.words for each in one.targets])
     sizes = rated.sizes[0][:, None] + rated.sizes[1][None, :]
@@ -257,7 +257,7 @@ def main() -> None:
     if asked.crossed:
         print_crossed(sets, linker)
         return
-    pairs = [told(one, linker) for one in sets]
+    pairs = [measured(one, linker) for one in sets]
     print("| set | P | R | F1 | best F1 | MAP | error | expected |\n|---|---|---|---|---|---|---|---|")
     rows = [_row(each, np.array(linking.WEIGHTS)) for each in pairs]
     for one, row in zip(sets, rows, strict=True):

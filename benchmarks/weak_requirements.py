@@ -37,7 +37,7 @@ def sentences(random_: random.Random, count: int) -> list[str]:
 def document(form: str, seed: int) -> tuple[list[Part], dict[str, str]]:
     """Make a document and what its requirements are: text without blanks → number."""
     random_ = random.Random(f"{form} {seed}")
-    told = sentences(random_, 12)
+    result = sentences(random_, 12)
     heading = {"stories": "User stories", "steps": "Use case: Loading"}.get(form, "Functional requirements")
     parts = [
         Part("heading", "Introduction", 1, "1"),
@@ -50,7 +50,7 @@ def document(form: str, seed: int) -> tuple[list[Part], dict[str, str]]:
     gold: dict[str, str] = {}
     if form == "steps":
         parts.append(Part("heading", "Main flow", 2, "2.1"))
-    for place, sentence in enumerate(told[:8], 1):
+    for place, sentence in enumerate(result[:8], 1):
         second = " It keeps a copy of the old one." if place % 3 == 0 else ""
         if form == "stories":
             who = "an auditor" if place % 2 else "a guest"
@@ -68,11 +68,11 @@ def document(form: str, seed: int) -> tuple[list[Part], dict[str, str]]:
         gold[text] = number.rstrip(".")
     parts += [
         Part("heading", "Rationale", 1, "3"),
-        Part("item", told[8], 0, "1."),
-        Part("item", told[9], 0, "2."),
+        Part("item", result[8], 0, "1."),
+        Part("item", result[9], 0, "2."),
         Part("heading", "Open questions", 1, "4"),
-        Part("item", told[10], 0, "1."),
-        Part("item", told[11], 0, "2."),
+        Part("item", result[10], 0, "1."),
+        Part("item", result[11], 0, "2."),
     ]
     return parts, gold
 
@@ -95,7 +95,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for form in FORMS:
             for suffix in ("md", "pdf"):
-                wanted = found = numbered = false = 0
+                expected = found = numbered = false = 0
                 for seed in range(options.seeds):
                     parts, gold = document(form, seed)
                     path = Path(folder) / f"{form}{seed}.{suffix}"
@@ -107,7 +107,7 @@ def main() -> None:
                         look = Look(face=("Helvetica", "Times", "Courier")[seed % 3])
                         path.write_bytes(as_pdf(parts, look, bookmarks=False))
                     weak = [each for each in statements_of(read_document(path)) if each.weak]
-                    wanted += len(gold)
+                    expected += len(gold)
                     for each in weak:
                         own = next((text for text in gold if each.text.endswith(text)), None)
                         found += own is not None
@@ -119,8 +119,8 @@ def main() -> None:
                         for text in gold:
                             if not any(each.text.endswith(text) for each in weak):
                                 print("  missed", path.name, text[:100])
-                if wanted:
-                    print(f"{form:14} {suffix:9} {wanted:6} {found:6} {numbered:8} {false:6}")
+                if expected:
+                    print(f"{form:14} {suffix:9} {expected:6} {found:6} {numbered:8} {false:6}")
 
 
 if __name__ == "__main__":

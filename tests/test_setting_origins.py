@@ -49,12 +49,12 @@ def test_a_key_of_the_environment_never_goes_to_an_address_of_a_file_that_was_fo
     folder = below if above else file.parent
     with pytest.raises(ConfigError) as caught:
         load_settings(environ={key: "s3cret-of-the-user"}, folder=folder)
-    told = f"{caught.value.message} {caught.value.details}"
-    assert address in told
-    assert key in told
-    assert str(file) in told
-    assert "(environment)" in told
-    assert "s3cret" not in told
+    message = f"{caught.value.message} {caught.value.details}"
+    assert address in message
+    assert key in message
+    assert str(file) in message
+    assert "(environment)" in message
+    assert "s3cret" not in message
     reading = read_settings(environ={key: "s3cret-of-the-user"}, folder=folder)
     field = next(each.field for each in variables() if each.name == address)
     assert "evil" not in str(getattr(reading.settings, field))

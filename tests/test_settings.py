@@ -253,7 +253,7 @@ def test_a_yaml_configuration_file_is_understood(tmp_path: Path, read: Read) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("config.json", "{", "not valid JSON"),
         ("config.json", "[" * 100_000, "nested too deeply"),
@@ -265,11 +265,11 @@ def test_a_yaml_configuration_file_is_understood(tmp_path: Path, read: Read) -> 
     ],
 )
 def test_a_wrong_configuration_file_is_a_problem(
-    tmp_path: Path, read: Read, name: str, content: str, told: str
+    tmp_path: Path, read: Read, name: str, content: str, message: str
 ) -> None:
     config = tmp_path / name
     config.write_text(content)
-    assert any(told in problem for problem in read(config).problems)
+    assert any(message in problem for problem in read(config).problems)
 
 
 def test_a_missing_configuration_file_is_a_problem(tmp_path: Path, read: Read) -> None:

@@ -50,11 +50,11 @@ def test_a_store_that_cannot_be_opened_is_a_problem_at_start(tmp_path: Path) -> 
 @pytest.mark.requirement("D-REQ-8.5")
 def test_a_service_whose_qdrant_does_not_answer_does_not_start_on_another_store(tmp_path: Path) -> None:
     environ = {"QDRANT_URL": "http://127.0.0.1:1", "QDRANT_GRPC": "off", "CHROMADB_PATH": str(tmp_path / "chroma")}
-    wanted = load_settings(
+    expected = load_settings(
         environ={"DATA_PATH": str(tmp_path), "EMBEDDING_PROVIDER": "local", **environ},
         folder=tmp_path,
     )
     with without_retries():
-        found = try_start(wanted, surfaces=["rag"])
+        found = try_start(expected, surfaces=["rag"])
     assert [problem.code for problem in found.problems] == [ErrorCode.CONNECTION_ERROR]
     assert not (tmp_path / "chroma").exists()

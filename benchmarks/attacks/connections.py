@@ -160,8 +160,8 @@ def _forged(folder: Path) -> Outcome:
             own = folder / f"{name}-{proxies or 'none'}"
             with served(own, command, {**keys, "MCP_TRUSTED_PROXIES": proxies}) as server:
                 server.ask(path, claimed)
-            told = server.log.read_text()
-            believed = re.search(r"(from|client=|\"client\": \")\s*203\.0\.113\.9", told) is not None
+            result = server.log.read_text()
+            believed = re.search(r"(from|client=|\"client\": \")\s*203\.0\.113\.9", result) is not None
             if believed is not bool(proxies):
                 through.append(
                     f"{name}, proxies {proxies or 'none'}: the address was {'' if believed else 'not '}taken"

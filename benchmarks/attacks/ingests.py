@@ -84,8 +84,8 @@ def _ingest(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
 
 def _report(run: subprocess.Popen[str]) -> dict[str, Any]:
     out, _ = run.communicate(timeout=120)
-    told: dict[str, Any] = json.loads(out)
-    return told
+    result: dict[str, Any] = json.loads(out)
+    return result
 
 
 def _unreliable_service(folder: Path) -> Outcome:
@@ -117,12 +117,12 @@ def _unreliable_service(folder: Path) -> Outcome:
 
 def _unaccounted(turn: int, paths: list[Path], report: dict[str, Any]) -> list[str]:
     """Name the documents that a report has not exactly once; one that broke off has the stored ones by number only."""
-    told = Counter(each["source_path"] for each in report["documents"])
-    told.update(each["source"] for name in ("skipped", "failed") for each in report[name])
+    result = Counter(each["source_path"] for each in report["documents"])
+    result.update(each["source"] for name in ("skipped", "failed") for each in report[name])
     if "error" in report:
         stored = report["files_processed"]
-        return [] if len(told) + stored == len(paths) else [f"run {turn}: {len(told)} failed and {stored} stored"]
-    return [f"run {turn}: {path.name} is told {told[str(path)]} times" for path in paths if told[str(path)] != 1]
+        return [] if len(result) + stored == len(paths) else [f"run {turn}: {len(result)} failed and {stored} stored"]
+    return [f"run {turn}: {path.name} is told {result[str(path)]} times" for path in paths if result[str(path)] != 1]
 
 
 def _kills(folder: Path) -> Outcome:
@@ -188,8 +188,8 @@ def _names(folder: Path) -> Outcome:
         f"a line begins with {line[:30]!r}" for line in shown.splitlines() if line.startswith(("Files p", "Errors"))
     ]
     through += [f"{sign!r} was written" for sign in ("\x1b", "\x9b", "\u2028") if sign in shown]
-    told = {Path(each["source_path"]).name for each in report["documents"]}
-    through += [f"{name!r} is not in the report" for name in names if name not in told]
+    result = {Path(each["source_path"]).name for each in report["documents"]}
+    through += [f"{name!r} is not in the report" for name in names if name not in result]
     return Outcome(tried=len(names) + 1, through=tuple(through))
 
 
@@ -220,12 +220,12 @@ def _two_versions(folder: Path) -> Outcome:
                 each.stdin.flush()
                 _line(each)
                 asked += 1
-        told = [json.loads(each.communicate(timeout=30)[0]) for each in replicas]
+        result = [json.loads(each.communicate(timeout=30)[0]) for each in replicas]
     through: list[str] = []
-    indexed = sum(made for made, _, _ in told)
+    indexed = sum(made for made, _, _ in result)
     if indexed != 1:
         through.append(f"the collection was indexed {indexed} times")
-    for version, (_, silent, degraded) in zip(versions, told, strict=True):
+    for version, (_, silent, degraded) in zip(versions, result, strict=True):
         if silent:
             through.append(f"{version} answered {silent} times without words and did not say so")
         if degraded != (version == "english-1"):

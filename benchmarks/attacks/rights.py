@@ -55,8 +55,8 @@ class _Service:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)) as connection:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return _Answer(answer.status, told, answer.read().decode("utf-8", "replace"))
+            result = {name.lower(): value for name, value in answer.getheaders()}
+            return _Answer(answer.status, result, answer.read().decode("utf-8", "replace"))
 
 
 def _key(number: int) -> str:

@@ -39,8 +39,8 @@ class _Session:
         self._server = server
         self.headers = dict(_HEADERS)
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-        _, told, _ = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
-        self.headers["Mcp-Session-Id"] = told.get("mcp-session-id", "")
+        _, result, _ = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
+        self.headers["Mcp-Session-Id"] = result.get("mcp-session-id", "")
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def post(self, message: dict[str, Any]) -> tuple[int, dict[str, str], str]:
@@ -48,8 +48,8 @@ class _Session:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=20)) as connection:
             connection.request("POST", "/mcp", json.dumps(message), self.headers)
             answer = connection.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return answer.status, told, answer.read().decode()
+            result = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, result, answer.read().decode()
 
     def begin(self, number: int, whole: bool = True) -> socket.socket:
         """Ask and do not read the answer; of a call that is not whole the last byte of the body stays here."""

@@ -99,8 +99,8 @@ def _measure(options: argparse.Namespace, work: Path) -> list[str]:
     failed: list[str] = []
     for turn in (None, *range(options.rounds)):
         for module in options.peers:
-            wanted = options.sets if turn is None else options.ingest
-            missing = [name for name in wanted if not result_file(work, peer_of(module), name, turn).is_file()]
+            expected = options.sets if turn is None else options.ingest
+            missing = [name for name in expected if not result_file(work, peer_of(module), name, turn).is_file()]
             if missing and _run(module, missing, turn, options, work):
                 failed.append(f"{module} ({'answers' if turn is None else f'ingest, round {turn + 1}'})")
     return failed

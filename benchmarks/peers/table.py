@@ -112,8 +112,8 @@ def _marks(
     for way in ways:
         for name in sets if way != ours else ():
             mine, other = cells[ours, name].values, cells[way, name].values
-            told = difference([other[key] for key in mine], list(mine.values()))
-            found[way, name] = (told.mean, told.p)
+            result = difference([other[key] for key in mine], list(mine.values()))
+            found[way, name] = (result.mean, result.p)
     adjusted = holm([p for _, p in found.values()])
     return {
         place: " +" if gap > 0 else " -"

@@ -67,9 +67,9 @@ def test_documents_go_through_openai_into_qdrant_and_are_found_with_what_it_cost
         found = run(tmp_path, "knowledge", "search", "rain gauge check", "--json", **chosen)
         assert found.returncode == 0, found.stderr
         assert json.loads(found.stdout)["results"]
-        told = stats(tmp_path, **chosen)
-        assert told["vector_store"] == {"backend": "qdrant", "status": "healthy", "hybrid_enabled": True}
-        assert told["embedding"] == {
+        result = stats(tmp_path, **chosen)
+        assert result["vector_store"] == {"backend": "qdrant", "status": "healthy", "hybrid_enabled": True}
+        assert result["embedding"] == {
             "provider": "openai", "model": "text-embedding-3-small", "dimensions": 256, "variant": "",
         }  # fmt: skip
         sent = len(openai.texts)
@@ -94,8 +94,8 @@ def test_azure_is_reached_by_endpoint_key_and_deployment(tmp_path: Path) -> None
         done = run(tmp_path, "knowledge-ingest", str(GUIDE), **chosen)
         assert done.returncode == 0, done.stderr
         assert all(request.path.startswith("/openai/deployments/our-embedding/") for request in server.requests)
-        told = stats(tmp_path, **chosen)["embedding"]
-        assert (told["provider"], told["model"], told["dimensions"]) == ("azure", "text-embedding-3-small", 1536)
+        result = stats(tmp_path, **chosen)["embedding"]
+        assert (result["provider"], result["model"], result["dimensions"]) == ("azure", "text-embedding-3-small", 1536)
         qdrant.stop()
 
 
@@ -129,10 +129,10 @@ def test_chromadb_takes_over_when_qdrant_does_not_answer_with_a_warning(tmp_path
         done = run(tmp_path, "knowledge-ingest", str(GUIDE), **chosen)
         assert done.returncode == 0, done.stderr
         assert "vector_store_fallback" in done.stderr
-        told = stats(tmp_path, **chosen)
-    assert told["vector_store"] == {"backend": "chromadb", "status": "degraded", "hybrid_enabled": True}
-    assert told["knowledge_base"]["total_documents"] == 1
-    assert "qdrant does not answer" in str(told["notes"])
+        result = stats(tmp_path, **chosen)
+    assert result["vector_store"] == {"backend": "chromadb", "status": "degraded", "hybrid_enabled": True}
+    assert result["knowledge_base"]["total_documents"] == 1
+    assert "qdrant does not answer" in str(result["notes"])
 
 
 @pytest.mark.slow

@@ -177,11 +177,11 @@ def test_the_service_logs_what_was_ingested_and_asked_and_who_was_refused(servic
         taken = client.post("/ingest", json=body)
         assert taken.status_code == 200, taken.text
         assert client.post("/search", json={"query": "how often is the gauge read"}).json()["results"]
-    wanted = (taken.json()["doc_id"], "how often is the gauge read", "/search", "127.0.0.1")
+    expected = (taken.json()["doc_id"], "how often is the gauge read", "/search", "127.0.0.1")
     reading, deadline = threading.Event(), time.monotonic() + 20
-    while not all(told in "".join(service.log) for told in wanted) and time.monotonic() < deadline:
+    while not all(result in "".join(service.log) for result in expected) and time.monotonic() < deadline:
         reading.wait(0.02)  # the log comes through a pipe, read by a thread of its own
     log = "".join(service.log)
-    for told in wanted:
-        assert told in log
+    for result in expected:
+        assert result in log
     assert "wrong" not in [word.strip("'\"=") for word in log.split() if word.startswith("Bearer")]

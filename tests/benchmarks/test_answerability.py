@@ -30,8 +30,8 @@ def test_the_fit_finds_the_model_behind_the_outcomes() -> None:
     found = fitted([*searches("a", 4_000), *searches("b", 4_000)])
     assert found.weights == pytest.approx(TRUE.weights, abs=0.45)
     assert found.constant == pytest.approx(TRUE.constant, abs=0.45)
-    told = judged([(found.probability(row.signals), row.answered) for row in searches("new", 3_000)])
-    assert told.error < 0.04
+    result = judged([(found.probability(row.signals), row.answered) for row in searches("new", 3_000)])
+    assert result.error < 0.04
 
 
 def test_a_large_set_weighs_no_more_than_a_small_one() -> None:
@@ -67,8 +67,8 @@ def test_a_store_hides_what_is_held_back_and_finds_as_many_others(tmp_path: Path
 
 def test_the_diagram_stands_alone_and_nothing_kept_is_no_error(tmp_path: Path) -> None:
     draw(held_out([*searches("x/a", 300), *searches("x/b", 300)], "ranks"), tmp_path / "plot.svg")
-    told = (tmp_path / "plot.svg").read_text()
-    assert told.startswith("<svg")
-    assert "xmlns" in told
-    assert "all: estimated" in told
+    result = (tmp_path / "plot.svg").read_text()
+    assert result.startswith("<svg")
+    assert "xmlns" in result
+    assert "all: estimated" in result
     assert kept_rows(tmp_path / "none.json") == []

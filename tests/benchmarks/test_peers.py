@@ -142,14 +142,14 @@ def test_the_file_of_a_peer_names_its_pinned_packages(module: str) -> None:
 
 def test_the_libraries_that_run_the_weights_are_pinned_and_told_where_they_are_wanted() -> None:
     assert all(each in (library.__doc__ or "") for each in library.REQUIREMENTS)
-    told: list[set[str]] = []
+    reported: list[set[str]] = []
     for runtime in ("product", "library"):
         code = "import sys; from benchmarks.peers.compare import main; main(); sys.exit('torch' in sys.modules)"
         command = [sys.executable, "-c", code, "--requirements", "--runtime", runtime]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        told.append(set(done.stdout.split()))
-    assert told[1] - told[0] == set(library.REQUIREMENTS)
+        reported.append(set(done.stdout.split()))
+    assert reported[1] - reported[0] == set(library.REQUIREMENTS)
 
 
 def test_the_pins_are_told_and_no_package_of_a_peer_is_imported_for_it() -> None:

@@ -215,8 +215,8 @@ def test_an_item_cut_off_carries_the_item_that_it_stands_below() -> None:
     lead = _text("A valve shall be provided where:")
     chunks = _cut(_heading("Supply", "4"), lead, _item("a) the vessel can be exposed to fire, and"), *items)
     assert len(chunks) > 1
-    wanted = "A valve shall be provided where:\na) the vessel can be exposed to fire, and"
-    assert all(chunk.cut_from == wanted for chunk in chunks[1:])
+    expected = "A valve shall be provided where:\na) the vessel can be exposed to fire, and"
+    assert all(chunk.cut_from == expected for chunk in chunks[1:])
 
 
 def test_items_cut_off_from_their_lead_in_carry_it_as_context() -> None:

@@ -92,8 +92,8 @@ def test_an_empty_collection_names_the_others(
 def test_what_the_terminal_cannot_write_is_written_as_its_code(tmp_path: Path, encoding: str) -> None:
     shown = run("knowledge", "search", "泵 é widget", cwd=tmp_path, PYTHONIOENCODING=encoding)
     assert (shown.code, shown.err) == (0, "")
-    told = run("knowledge", "search", "泵 é widget", "--json", cwd=tmp_path, PYTHONIOENCODING=encoding)
-    assert (told.code, json.loads(told.out)["query"]) == (0, "泵 é widget")
+    result = run("knowledge", "search", "泵 é widget", "--json", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert (result.code, json.loads(result.out)["query"]) == (0, "泵 é widget")
     missing = run("knowledge", "lookup", "泵", cwd=tmp_path, PYTHONIOENCODING=encoding)
     assert "Term '\\u6cf5' not found" in missing.out
 
@@ -117,10 +117,10 @@ def test_lookup_shows_the_notes_of_an_entry_and_the_source_it_names(
     found = fake.lookup("widget")
     first = found.definitions[0]
     noted = replace(first.definition, notes=("NOTE It is small.",), origin="ISO 999:2020, 3.1")
-    told = replace(found, definitions=(replace(first, definition=noted),))
+    result = replace(found, definitions=(replace(first, definition=noted),))
 
     def lookup(_: str) -> LookupAnswer:
-        return told
+        return result
 
     monkeypatch.setattr(fake, "lookup", lookup)
     shown = knowledge("lookup", "widget").out

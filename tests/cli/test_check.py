@@ -189,9 +189,9 @@ def test_a_list_of_requirements_is_a_standard_too_and_a_folder_a_document(
     folder.mkdir()
     (folder / "manual.md").write_text(MANUAL)
     (folder / "notes.txt").write_text("Invoices are archived by the accounting department of the firm.\n")
-    wanted = tmp_path / "wanted.csv"
-    wanted.write_text("id,text\nR1,Invoices shall be archived by the accounting department.\n")
-    row = rows_of(knowledge, str(folder), "--against", str(wanted))["R1"]
+    expected = tmp_path / "wanted.csv"
+    expected.write_text("id,text\nR1,Invoices shall be archived by the accounting department.\n")
+    row = rows_of(knowledge, str(folder), "--against", str(expected))["R1"]
     assert (row["verdict"], row["evidence"][0]["document"]) == ("evidence found", "notes.txt")
 
 

@@ -34,7 +34,7 @@ def kinds(found: list[ClauseChange]) -> dict[str, LinkKind]:
     return {clause.label: kind for clause, kind in shown if clause is not None}
 
 
-def told(found: list[ClauseChange]) -> list[tuple[str, str, str]]:
+def changes_in(found: list[ClauseChange]) -> list[tuple[str, str, str]]:
     return [(change.kind.value, change.before, change.after) for each in found for change in each.changes]
 
 
@@ -53,7 +53,11 @@ def test_a_definition_belongs_to_the_term_that_is_its_heading(read: Read) -> Non
     old = f"# Pumps\n\n## 1 Scope\n\n{TEXT}\n\n## 2 Terms and definitions\n\n### 2.1 outage\n\n"
     old += "period in which no water moves\n"
     found = read(old, old.replace("no water moves", "little water moves"))
-    assert told(found)[0] == ("definition", "period in which no water moves", "period in which little water moves")
+    assert changes_in(found)[0] == (
+        "definition",
+        "period in which no water moves",
+        "period in which little water moves",
+    )
     assert kinds(found)["2.1 outage"] is LinkKind.EDITED
 
 
@@ -61,9 +65,9 @@ def test_a_definition_in_other_words_altogether_is_told_once_and_an_obligation_b
     old = f"# Pumps\n\n## 1 Scope\n\n{TEXT}\n\n## 2 Terms and definitions\n\n### 2.1 outage\n\n"
     old += "period in which no water moves\n"
     new = old.replace("period in which no water moves", "any stop above 0.5 h, for whatever reason")
-    assert [kind for kind, _, _ in told(read(old, new))] == ["definition"]
+    assert [kind for kind, _, _ in changes_in(read(old, new))] == ["definition"]
     obliging = new + "\nThe owner shall report every one.\n"
-    assert sorted(kind for kind, _, _ in told(read(old, obliging))) == ["definition", "words"]
+    assert sorted(kind for kind, _, _ in changes_in(read(old, obliging))) == ["definition", "words"]
 
 
 def test_a_reference_by_number_alone_that_was_only_renumbered_is_no_limit(read: Read) -> None:
@@ -73,8 +77,8 @@ def test_a_reference_by_number_alone_that_was_only_renumbered_is_no_limit(read: 
         "## 2 Tests", "## 3 Tests"
     )
     new = new.replace("2.1 F", "3.1 F").replace("2.2 H", "3.2 H").replace("2.2.1", "3.2.1")
-    assert [each for each in told(read(old, new)) if each[0] != "words"] == []
-    assert [each for each in told(read(old, new)) if "2.2.1" in each[1]] == []
+    assert [each for each in changes_in(read(old, new)) if each[0] != "words"] == []
+    assert [each for each in changes_in(read(old, new)) if "2.2.1" in each[1]] == []
 
 
 def test_sections_of_four_digits_are_numbers_and_years_are_none(read: Read) -> None:
@@ -104,7 +108,7 @@ def test_sentences_of_one_pattern_about_other_things_are_not_one_that_changed(re
     old = f"# Parts\n\n{filler}## Other\n\nThe boiler shall be fitted so that the flue is clean. "
     old += "Paint is blue, as the buyer wants it to be.\n"
     new = old.replace("The boiler shall be fitted so that the flue", "The ladder should be fitted so that the rung")
-    assert [each[0] for each in told(read(old, new))] == ["words", "words"]
+    assert [each[0] for each in changes_in(read(old, new))] == ["words", "words"]
 
 
 _PARTS = tuple(
@@ -132,12 +136,12 @@ def test_limits_are_told_with_their_units_and_as_they_are_written(
 ) -> None:
     text = f"# Tanks\n\n## 1 Lids\n\n{TEXT}\n\n"
     text += "The lid of the tank is shut {} by the keeper, who shall tell the others.\n"
-    assert told(read(text.format(before), text.format(after))) == [expected]
+    assert changes_in(read(text.format(before), text.format(after))) == [expected]
 
 
 def test_the_year_of_an_edition_is_no_limit(read: Read) -> None:
     text = f"# Tanks\n\n## 1 Lids\n\n{TEXT}\n\nLids are made as ACME 4711:{{}} says.\n"
-    found = told(read(text.format(2018), text.format(2023)))
+    found = changes_in(read(text.format(2018), text.format(2023)))
     assert [kind for kind, _, _ in found] == ["reference"]
 
 
@@ -147,7 +151,7 @@ def test_a_reference_and_a_definition_are_told_once_and_the_own_editions_are_non
         "It is read with HST 4301:{2}, clause 5.\n\n## 2 Terms\n\n### 2.1 rung\n\n"
         "bar of a ladder on which a person {3}\n"
     )
-    found = told(read(text.format(2018, 2012, 2016, "stands"), text.format(2023, 2018, 2020, "sits")))
+    found = changes_in(read(text.format(2018, 2012, 2016, "stands"), text.format(2023, 2018, 2020, "sits")))
     assert sorted(found) == [
         ("definition", "bar of a ladder on which a person stands", "bar of a ladder on which a person sits"),
         ("reference", "HST 4301:2016 5", "HST 4301:2020 5"),
@@ -189,7 +193,7 @@ def test_words_behind_the_number_of_a_clause_that_has_no_title_are_compared(read
     new = old.replace("815", "850").replace("865", "875").replace("2 h", "3 h")
     found = read(old, new, suffix)
     changed = [("number", "815 mm", "850 mm"), ("number", "865 mm", "875 mm"), ("number", "2 h", "3 h")]
-    assert told(found) == changed
+    assert changes_in(found) == changed
     assert {each.link.new.number for each in found if each.link.kind is LinkKind.EDITED and each.link.new} == {
         "1.1",
         "1.3",
@@ -201,7 +205,7 @@ def test_words_behind_the_number_of_an_article_are_compared(read: Read) -> None:
     old = "# Law on pumps\n\nArticle 1 The owner shall report pumps within 30 days.\n\nArticle 2 Pumps are tested.\n\n"
     old += "Article 3 The fee is 500 euro.\n\nArticle 4 Whoever fails shall pay 5 000 euro.\n"
     found = read(old, old.replace("30 days", "60 days").replace("5 000", "9 000"))
-    assert told(found) == [("number", "30", "60"), ("number", "5 000", "9 000")]
+    assert changes_in(found) == [("number", "30", "60"), ("number", "5 000", "9 000")]
 
 
 def test_a_letter_above_a_line_of_hyphens_is_text(read: Read) -> None:
@@ -209,7 +213,7 @@ def test_a_letter_above_a_line_of_hyphens_is_text(read: Read) -> None:
         "Dear Mr. Smith:\nThe term is two years.\nYou shall keep it safe.\nYours sincerely,\n--------------\nA. Jones\n"
     )
     found = read(letter, letter.replace("two years", "four years"))
-    assert told(found) == [("number", "two", "four")]
+    assert changes_in(found) == [("number", "two", "four")]
 
 
 def test_definitions_and_sentences_of_a_contract_in_plain_text_are_no_titles(read: Read) -> None:
@@ -219,7 +223,7 @@ def test_definitions_and_sentences_of_a_contract_in_plain_text_are_no_titles(rea
         "2.1 Nothing in this Agreement limits liability for death.\n\n2.2 Neither party pays for any loss of profit.\n"
     )
     new = old.replace("in England", "in Scotland").replace("for death", "for fraud")
-    assert told(read(old, new, ".txt")) == [
+    assert changes_in(read(old, new, ".txt")) == [
         ("definition", "a day other than a Sunday in England.", "a day other than a Sunday in Scotland."),
         ("words", "death.", "fraud."),
     ]
@@ -228,10 +232,10 @@ def test_definitions_and_sentences_of_a_contract_in_plain_text_are_no_titles(rea
 def test_a_changed_definition_is_told_once_though_its_term_and_number_stand_in_its_sentence(read: Read) -> None:
     old = '# Code\n\n## 2 Definitions\n\n2.2 "escape route" means a path of travel from any point to an exit.\n'
     found = read(old, old.replace("an exit", "a place of safety"))
-    assert [kind for kind, _, _ in told(found)] == ["definition"]
+    assert [kind for kind, _, _ in changes_in(found)] == ["definition"]
 
 
 def test_a_reference_whose_edition_and_clause_changed_is_told_once(read: Read) -> None:
     old = "# WS 900 Doors\n\n## 4 Pumps\n\nPumps shall comply with WS 200:2015, 5.3.\n"
-    found = told(read(old, old.replace("2015, 5.3", "2021, 5.4")))
+    found = changes_in(read(old, old.replace("2015, 5.3", "2021, 5.4")))
     assert found == [("reference", "WS 200:2015 5.3", "WS 200:2021 5.4")]

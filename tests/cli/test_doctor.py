@@ -195,10 +195,10 @@ def test_a_misspelt_setting_is_named_with_the_right_one(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://collector:4318")
     (home / ".env").write_text("EMBEDING_PROVIDER=openai\nSOMEBODY_ELSES=1\n", encoding="utf-8")
     done = knowledge("doctor", "--json")
-    told = [each for each in json.loads(done.out)["checks"] if each["check"] == "settings"]
-    assert [each["status"] for each in told] == ["ok", "warn"]
-    assert told[1]["message"] == "EMBEDING_PROVIDER is set, but is not a setting"
-    assert "did you mean EMBEDDING_PROVIDER?" in told[1]["what_to_do"]
+    output = [each for each in json.loads(done.out)["checks"] if each["check"] == "settings"]
+    assert [each["status"] for each in output] == ["ok", "warn"]
+    assert output[1]["message"] == "EMBEDING_PROVIDER is set, but is not a setting"
+    assert "did you mean EMBEDDING_PROVIDER?" in output[1]["what_to_do"]
     assert done.code == 0
 
 

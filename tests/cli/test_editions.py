@@ -23,7 +23,7 @@ def shelf(home: Path) -> Path:
     return folder
 
 
-def told(done: Finished) -> dict[str, Any]:
+def answer_of(done: Finished) -> dict[str, Any]:
     """Read what a command wrote."""
     assert done.code == 0, done.err
     return json.loads(done.out)
@@ -32,15 +32,15 @@ def told(done: Finished) -> dict[str, Any]:
 def test_ingest_tells_editions_and_the_commands_ask_for_them(
     shelf: Path, real_ingest: Command, knowledge: Command
 ) -> None:
-    report = told(real_ingest(str(shelf), "--json"))
+    report = answer_of(real_ingest(str(shelf), "--json"))
     assert report["editions"] == [
         "lifts-2018 is treated as edition 2018 of ACME 100: Lifts, not the current one (others: lifts-2023).",
         "lifts-2023 is treated as edition 2023 of ACME 100: Lifts, the current one (others: lifts-2018).",
     ]
-    now = told(knowledge("search", "landing door", "--json"))
+    now = answer_of(knowledge("search", "landing door", "--json"))
     assert [each["source"]["document_id"] for each in now["results"]] == ["lifts-2023"]
     assert "2018 (lifts-2018)" in str(now["editions"])
-    old = told(knowledge("search", "landing door", "--edition", "2018", "--json"))
+    old = answer_of(knowledge("search", "landing door", "--edition", "2018", "--json"))
     assert [each["source"]["document_id"] for each in old["results"]] == ["lifts-2018"]
     assert old["filters_applied"] == {"edition": "2018"}
     shown = knowledge("requirements", "landing door", "--edition", "as of 2020")
@@ -56,20 +56,21 @@ def test_headings_of_ingested_files_have_lines_also_where_a_passage_begins_above
         (home / f"gates-{year}.md").write_text(text.replace("2018", year) + more)
     assert real_ingest(str(home / "gates-2018.md"), str(home / "gates-2023.md")).code == 0
     places = [
-        each["old"]["line"] for each in told(knowledge("compare", "gates-2018", "gates-2023", "--json"))["alignment"]
+        each["old"]["line"]
+        for each in answer_of(knowledge("compare", "gates-2018", "gates-2023", "--json"))["alignment"]
     ]
     assert places == [4, 6, 7]
-    outline = told(knowledge("outline", "gates-2023", "--json"))
+    outline = answer_of(knowledge("outline", "gates-2023", "--json"))
     assert [(each["title"], each["line"]) for each in outline["sections"]] == [("Gates", 4), ("Loads", 6), ("Wind", 7)]
     assert "line 7" in knowledge("outline", "gates-2023").out
 
 
 def test_a_family_is_listed_split_and_joined_again(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
     real_ingest(str(shelf))
-    families = told(knowledge("documents", "family", "--json"))["families"]
+    families = answer_of(knowledge("documents", "family", "--json"))["families"]
     assert [each["is_current"] for each in families[0]["editions"]] == [False, True]
     assert "only edition" in knowledge("documents", "family", "lifts-2018", "--split").out
-    both = told(knowledge("search", "landing door", "--json"))
+    both = answer_of(knowledge("search", "landing door", "--json"))
     assert len(both["results"]) == 2
     assert "current edition is 2023" in knowledge("documents", "family", "lifts-2018", "--reset").out
     refused = knowledge("documents", "family", "--split")
@@ -93,7 +94,7 @@ def test_an_edition_that_nobody_has_is_refused_with_those_that_there_are(
 def test_impact_shows_who_refers_to_what_changed(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
     (shelf / "manual.md").write_text("# Manual\n\n## 1 Doors\n\nDoors shall be built as ACME 100, clause 1, demands.\n")
     real_ingest(str(shelf))
-    answer = told(knowledge("impact", "ACME 100", "--json"))
+    answer = answer_of(knowledge("impact", "ACME 100", "--json"))
     assert [(each["document_id"], each["clause"]) for each in answer["touched"]] == [("manual", "1")]
     assert answer["touched"][0]["change"]["changes"][0]["from"] == "5 s"
     shown = knowledge("impact", "lifts-2018").out
@@ -106,10 +107,10 @@ def test_what_is_given_at_the_ingest_filters_a_search(home: Path, real_ingest: C
     for name in ("one", "two"):
         (home / name).mkdir()
         (home / name / f"{name}.md").write_text("# Frames\n\nThe frame shall carry the load.\n")
-    told(real_ingest("one", "--meta", "project=bridge", "--meta", "tags=wind, steel", "--json"))
-    told(real_ingest("two", "--meta", "project=tower", "--json"))
+    answer_of(real_ingest("one", "--meta", "project=bridge", "--meta", "tags=wind, steel", "--json"))
+    answer_of(real_ingest("two", "--meta", "project=tower", "--json"))
     for asked in (("--meta", "project=tower"), ("--tag", "steel")):
-        found = told(knowledge("search", "frame load", *asked, "--json"))
+        found = answer_of(knowledge("search", "frame load", *asked, "--json"))
         assert [each["source"]["document_id"] for each in found["results"]] == ["two" if "--meta" in asked else "one"]
     refused = knowledge("search", "frame load", "--meta", "project=barn")
     assert refused.code != 0

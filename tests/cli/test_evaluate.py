@@ -115,9 +115,9 @@ def test_two_results_are_compared_and_only_the_gate_changes_the_exit_code(call: 
     assert "What changed" in (home / "difference.html").read_text()
     assert _run(command, "compare", "a.json", "b.json", "--gate").code == 1
     assert _run(command, "compare", "b.json", "a.json", "--gate").code == 0
-    told = json.loads(_run(command, "compare", "a.json", "b.json", "--json").out)
-    assert len(told["fell"]) == 8
-    assert len(told["sets"][0]["lost"]) == 30
+    output = json.loads(_run(command, "compare", "a.json", "b.json", "--json").out)
+    assert len(output["fell"]) == 8
+    assert len(output["sets"][0]["lost"]) == 30
     assert _run(command, "report", "a.json", "a.html").code == 0
     assert "Evaluation: today" in (home / "a.html").read_text()
 

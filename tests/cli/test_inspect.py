@@ -159,7 +159,7 @@ def test_bookmarks_can_be_left_aside(run: Run, files: Path, tmp_path: Path) -> N
 def test_people_see_the_outline_what_was_found_and_each_page(run: Run, files: Path) -> None:
     done = run(str(files / "marked.pdf"))
     assert done.code == 0
-    for told in (
+    for result in (
         "3.2.1 Capacity  p. 2",
         "A Examples of use (informative)",
         "Coverage",
@@ -167,7 +167,7 @@ def test_people_see_the_outline_what_was_found_and_each_page(run: Run, files: Pa
         "Requirements",
         "pdf-",
     ):
-        assert told in done.out, told
+        assert result in done.out, result
 
 
 @pytest.mark.requirement("A-REQ-INGEST-001")
@@ -189,13 +189,13 @@ def test_a_lost_page_is_red(files: Path, run: Run, monkeypatch: pytest.MonkeyPat
 
     from knowledge_mcp.cli.shared import output
 
-    told = io.StringIO()
+    result = io.StringIO()
     monkeypatch.setattr(
-        output, "open_console", lambda: Console(file=told, force_terminal=True, color_system="standard")
+        output, "open_console", lambda: Console(file=result, force_terminal=True, color_system="standard")
     )
     monkeypatch.setenv("ENABLE_OCR", "false")
     assert run(str(files / "scanned.pdf")).code == 1
-    assert "\x1b[1;31mnone" in told.getvalue()
+    assert "\x1b[1;31mnone" in result.getvalue()
 
 
 def test_a_file_that_cannot_be_read_ends_with_its_own_exit_code(run: Run, files: Path) -> None:
@@ -211,11 +211,11 @@ def test_a_file_that_cannot_be_read_ends_with_its_own_exit_code(run: Run, files:
     assert run(str(files / "pumps.md"), "--json", "--text").code == 1
 
 
-@pytest.mark.parametrize(("name", "told"), [("list.csv", "pump"), ("tool.py", "turn")])
-def test_other_formats_are_inspected_too(run: Run, files: Path, name: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "message"), [("list.csv", "pump"), ("tool.py", "turn")])
+def test_other_formats_are_inspected_too(run: Run, files: Path, name: str, message: str) -> None:
     done = run(str(files / name), "--text")
     assert done.code == 0
-    assert told in done.out
+    assert message in done.out
     assert run(str(files / name)).code == 0
 
 

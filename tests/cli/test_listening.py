@@ -32,7 +32,7 @@ def test_a_file_of_tokens_is_read_in_both_forms(tmp_path: Path, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("alice", "line 1"),
         ("alice:", "'alice'"),
@@ -45,13 +45,13 @@ def test_a_file_of_tokens_is_read_in_both_forms(tmp_path: Path, text: str) -> No
         ("# nothing\n", "contains no key"),
     ],
 )
-def test_a_wrong_file_of_tokens_is_a_problem_that_shows_no_token(tmp_path: Path, text: str, told: str) -> None:
+def test_a_wrong_file_of_tokens_is_a_problem_that_shows_no_token(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "tokens"
     path.write_text(text)
     problems: list[str] = []
     read_tokens(Settings(mcp_api_keys_file=path), problems)
     assert len(problems) == 1
-    assert told in problems[0]
+    assert message in problems[0]
     assert "two words" not in problems[0]
 
 

@@ -271,8 +271,8 @@ def test_reembed_takes_the_new_space_from_the_settings_and_reports_as_json(
 ) -> None:
     monkeypatch.setenv("EMBEDDING_MODEL", "newest")
     monkeypatch.setenv("EMBEDDING_DIMENSIONS", "256")
-    told = loaded(knowledge("reembed", "--dry-run", "--json").out)
-    assert (told["chunks"], told["needed"], len(told["documents_to_embed"])) == (31, True, 8)
+    output = loaded(knowledge("reembed", "--dry-run", "--json").out)
+    assert (output["chunks"], output["needed"], len(output["documents_to_embed"])) == (31, True, 8)
     assert [each.name for each in kb.collections()] == [NAME]
     assert "Dry run" in knowledge("reembed", "--dry-run").out
     done = loaded(knowledge("reembed", "--drop-old", "--yes", "--json").out)

@@ -57,9 +57,9 @@ def test_the_store_in_force_is_shown_without_its_password_and_checked(
     checked = knowledge("doctor", "--json")
     assert "postgres at postgresql://127.0.0.1" in checked.out
     assert "s3cret" not in f"{shown.out} {shown.err} {listed.out} {listed.err} {checked.out} {checked.err}"
-    told = knowledge("backup", "a.tar")
-    assert told.code == 3
-    assert "pg_dump" in told.err
+    result = knowledge("backup", "a.tar")
+    assert result.code == 3
+    assert "pg_dump" in result.err
 
 
 def test_a_database_that_is_not_configured_or_not_there_ends_with_3(

@@ -78,8 +78,8 @@ def test_what_cannot_be_shown_ends_with_one_and_says_what_to_do(
     assert finished.code == 1
     assert words in finished.err
     assert finished.out == ""
-    told = json.loads(run(*arguments, "--json").out)
-    assert told["error"]["code"] in {"not_found", "invalid_input"}
+    output = json.loads(run(*arguments, "--json").out)
+    assert output["error"]["code"] in {"not_found", "invalid_input"}
 
 
 def test_the_outline_is_a_tree_and_coverage_a_table(run: Command, fake: FakeKnowledge) -> None:
@@ -105,8 +105,8 @@ def test_references_are_shown_both_ways(run: Command) -> None:
     assert "Referred to by" in shown.out
     assert "Piers, 1 Loads" in shown.out
     assert "more are not shown" in run("references", "iso-4711", "-n", "1").out
-    told = json.loads(run("references", "iso-4711", "--clause", "5.2", "--json").out)
-    assert [link["text"] for link in told["incoming"]] == ["see 5.2"]
+    output = json.loads(run("references", "iso-4711", "--clause", "5.2", "--json").out)
+    assert [link["text"] for link in output["incoming"]] == ["see 5.2"]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_the_exit_code_says_whether_a_quote_is_true(
     shown = run("verify-quote", quote, *more)
     assert shown.code == code
     assert shown.out.startswith(verdict)
-    told = run("verify-quote", quote, *more, "--json")
-    assert told.code == code
-    assert json.loads(told.out)["verdict"] == verdict
+    result = run("verify-quote", quote, *more, "--json")
+    assert result.code == code
+    assert json.loads(result.out)["verdict"] == verdict
 
 
 def test_a_quote_may_come_from_standard_input(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,15 +75,15 @@ def test_the_exit_code_follows_from_the_error(error: KnowledgeError, code: int) 
 
 
 def test_details_are_shown_when_asked_for_and_for_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    def told(error: KnowledgeError, *, verbose: bool) -> str:
+    def result(error: KnowledgeError, *, verbose: bool) -> str:
         print_failure(error, verbose=verbose)
         return capsys.readouterr().err
 
-    assert "line 2" in told(ConfigError("wrong", details="line 1\nline 2"), verbose=False)
-    assert "line 2" not in told(SpaceMismatchError("wrong", details="line 1\nline 2"), verbose=False)
-    assert "line 2" not in told(InternalError("wrong", details="line 2"), verbose=False)
-    assert "line 2" in told(InternalError("wrong", details="line 2"), verbose=True)
-    assert "(--verbose shows the details)" in told(InternalError("wrong", details="line 2"), verbose=False)
+    assert "line 2" in result(ConfigError("wrong", details="line 1\nline 2"), verbose=False)
+    assert "line 2" not in result(SpaceMismatchError("wrong", details="line 1\nline 2"), verbose=False)
+    assert "line 2" not in result(InternalError("wrong", details="line 2"), verbose=False)
+    assert "line 2" in result(InternalError("wrong", details="line 2"), verbose=True)
+    assert "(--verbose shows the details)" in result(InternalError("wrong", details="line 2"), verbose=False)
 
 
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])

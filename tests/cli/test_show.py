@@ -141,9 +141,9 @@ def is_painted(path: Path, box: Box) -> bool:
     return any(red > 240 and green > 220 and blue < 160 for red, green, blue in colours(path, box))
 
 
-def words_of(data: bytes, page: int, *wanted: str) -> list[Box]:
+def words_of(data: bytes, page: int, *expected: str) -> list[Box]:
     """Find words on a page."""
-    return [word.box for word in page_words(data) if word.box.page == page and word.text in wanted]
+    return [word.box for word in page_words(data) if word.box.page == page and word.text in expected]
 
 
 def test_a_quote_is_coloured_where_its_words_are_and_nowhere_else(run: Run, tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_a_chunk_is_framed_and_its_first_page_is_the_one_drawn(run: Run, held: _
     chunk = held.holding("thirty days")
     done = run("--chunk", chunk.id, "--out", "place/marked.png", "--json")
     assert done.code == 0
-    told = json.loads(done.out)
-    assert (told["page"], told["width"], told["height"]) == (2, 595, 842)
-    assert told["file"] == str(tmp_path / "place" / "marked.png")
-    assert told["boxes"] == [[box.left, box.top, box.right, box.bottom] for box in chunk.boxes if box.page == 2]
+    output = json.loads(done.out)
+    assert (output["page"], output["width"], output["height"]) == (2, 595, 842)
+    assert output["file"] == str(tmp_path / "place" / "marked.png")
+    assert output["boxes"] == [[box.left, box.top, box.right, box.bottom] for box in chunk.boxes if box.page == 2]
     (box,) = [box for box in chunk.boxes if box.page == 2]
     edge = replace(box, bottom=box.top + 1)
-    assert colours(Path(told["file"]), edge)
+    assert colours(Path(output["file"]), edge)
 
 
 def test_a_clause_over_two_pages_says_where_it_goes_on(run: Run, tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_a_clause_over_two_pages_says_where_it_goes_on(run: Run, tmp_path: Path)
 
 
 def test_passages_of_a_clause_that_overlap_are_one_place(run: Run, held: _Held) -> None:
-    told = json.loads(run("--page", "3", "--clause", "3.2.2", "--json").out)
+    output = json.loads(run("--page", "3", "--clause", "3.2.2", "--json").out)
     (box,) = [box for box in held.holding("as long as the").boxes if box.page == 3]
-    assert told["boxes"] == [[box.left, box.top, box.right, box.bottom + 20]]
+    assert output["boxes"] == [[box.left, box.top, box.right, box.bottom + 20]]
 
 
 def test_pages_are_drawn_in_a_child_process(call: Command, held: _Held, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_quote_that_is_not_exact_is_marked_and_told(run: Run, held: _Held) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "Which page?"),
         (("--page", "7"), "has 6 pages"),
@@ -219,10 +219,10 @@ def test_a_quote_that_is_not_exact_is_marked_and_told(run: Run, held: _Held) -> 
         (("--page", "1", "--out", "/proc/none/at.png"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_shown_is_told(run: Run, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_shown_is_told(run: Run, arguments: tuple[str, ...], message: str) -> None:
     done = run(*arguments)
     assert done.code == 1
-    assert told in done.err
+    assert message in done.err
 
 
 def test_a_page_with_another_number_printed_on_it_is_named_by_both(run: Run, held: _Held) -> None:

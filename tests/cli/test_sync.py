@@ -145,8 +145,8 @@ def test_what_cannot_be_read_is_named_and_keeps_its_earlier_version(docs: Path, 
 def test_how_sources_stand_is_told_everywhere(docs: Path, knowledge: Command) -> None:
     listed = json.loads(knowledge("sources", "list", "--json").out)["sources"][0]
     assert (listed["documents"], listed["stale"], listed["every_seconds"]) == (3, False, 21_600)
-    told = json.loads(knowledge("stats", "--json").out)["sources"]
-    assert [(each["name"], each["stale"], each["documents"]) for each in told] == [("docs", False, 3)]
+    output = json.loads(knowledge("stats", "--json").out)["sources"]
+    assert [(each["name"], each["stale"], each["documents"]) for each in output] == [("docs", False, 3)]
     assert "Source docs" in knowledge("stats").out
     checks = json.loads(knowledge("doctor", "--json").out)["checks"]
     assert [each["status"] for each in checks if each["check"] == "source docs"] == ["ok"]

@@ -244,14 +244,14 @@ def test_a_sitemap_that_means_harm_ends_and_removes_nothing(site: Site, knowledg
     site.handlers["/doors"] = lead_out
     kept = of(knowledge("sync", "--json"), "map")
     assert (kept["removed"], len(kept["skipped"])) == ([], 1)
-    for handler, told in (
+    for handler, result in (
         (answer(bomb, kind="application/gzip"), "not return a readable list"),
         (sitemap(site, "/sitemap.xml", kind="sitemapindex"), "suddenly empty"),
     ):
         site.handlers["/sitemap.xml"] = handler
         done = knowledge("sync", "--json")
         assert done.code != 0
-        assert told in done.err
+        assert result in done.err
         assert len(held(knowledge)) == 1
 
 

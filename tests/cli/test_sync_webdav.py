@@ -181,7 +181,7 @@ def test_a_server_that_calls_its_folder_otherwise_is_refused_with_that_name(fold
 
 
 @pytest.mark.parametrize(
-    ("handler", "told"),
+    ("handler", "message"),
     [
         (dav(before='<!DOCTYPE m [<!ENTITY a "x"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'), "suddenly empty"),
         (dav(("/docs/&x;", '"1"'), before="<!DOCTYPE m [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"), "suddenly empty"),
@@ -193,12 +193,12 @@ def test_a_server_that_calls_its_folder_otherwise_is_refused_with_that_name(fold
     ],
 )
 def test_a_list_that_means_harm_removes_nothing(
-    folder: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch, handler: Handler, told: str
+    folder: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch, handler: Handler, message: str
 ) -> None:
     monkeypatch.setenv("RAG_FETCH_MAX_BYTES", "2000000")
     folder.handlers["/docs/"] = handler
     refused = knowledge("sync")
-    assert told in refused.err
+    assert message in refused.err
     assert refused.code != 0
     assert len(held(knowledge)) == 2
 

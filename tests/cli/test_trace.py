@@ -151,8 +151,8 @@ def test_tables_that_cannot_be_read_say_what_to_do(
     knowledge: Command, sides: tuple[str, str], tmp_path: Path, content: bytes, words: str
 ) -> None:
     (tmp_path / "wrong.csv").write_bytes(content)
-    told = knowledge("trace", str(tmp_path / "wrong.csv"), sides[1])
-    assert (told.code, words in told.err, "Next: " in told.err) == (1, True, True), told.err
+    result = knowledge("trace", str(tmp_path / "wrong.csv"), sides[1])
+    assert (result.code, words in result.err, "Next: " in result.err) == (1, True, True), result.err
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252", "utf-8-sig"])
@@ -169,8 +169,8 @@ def test_tables_of_other_encodings_are_read(
 
 def test_one_set_is_not_traced_to_itself(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
     for other in (sides[0], str(tmp_path / "." / "srs.csv")):
-        told = knowledge("trace", sides[0], other)
-        assert (told.code, "cannot be compared with itself" in told.err) == (1, True)
+        result = knowledge("trace", sides[0], other)
+        assert (result.code, "cannot be compared with itself" in result.err) == (1, True)
 
 
 def test_a_side_is_narrowed_to_ids_clauses_or_levels(
@@ -188,18 +188,18 @@ def test_a_side_is_narrowed_to_ids_clauses_or_levels(
     clause = json.loads(knowledge("trace", str(tmp_path / "a.md"), sides[1], "--only-from", "5.3", "--json").out)
     named = {each["from"] for each in clause["links"]} | {each["id"] for each in clause["gaps"]["from"]}
     assert named == {"REQ-7"}
-    told = knowledge("trace", *sides, "--only-from", "REQ-77")
-    assert (told.code, "begins with REQ-77" in told.err, "REQ-1" in told.err) == (1, True, True)
+    result = knowledge("trace", *sides, "--only-from", "REQ-77")
+    assert (result.code, "begins with REQ-77" in result.err, "REQ-1" in result.err) == (1, True, True)
 
 
 def test_a_decision_about_an_item_that_is_not_there_is_refused_and_not_kept(
     knowledge: Command, sides: tuple[str, str], tmp_path: Path
 ) -> None:
     kept = tmp_path / "decisions.json"
-    told = knowledge("trace", *sides, "--decisions", str(kept), "--accept", "REQ-11=t_audit")
-    assert (told.code, kept.exists()) == (1, False)
-    assert "There is no item 'REQ-11' in FROM" in told.err
-    assert "Did you mean REQ-1" in told.err
+    result = knowledge("trace", *sides, "--decisions", str(kept), "--accept", "REQ-11=t_audit")
+    assert (result.code, kept.exists()) == (1, False)
+    assert "There is no item 'REQ-11' in FROM" in result.err
+    assert "Did you mean REQ-1" in result.err
 
 
 def test_more_pairs_than_can_be_rated_at_once_are_refused() -> None:
@@ -365,8 +365,8 @@ def test_links_that_are_no_list_are_refused(knowledge: Command, sides: tuple[str
 
 def test_declared_links_that_lead_nowhere_are_told(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("id,text,links\nREQ-9,The pump shall stop.,t_audit; t_gone\n")
-    told = knowledge("trace", str(tmp_path / "own.csv"), sides[1], "--json")
-    assert json.loads(told.out)["lost"] == [{"id": "REQ-9", "citation": "own.csv:2", "link": "t_gone"}]
-    assert "without a unique target item in these sets (1): REQ-9 → t_gone." in told.err
+    result = knowledge("trace", str(tmp_path / "own.csv"), sides[1], "--json")
+    assert json.loads(result.out)["lost"] == [{"id": "REQ-9", "citation": "own.csv:2", "link": "t_gone"}]
+    assert "without a unique target item in these sets (1): REQ-9 → t_gone." in result.err
     narrowed = knowledge("trace", str(tmp_path / "own.csv"), sides[1], "--only-to", "t_audit", "--json")
     assert json.loads(narrowed.out)["lost"] == []

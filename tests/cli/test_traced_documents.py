@@ -239,8 +239,8 @@ def test_matrices_cover_what_is_crossed_and_nothing_else(knowledge: Command, tmp
     )
     for target in ("swr.xlsx", "swr.md", "both"):
         assert linked(knowledge, str(tmp_path / "sys.csv"), str(tmp_path / target)) == COVERED, target
-    told = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "swr.xlsx"))
-    assert "swr.xlsx: sheets without items: Cover." in told.err
+    result = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "swr.xlsx"))
+    assert "swr.xlsx: sheets without items: Cover." in result.err
 
 
 def test_a_matrix_in_a_design_links_the_clauses_that_it_names(knowledge: Command, tmp_path: Path) -> None:
@@ -282,14 +282,14 @@ def test_what_is_withdrawn_is_neither_linked_nor_missed(knowledge: Command, tmp_
     )
     (tmp_path / "said.md").write_text(f"# Needs\n\n{said}")
     for name in ("swr.xlsx", "table.md", "said.md"):
-        told = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / name), "--json")
-        answer = json.loads(told.out)
+        result = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / name), "--json")
+        answer = json.loads(result.out)
         links = {(each["from"], each["to"]) for each in answer["links"] if each["verdict"] == "declared"}
         assert links == {("SYS-1", "SWR-1")}, name
         assert [each["id"] for each in answer["withdrawn"]["from"]] == ["SYS-8"]
         assert {"SWR-2", "SWR-3", "SWR-4"} <= {each["id"] for each in answer["withdrawn"]["to"]}
         assert "SYS-8" not in {each["id"] for each in answer["gaps"]["from"]}
-        assert "Skipped because they are marked as withdrawn: 1 of FROM (SYS-8); " in told.err
+        assert "Skipped because they are marked as withdrawn: 1 of FROM (SYS-8); " in result.err
 
 
 @pytest.mark.parametrize("name", ["Object Identifier", "Global ID", "ID"])
@@ -322,11 +322,11 @@ def test_a_quoted_requirement_covers_nothing(knowledge: Command, tmp_path: Path)
         "# Quoted\n\nSYS-1 The pump shall stop at once.\n\n# Needs\n\n"
         "SWR-1 The horn shall be driven. Covers SYS-2.\n\nSWR-2 The lamp shall blink.\n"
     )
-    told = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "swr.md"), "--json")
-    answer = json.loads(told.out)
+    result = knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "swr.md"), "--json")
+    answer = json.loads(result.out)
     assert {each["to"] for each in answer["links"]} <= {"SWR-1", "SWR-2"}
     assert [each["id"] for each in answer["copies"]] == ["SYS-1"]
-    assert "Skipped in TO because they quote items of FROM (1): SYS-1." in told.err
+    assert "Skipped in TO because they quote items of FROM (1): SYS-1." in result.err
     (tmp_path / "next.csv").write_text("ID,Text\nSYS-1,The pump shall stop at once.\nSYS-2,The horn shall sound.\n")
     edition = json.loads(knowledge("trace", str(tmp_path / "sys.csv"), str(tmp_path / "next.csv"), "--json").out)
     assert edition["copies"] == []

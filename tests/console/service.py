@@ -44,10 +44,10 @@ class Failure:
 
     def response(self) -> Response:
         """Write it as the contract has it."""
-        told = {"error": self.error, "detail": self.detail, "status_code": self.status, "request_id": "request-7"}
+        result = {"error": self.error, "detail": self.detail, "status_code": self.status, "request_id": "request-7"}
         if self.suggestion:
-            told["suggestion"] = self.suggestion
-        return JSONResponse(told, self.status, headers={"X-Request-ID": "request-7", **self.headers})
+            result["suggestion"] = self.suggestion
+        return JSONResponse(result, self.status, headers={"X-Request-ID": "request-7", **self.headers})
 
 
 def console_file(name: str) -> Response:
@@ -261,12 +261,12 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
 
 
 def _changed(service: Service, body: Json) -> Json:
-    told = [(each["became"], *each["kinds"], *(f"requirements_{one}" for one in each["obligations"]))
+    result = [(each["became"], *each["kinds"], *(f"requirements_{one}" for one in each["obligations"]))
             for each in service.changes]  # fmt: skip
-    kept = [each for each, kinds in zip(service.changes, told, strict=True) if body.get("kinds", kinds[0]) in kinds]
+    kept = [each for each, kinds in zip(service.changes, result, strict=True) if body.get("kinds", kinds[0]) in kinds]
     start = int(body["offset"])
     page = {"total": len(kept), "clauses": kept[start : start + int(body["limit"])]}
-    return {"summary": dict(Counter(name for kinds in told for name in kinds)), **page}
+    return {"summary": dict(Counter(name for kinds in result for name in kinds)), **page}
 
 
 def _touched(service: Service, body: Json) -> Json:
@@ -309,17 +309,17 @@ def _search(service: Service, body: Json) -> Response:
         hint = f"Did you mean {service.collections[0]}?"
         return Failure(404, "not_found", f"There is no collection '{body['collection']}'.", hint).response()
     words = set(re.findall(r"\w{4,}", body["query"].lower()))
-    wanted = body.get("filters", {})
+    expected = body.get("filters", {})
     found: list[Json] = []
     documents = service.documents.values() if everywhere else service.within(body["collection"])
     for document in documents:
-        if wanted.get("document_id") not in {None, document["doc_id"]}:
+        if expected.get("document_id") not in {None, document["doc_id"]}:
             continue
         for chunk in document["chunks"]:
             share = len(words & set(re.findall(r"\w+", chunk["text"].lower()))) / max(1, len(words))
             about = chunk["metadata"]
             citation = f"{document['title']}, 2nd edition, {about['clause_number']} Detail, p. {about['page']}"
-            if share and about["clause_number"].startswith(wanted.get("clause_number", "")):
+            if share and about["clause_number"].startswith(expected.get("clause_number", "")):
                 found.append({**chunk, "score": share, "metadata": {**about, "citation": citation}})
     found.sort(key=lambda each: -float(each["score"]))
     kept = [each for each in found if each["score"] >= body["min_score"]]
@@ -333,8 +333,8 @@ def _search(service: Service, body: Json) -> Response:
 
 
 def _accept(service: Service, body: Json) -> Response:
-    told = body.get("metadata", {})
-    about = json.loads(told) if isinstance(told, str) else told
+    result = body.get("metadata", {})
+    about = json.loads(result) if isinstance(result, str) else result
     number = len(service.jobs) + 1
     name = about.get("filename") or body.get("url") or body.get("file") or "text"
     collection = about.get("collection") or body.get("collection")
@@ -352,14 +352,14 @@ def _accept(service: Service, body: Json) -> Response:
 
 def _job(service: Service, name: str, *, cancelled: bool) -> Json:
     job = service.jobs[name]
-    told = {key: value for key, value in job.items() if key != "document"}
+    answer = {key: value for key, value in job.items() if key != "document"}
     if cancelled and job["state"] in {"queued", "running"}:
-        job["state"] = told["state"] = "cancelled"
+        job["state"] = answer["state"] = "cancelled"
     elif job["state"] in {"queued", "running"} and service.hold.is_set():
-        job["state"] = told["state"] = "running"
-        told["progress"] = {"done": 40.0, "message": "embedding"}
+        job["state"] = answer["state"] = "running"
+        answer["progress"] = {"done": 40.0, "message": "embedding"}
     elif job["state"] in {"queued", "running"} and "kind" in job:
-        job["state"] = told["state"] = "done"
+        job["state"] = answer["state"] = "done"
     elif job["state"] in {"queued", "running"}:
         job["state"] = "done"
         document = service.add(job["document"])
@@ -368,8 +368,8 @@ def _job(service: Service, name: str, *, cancelled: bool) -> Json:
             "title": document["title"], "source": document["source"], "pages": 1, "unchanged": False, "replaced": False,
             "embedded": 1, "reused": 0, "warnings": [],
         }  # fmt: skip
-        told = service.outcome(
-            {**told, "state": "done", "progress": {"done": 100.0, "message": "done"}, "result": result}
+        answer = service.outcome(
+            {**answer, "state": "done", "progress": {"done": 100.0, "message": "done"}, "result": result}
         )
-        job.update(told)
-    return told
+        job.update(answer)
+    return answer

@@ -47,7 +47,7 @@ def _every_view(console: Console, service: Service) -> list[str]:
 
 def _show(console: Console, address: str) -> None:
     console.go(address)
-    wanted = {
+    expected = {
         "search": ".result mark",
         "documents": "#documents-table summary",
         "collections": "#collections-table th a",
@@ -55,7 +55,7 @@ def _show(console: Console, address: str) -> None:
     }
     view = address.removeprefix("#/").partition("?")[0].partition("/")[0]
     last = "#document-problem .notice" if address.endswith("none") else "#passages mark"
-    console.at(wanted.get(view, last)).first.wait_for()
+    console.at(expected.get(view, last)).first.wait_for()
     for summary in console.at("main summary:visible").all():
         summary.click()
 

@@ -183,10 +183,10 @@ def test_no_key_is_asked_for_where_none_is_needed(console: Console, service: Ser
 def test_how_likely_an_answer_is_stands_above_the_results(console: Console, service: Service) -> None:
     service.add(a_document(1, ["A zebra."]))
     console.open()
-    for estimate, told in ((0.1, "Answer unlikely"), (0.5, "Answer uncertain"), (0.9, "Answer likely")):
+    for estimate, result in ((0.1, "Answer unlikely"), (0.5, "Answer uncertain"), (0.9, "Answer likely")):
         service.extra = {"answerability": estimate}
         console.search("zebra")
-        expect(console.at(".answerability .tag")).to_have_text(told)
+        expect(console.at(".answerability .tag")).to_have_text(result)
 
 
 def test_what_another_part_fills_can_be_read_and_not_changed(console: Console, service: Service) -> None:

@@ -89,12 +89,12 @@ def test_what_was_read_is_shown_and_its_page_fetched_when_asked_for(chat: Page) 
 
 def test_a_page_that_cannot_be_drawn_says_why(chat: Page) -> None:
     tell(chat, "tool-result", {"content": [], "structuredContent": READ})
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "isError": True,
         "content": [],
         "structuredContent": {"error": {"message": "The file is gone."}},
     }
-    chat.evaluate("(answer) => { window.answer = answer; }", told)
+    chat.evaluate("(answer) => { window.answer = answer; }", answer)
     view(chat).locator("button").click()
     expect(view(chat).locator("main")).to_contain_text("The file is gone.")
     expect(view(chat).locator("blockquote")).to_be_visible()

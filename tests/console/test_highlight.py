@@ -59,7 +59,7 @@ def test_the_words_of_a_query_are_found_in_their_forms(console: Console) -> None
     console.open(key=None)
     found = _marked(console, [(query, text) for query, text, _ in FORMS])
     marks = [[piece for piece, is_mark in pieces if is_mark] for pieces in found]
-    assert marks == [wanted for _, _, wanted in FORMS]
+    assert marks == [expected for _, _, expected in FORMS]
 
 
 def test_every_text_keeps_its_characters_when_words_are_marked(console: Console) -> None:

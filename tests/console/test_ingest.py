@@ -34,9 +34,9 @@ def test_files_go_one_after_another_and_each_tells_its_end(console: Console, ser
     names = ["report.pdf", "broken.docx", "scan.pdf", "same.md", "newer.md"]
     console.at("#files").set_input_files([_file(name) for name in names])
     expect(console.at(".item[data-state=done], .item[data-state=failed]")).to_have_count(5)
-    told = console.at(".item").all_inner_texts()
-    for text, wanted in zip(
-        reversed(told),
+    result = console.at(".item").all_inner_texts()
+    for text, expected in zip(
+        reversed(result),
         (
             "added: 1 page, 1 passage\n",
             "The document could not be added: broken.docx is truncated.",
@@ -46,7 +46,7 @@ def test_files_go_one_after_another_and_each_tells_its_end(console: Console, ser
         ),
         strict=True,
     ):
-        assert wanted in text
+        assert expected in text
     assert service.took("POST /ingest_file") == [
         {"file": name, "collection": "team", "wait": "false", "force": "false"} for name in names
     ]
@@ -77,7 +77,7 @@ def test_text_and_addresses_are_added_with_their_names(console: Console, service
 
 def test_what_cannot_be_added_is_told_before_anything_is_sent(console: Console, service: Service) -> None:
     console.open("#/ingest")
-    for selector, value, told in (
+    for selector, value, result in (
         ("#url", "http://docs.example.com", "begins with https://"),
         ("#text", "  ", "some text first"),
         ("#ingest-collection", "no/such name", "collection name consists of at most 63 letters"),
@@ -86,7 +86,7 @@ def test_what_cannot_be_added_is_told_before_anything_is_sent(console: Console, 
         if selector == "#ingest-collection":
             console.at("#text").fill("text")
         console.page.get_by_role("button", name="Add address" if selector == "#url" else "Add text").click()
-        expect(console.at("#ingest-status")).to_contain_text(told)
+        expect(console.at("#ingest-status")).to_contain_text(result)
         assert console.has_focus(f"{selector}[aria-invalid=true]")
     assert service.jobs == {}
 

@@ -26,14 +26,14 @@ def test_the_key_is_asked_for_once_and_sent_in_its_header_only(console: Console,
 def test_a_wrong_key_is_asked_for_again_with_the_reason(console: Console, service: Service) -> None:
     console.open("#/collections", key=None)
     expect(console.at("#key")).to_be_focused()
-    for key, told in (
+    for key, result in (
         ("", "This service requires a key"),
         ("wrong-key", "The API key was not accepted: The API key is not known."),
         ("no key at all", "contains spaces"),
     ):
         console.at("#key").fill(key)
         console.press("Enter")
-        expect(console.at("#key-problem")).to_contain_text(told)
+        expect(console.at("#key-problem")).to_contain_text(result)
     console.enter_key()
     expect(console.at("#collections-table th a")).to_have_text("default")
 

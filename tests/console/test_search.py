@@ -73,12 +73,12 @@ def test_every_option_is_sent_and_kept_in_the_address(console: Console, standard
     expect(console.at("#document-options option")).to_have_count(1)
     console.at("#document-filter").fill(str(console.at("#document-options option").get_attribute("value")))
     console.search("requirement")
-    wanted = {
+    expected = {
         "query": "requirement", "collection": "default", "mode": "keyword", "top_k": 3, "min_score": 0.25,
         "filters": {"document_id": f"{1:016x}", "document_type": "standard", "normative": False,
                     "clause_number": "5.1"},
     }  # fmt: skip
-    assert standard.took("POST /search") == [wanted]
+    assert standard.took("POST /search") == [expected]
     expect(console.at("#options-summary")).to_have_text(
         "keyword, minimum score 0.25, clause 5.1, standard, informative, one document"
     )
@@ -86,7 +86,7 @@ def test_every_option_is_sent_and_kept_in_the_address(console: Console, standard
     console.enter_key()
     expect(console.at("#document-filter")).to_have_value("Verifying Software (verify.pdf) · 0000000000000001")
     expect(console.at(".result")).to_have_count(1)
-    assert standard.took("POST /search") == [wanted, wanted]
+    assert standard.took("POST /search") == [expected, expected]
 
 
 def test_an_address_without_options_sends_the_usual_ones(console: Console, standard: Service) -> None:
@@ -99,7 +99,7 @@ def test_an_address_without_options_sends_the_usual_ones(console: Console, stand
 
 def test_a_wrong_entry_is_told_at_its_place_and_not_sent(console: Console, standard: Service) -> None:
     console.open()
-    for selector, wrong, right, told in (
+    for selector, wrong, right, result in (
         ("#q", " ", "requirement", "Enter a question or a few words first."),
         ("#top-k", "51", "10", "Results: "),
         ("#min-score", "1.5", "0", "Minimum score, 0 to 1: "),
@@ -107,7 +107,7 @@ def test_a_wrong_entry_is_told_at_its_place_and_not_sent(console: Console, stand
     ):
         console.at(selector).evaluate("(element, value) => { element.value = value; }", wrong)
         console.at("#search-submit").click()
-        expect(console.at("#search-status")).to_contain_text(told)
+        expect(console.at("#search-status")).to_contain_text(result)
         assert console.has_focus(f"{selector}[aria-invalid=true]")
         console.at(selector).fill(right)
         expect(console.at("[aria-invalid]")).to_have_count(0)

@@ -132,9 +132,9 @@ def _packages(final: Stage) -> list[str]:
             problems.append(f"line {step.line}: {found[0]} in the final stage")
         if "apt-get install" in step.text:
             problems += [
-                f"line {step.line}: apt-get install without {wanted}"
-                for wanted in ("--no-install-recommends", "rm -rf /var/lib/apt/lists/*")
-                if wanted not in step.text
+                f"line {step.line}: apt-get install without {expected}"
+                for expected in ("--no-install-recommends", "rm -rf /var/lib/apt/lists/*")
+                if expected not in step.text
             ]
         if re.search(r"\b(pip|curl|wget)3? +(install|download|-|http)", step.text):
             problems.append(f"line {step.line}: the final stage downloads by itself")
@@ -144,8 +144,8 @@ def _packages(final: Stage) -> list[str]:
 
 
 def _starting(final: Stage) -> list[str]:
-    told = [(name, final.last(name)) for name in ("CMD", "ENTRYPOINT")]
-    problems = [f"{name} {text} needs a shell" for name, text in told if text and not _is_list(text)]
+    result = [(name, final.last(name)) for name in ("CMD", "ENTRYPOINT")]
+    problems = [f"{name} {text} needs a shell" for name, text in result if text and not _is_list(text)]
     if not final.last("CMD") or final.last("CMD") == "[]":
         problems.append("no CMD")
     check = final.last("HEALTHCHECK")

@@ -68,11 +68,15 @@ _OLDEST_KUSTOMIZE = 5
 def _kubectl() -> str:
     """Return kubectl's path; leave the test where it is missing or too old, as `needs` does."""
     path = needs("kubectl")
-    told = subprocess.run([path, "version", "--client"], capture_output=True, text=True, check=False, timeout=60).stdout
-    found = re.search(r"Kustomize Version: v(\d+)", told)
+    output = subprocess.run(
+        [path, "version", "--client"], capture_output=True, text=True, check=False, timeout=60
+    ).stdout
+    found = re.search(r"Kustomize Version: v(\d+)", output)
     if found is not None and int(found[1]) >= _OLDEST_KUSTOMIZE:
         return path
-    reason = f"kubectl with kustomize {_OLDEST_KUSTOMIZE} or newer (kubectl 1.27) is needed, this is: {told.strip()!r}"
+    reason = (
+        f"kubectl with kustomize {_OLDEST_KUSTOMIZE} or newer (kubectl 1.27) is needed, this is: {output.strip()!r}"
+    )
     raise pytest.fail.Exception(reason, pytrace=False) if in_ci() else pytest.skip.Exception(reason)
 
 

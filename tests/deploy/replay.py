@@ -102,10 +102,10 @@ class Replayed:
         """
         for place in mounts.values():
             (self.root / place.lstrip("/")).mkdir(exist_ok=True)
-        told = [f"{name}={value}" for name, value in {**environment(self.stage), **variables}.items()]
+        result = [f"{name}={value}" for name, value in {**environment(self.stage), **variables}.items()]
         places = [part for source, target in mounts.items() for part in (str(source), target)]
         where = f"--chdir={self.stage.last('WORKDIR')}"
-        return _in_namespace(_RUN, self.root, *places, "--", self.stage.last("USER"), where, *told, *arguments)
+        return _in_namespace(_RUN, self.root, *places, "--", self.stage.last("USER"), where, *result, *arguments)
 
 
 @dataclass
@@ -181,8 +181,16 @@ def _step(
             at.inside(step.text).mkdir(parents=True, exist_ok=True)
             at.folder = f"/{at.inside(step.text).relative_to(at.root)}"
         case "RUN":
-            told = [f"{name}={value}" for name, value in {**at.variables, **at.exported}.items()]
-            shell = ["/usr/bin/env", "--ignore-environment", f"--chdir={at.folder}", *told, "/bin/sh", "-c", step.text]
+            result = [f"{name}={value}" for name, value in {**at.variables, **at.exported}.items()]
+            shell = [
+                "/usr/bin/env",
+                "--ignore-environment",
+                f"--chdir={at.folder}",
+                *result,
+                "/bin/sh",
+                "-c",
+                step.text,
+            ]
             _do(*_in_namespace(_BUILD, at.root, *shell))
         case "COPY":
             _copy(at, step, context, done)

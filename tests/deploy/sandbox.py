@@ -120,9 +120,9 @@ class Sandbox:
     def command(self, line: Sequence[str], variables: Mapping[str, str]) -> list[str]:
         """Give the command that runs a line in the container; its process becomes that line's, so signals reach it."""
         final = parse((DEPLOY / "Containerfile").read_text(encoding="utf-8"))[-1]
-        told = [f"{name}={value}" for name, value in {**_environment(), **variables}.items()]
+        result = [f"{name}={value}" for name, value in {**_environment(), **variables}.items()]
         script = _SCRIPT.replace("$UID_", str(UID)).replace("$GID_", str(GID))
-        inside = ["sh", "-eu", "-c", script, "sh", str(self.folder), final.last("WORKDIR"), *told, *line]
+        inside = ["sh", "-eu", "-c", script, "sh", str(self.folder), final.last("WORKDIR"), *result, *line]
         return ["unshare", "--mount", "--propagation", "private", *inside]
 
     def run(self, line: Sequence[str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

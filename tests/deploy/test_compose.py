@@ -99,12 +99,12 @@ def test_our_containers_run_as_in_the_image_on_a_read_only_root_and_with_no_capa
 
 @pytest.mark.parametrize(("service", "setting"), [("rag-api", "RAG_API_PORT"), ("rag-mcp", "DOCUMENT_STORE_PORT")])
 def test_ports_and_health_checks_are_those_of_the_process(service: str, setting: str) -> None:
-    told = _ours()[service]
+    result = _ours()[service]
     port = _environment(service, KEYS)[setting]
-    assert told["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert result["ports"] == [f"127.0.0.1:{port}:{port}"]
     final = parse((DEPLOY / "Containerfile").read_text(encoding="utf-8"))[-1]
     check = json.loads(final.last("HEALTHCHECK").partition("CMD ")[2])
-    assert told["healthcheck"]["test"] == ["CMD", *check[:-1], f"http://127.0.0.1:{port}/health"]
+    assert result["healthcheck"]["test"] == ["CMD", *check[:-1], f"http://127.0.0.1:{port}/health"]
 
 
 def test_the_store_is_reached_by_the_rest_service_only() -> None:

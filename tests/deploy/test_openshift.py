@@ -91,16 +91,16 @@ def test_every_selector_finds_the_pods_that_it_is_for(name: str) -> None:
     for component in COMPONENTS:
         deployment = named(objects, "Deployment", component)
         labels = deployment["spec"]["template"]["metadata"]["labels"]
-        wanted = {"app.kubernetes.io/name": component}
-        assert wanted.items() <= labels.items()
+        expected = {"app.kubernetes.io/name": component}
+        assert expected.items() <= labels.items()
         assert labels["app.kubernetes.io/part-of"] == "knowledge-rag"
-        assert deployment["spec"]["selector"]["matchLabels"] == wanted
-        assert named(objects, "Service", component)["spec"]["selector"] == wanted
-        assert named(objects, "PodDisruptionBudget", component)["spec"]["selector"]["matchLabels"] == wanted
-        assert named(objects, "NetworkPolicy", component)["spec"]["podSelector"]["matchLabels"] == wanted
+        assert deployment["spec"]["selector"]["matchLabels"] == expected
+        assert named(objects, "Service", component)["spec"]["selector"] == expected
+        assert named(objects, "PodDisruptionBudget", component)["spec"]["selector"]["matchLabels"] == expected
+        assert named(objects, "NetworkPolicy", component)["spec"]["podSelector"]["matchLabels"] == expected
         spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
         assert spread
-        assert all(each["labelSelector"]["matchLabels"] == wanted for each in spread)
+        assert all(each["labelSelector"]["matchLabels"] == expected for each in spread)
     monitor = named(objects, "ServiceMonitor", "rag-api")["spec"]
     assert (
         monitor["selector"]["matchLabels"].items() <= named(objects, "Service", "rag-api")["metadata"]["labels"].items()

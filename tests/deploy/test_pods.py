@@ -182,9 +182,9 @@ def test_a_component_is_reached_by_the_router_and_reaches_names_and_what_it_call
         assert [each["port"] for each in inward["ports"]] == [
             container(objects, component)["ports"][0]["containerPort"]
         ]
-        told = json.dumps(policy)
-        assert "policy-group.network.openshift.io/ingress" in told
-        assert '{"protocol": "UDP", "port": 5353}' in told or '{"port": 5353, "protocol": "UDP"}' in told
+        result = json.dumps(policy)
+        assert "policy-group.network.openshift.io/ingress" in result
+        assert '{"protocol": "UDP", "port": 5353}' in result or '{"port": 5353, "protocol": "UDP"}' in result
     mcp = named(objects, "NetworkPolicy", "rag-mcp")["spec"]["egress"][-1]
     assert mcp["to"] == [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "rag-api"}}}]
     assert environment(objects, "rag-mcp")["RAG_API_URL"] == f"http://rag-api:{mcp['ports'][0]['port']}"

@@ -61,13 +61,13 @@ def test_the_process_is_nobody_with_no_right_and_writes_in_two_places_only(sandb
               "/var/lib/knowledge-mcp"]  # fmt: skip
     finished = sandbox.run(["python", "-c", LOOK, *places], {})
     assert finished.returncode == 0, finished.stderr
-    told: dict[str, Any] = json.loads(finished.stdout)
-    assert (told["uid"], told["gid"], told["groups"], told["known"]) == (UID, GID, [], "")
-    assert set(told["capabilities"]) == {"0"}
-    assert told["no_new_privs"] == "1"
-    assert told["writable"] == ["/tmp", "/var/lib/knowledge-mcp"]
-    assert (told["home"], told["cwd"]) == ("/tmp", "/opt/knowledge-mcp")
-    assert "home" not in told["root"]
+    output: dict[str, Any] = json.loads(finished.stdout)
+    assert (output["uid"], output["gid"], output["groups"], output["known"]) == (UID, GID, [], "")
+    assert set(output["capabilities"]) == {"0"}
+    assert output["no_new_privs"] == "1"
+    assert output["writable"] == ["/tmp", "/var/lib/knowledge-mcp"]
+    assert (output["home"], output["cwd"]) == ("/tmp", "/opt/knowledge-mcp")
+    assert "home" not in output["root"]
 
 
 @contextlib.contextmanager
@@ -83,9 +83,9 @@ def _served(sandbox: Sandbox, variables: dict[str, str]) -> Generator[str]:
 
         def read() -> None:
             assert process.stderr is not None
-            for told in process.stderr:
-                log.append(told)
-                if place := re.search(r"listening on (http://127\.0\.0\.1:\d+)", told):
+            for result in process.stderr:
+                log.append(result)
+                if place := re.search(r"listening on (http://127\.0\.0\.1:\d+)", result):
                     found.append(place[1])
                     started.set()
             started.set()

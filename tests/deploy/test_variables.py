@@ -134,8 +134,8 @@ def test_every_variable_of_the_deployment_is_a_setting(where: Any) -> None:
 def test_every_setting_is_in_the_deployment_or_left_out_for_a_reason() -> None:
     deployed = _compose_variables() | _image_variables() | _manifest_variables()
     known = {each.name for each in variables()}
-    wanted = {each.name for each in variables() if each.group not in OTHER_SURFACES}
-    assert wanted - deployed - set(LEFT_OUT) == set(), "say it in a ConfigMap or why not in LEFT_OUT"
+    expected = {each.name for each in variables() if each.group not in OTHER_SURFACES}
+    assert expected - deployed - set(LEFT_OUT) == set(), "say it in a ConfigMap or why not in LEFT_OUT"
     assert set(LEFT_OUT) & deployed == set(), "it is not left out"
     assert set(LEFT_OUT) - known == set(), "no such setting"
     assert set(NOT_OURS) - deployed == set(), "nothing sets it"

@@ -35,8 +35,8 @@ def found(version: str) -> str | None:
     """Find a Python of a version: this one, one of the path, one of pyenv."""
     homes = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
     for each in (sys.executable, shutil.which(f"python{version}"), *map(str, homes)):
-        told = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
-        done = subprocess.run([each, "-c", told], capture_output=True, text=True, check=False) if each else None
+        result = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
+        done = subprocess.run([each, "-c", result], capture_output=True, text=True, check=False) if each else None
         if each and done and done.stdout.strip() == version:
             return each
     return None

@@ -49,9 +49,9 @@ def _known(cache: CacheFile, *texts: str) -> list[str]:
 
 
 def _warnings(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    told = [each for each in caplog.records if each.getMessage() == "embedding_cache_bypassed"]
-    assert {each.levelno for each in told} <= {logging.WARNING}
-    return [getattr(each, EVENT_FIELDS) for each in told]
+    logged = [each for each in caplog.records if each.getMessage() == "embedding_cache_bypassed"]
+    assert {each.levelno for each in logged} <= {logging.WARNING}
+    return [getattr(each, EVENT_FIELDS) for each in logged]
 
 
 class TestCachedEmbedder(EmbedderContract):
@@ -184,8 +184,8 @@ def test_several_processes_write_and_read_at_once_and_nothing_is_lost_or_wrong(t
     command = [sys.executable, "-m", "tests.embedders.cache_jobs", str(file)]
     jobs = [subprocess.Popen([*command, name, str(count)], stderr=subprocess.PIPE) for name in ("x", "y", "z")]
     for job in jobs:
-        _, told = job.communicate(timeout=120)
-        assert (job.returncode, told) == (0, b"")
+        _, result = job.communicate(timeout=120)
+        assert (job.returncode, result) == (0, b"")
     cache = _file(file)
     texts = [f"{name} {number}" for name in ("x", "y", "z", "shared") for number in range(count)]
     assert _known(cache, *texts) == texts
@@ -249,10 +249,10 @@ def test_a_use_is_written_down_at_most_once_an_hour(tmp_path: Path) -> None:
     clock = [1e9]
     cache = _file(tmp_path / "c", clock=clock)
     _put(cache, "a")
-    for later, told in ((1800, 1e9), (3600, 1e9), (3601, 1e9 + 3601), (7000, 1e9 + 3601), (-50, 1e9 - 50)):
+    for later, result in ((1800, 1e9), (3600, 1e9), (3601, 1e9 + 3601), (7000, 1e9 + 3601), (-50, 1e9 - 50)):
         clock[0] = 1e9 + later
         _known(cache, "a")
-        assert _raw(tmp_path / "c", "SELECT used FROM vectors") == [(int(told),)]
+        assert _raw(tmp_path / "c", "SELECT used FROM vectors") == [(int(result),)]
     cache.close()
 
 
@@ -325,8 +325,8 @@ def test_a_file_that_cannot_be_used_is_bypassed_with_one_warning(
     for _ in range(2):
         assert embedder.embed_documents(TEXTS) == [server.vector(text) for text in TEXTS]
         assert embedder.embed_query("a question") == server.vector("a question")
-    (told,) = _warnings(caplog)
-    assert told["path"] == str(file)
+    (result,) = _warnings(caplog)
+    assert result["path"] == str(file)
     assert (file.read_bytes() if file.is_file() else b"") == before, "what is not ours is left as it was"
     embedder.close()
 
@@ -352,8 +352,8 @@ def test_a_full_disk_ends_the_keeping_and_not_the_embedding(
 
     monkeypatch.setattr(CacheFile, "_put", full)
     assert embedder.embed_documents(["b"]) == [server.vector("b")]
-    (told,) = _warnings(caplog)
-    assert "FullError" in told["reason"]
+    (result,) = _warnings(caplog)
+    assert "FullError" in result["reason"]
     assert embedder.embed_documents(["a", "b"]) == [server.vector("a"), server.vector("b")]
     embedder.close()
 

@@ -75,14 +75,14 @@ def test_sources_are_tried_in_order_until_one_gives_the_pinned_bytes(real: Path,
     away, forger, true = (
         FolderSource(real, name, before) for name, before in (("away", _refuse), ("forger", _forge), ("true", None))
     )
-    told: list[str] = []
+    messages: list[str] = []
 
     def tell(stage: str, done: int, total: int | None) -> None:
-        told.append(stage)
+        messages.append(stage)
 
     report = fetch(cache=tmp_path, variants=(), sources=[away, forger, true], progress=tell)
     assert report.source == "true"
-    assert "copy" in told
+    assert "copy" in messages
     assert _left(tmp_path) == {".lock", BUILT_IN}
     assert _left(tmp_path / BUILT_IN) == {"model.safetensors", "tokenizer.json", MANIFEST}
     assert all(check.ok for check in verify(cache=tmp_path))
@@ -118,9 +118,9 @@ def test_sources_that_are_away_are_asked_again_and_each_round_is_logged(
     source.before = away_twice
     report = fetch(cache=tmp_path, variants=(), sources=[source], retries=RetryPolicy(sleep=pauses.append))
     assert (report.source, pauses) == ("folder", [1.0, 2.0])
-    told = [record for record in caplog.records if record.getMessage() == "retry_attempt"]
-    assert [record.levelno for record in told] == [logging.WARNING, logging.WARNING]
-    fields = [getattr(record, EVENT_FIELDS) for record in told]
+    logged = [record for record in caplog.records if record.getMessage() == "retry_attempt"]
+    assert [record.levelno for record in logged] == [logging.WARNING, logging.WARNING]
+    fields = [getattr(record, EVENT_FIELDS) for record in logged]
     assert [(each["service"], each["attempt"]) for each in fields] == [("model download", 1), ("model download", 2)]
     assert "folder: The index is away. 503" in fields[0]["reason"]
     assert all(check.ok for check in verify(cache=tmp_path))

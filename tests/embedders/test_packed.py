@@ -89,8 +89,8 @@ def test_a_packed_model_is_fetched_built_and_asked_with_its_own_prefixes(
     assert all(each.ok for each in verify(known.name, cache=cache))
     embedder = LocalEmbedder(known.name, cache=cache, threads=1)
     try:
-        asked, told = embedder.embed_query("die Pumpe"), embedder.embed_documents(["die Pumpe"])[0]
-        assert asked != told
+        asked, result = embedder.embed_query("die Pumpe"), embedder.embed_documents(["die Pumpe"])[0]
+        assert asked != result
         assert len(numbers_of(asked)) == tiny.HIDDEN
         assert (embedder.space.query_prefix, embedder.space.document_prefix) == ("query: ", "passage: ")
     finally:

@@ -129,13 +129,13 @@ class Told:
 def move(
     source: CollectionPlace,
     target: CollectionPlace,
-    told: Told | None = None,
+    expected: Told | None = None,
     *,
     prune: bool = False,
     samples: int = 20,
 ) -> MoveReport:
     """Move a collection."""
-    return Move(source, target, MoveOptions(prune=prune, samples=samples), told or Told()).run()
+    return Move(source, target, MoveOptions(prune=prune, samples=samples), expected or Told()).run()
 
 
 class _Kept(MemoryStore):

@@ -147,10 +147,10 @@ def test_words_weigh_less_where_a_models_cosines_lie_closer(world: World, monkey
     base = dataclasses.replace(world.base, blends=True)
 
     def scores(unit: float) -> dict[str, float]:
-        def told(_: Embedder) -> float:
+        def result(_: Embedder) -> float:
             return unit
 
-        monkeypatch.setattr(searching, "nearness", told)
+        monkeypatch.setattr(searching, "nearness", result)
         return {hit.chunk.id: hit.score for hit in search(base, question).hits if hit.lexical is not None}
 
     usual, close = scores(1.0), scores(0.3)

@@ -177,8 +177,8 @@ def test_force_is_read_in_the_language_of_the_editions() -> None:
         .replace("Minuten", "Stunden")
     )
     found = inside(compared(old, new))
-    told = [("force", "muss", "soll"), ("force", "darf … nicht", "darf"), ("number", "5 Minuten", "5 Stunden")]
-    assert found == told, "each once, and the word that denies with its verb"
+    result = [("force", "muss", "soll"), ("force", "darf … nicht", "darf"), ("number", "5 Minuten", "5 Stunden")]
+    assert found == result, "each once, and the word that denies with its verb"
 
 
 def test_joined_and_cut_sentences_change_neither_force_nor_limits() -> None:

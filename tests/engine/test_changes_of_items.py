@@ -11,7 +11,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import DeclaredLink, RequirementItem, Span
 from tests.engine.test_changes import compared
-from tests.engine.test_changes_of_names import told
+from tests.engine.test_changes_of_names import changed_names
 
 Item = tuple[str, str, str, str]
 """Id, title, links with commas, and words."""
@@ -83,8 +83,8 @@ def test_one_of_several_demands_that_went_is_no_rewriting() -> None:
     ],
 )
 def test_zeros_lost_blanks_and_numbers_of_names_are_words(old: str, new: str) -> None:
-    assert {name for name, _, _ in told(old, new)} == {"words"}
-    assert {name for name, _, _ in told(new, old)} == {"words"}
+    assert {name for name, _, _ in changed_names(old, new)} == {"words"}
+    assert {name for name, _, _ in changed_names(new, old)} == {"words"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_zeros_lost_blanks_and_numbers_of_names_are_words(old: str, new: str) ->
     ],
 )
 def test_other_numbers_ratings_and_currents_are_told(old: str, new: str, was: str, now: str) -> None:
-    assert told(old, new) == [("number", was, now)]
+    assert changed_names(old, new) == [("number", was, now)]
 
 
 def test_a_demand_that_a_longer_row_took_up_is_not_withdrawn() -> None:
@@ -107,11 +107,11 @@ def test_a_demand_that_a_longer_row_took_up_is_not_withdrawn() -> None:
     went = "The unit shall let its user delete any entry of the log."
     old = f"| D_06 | {kept} {went} |"
     new = f"| D_06 | {kept} |\n| D_06a | {went} Before it does so, it shall say what follows from that for its user. |"
-    assert "requirement withdrawn" not in {name for name, _, _ in told(head + old, head + new)}
+    assert "requirement withdrawn" not in {name for name, _, _ in changed_names(head + old, head + new)}
 
 
 def test_a_row_that_says_that_it_is_empty_is_withdrawn() -> None:
     head, old = "| Id | Demand |\n|---|---|\n", "| W_10 | The unit shall prove that it holds the keys. |"
     for gone in ("Empty (moved to Topic 18)", "Empty. Note: See W_12a.", "Deleted. See 4.5."):
-        names = {name for name, _, _ in told(head + old, f"{head}| W_10 | {gone} |")}
+        names = {name for name, _, _ in changed_names(head + old, f"{head}| W_10 | {gone} |")}
         assert names == {"requirement withdrawn"}, gone

@@ -9,7 +9,7 @@ from tests.engine.test_changes import compared
 Told = list[tuple[str, str, str]]
 
 
-def told(old: str, new: str) -> Told:
+def changed_names(old: str, new: str) -> Told:
     """Tell what changed in a clause with more than what changes."""
     frame = "# Rules\n\n## 1 Terms\n\nThe words of this clause stay as they are in both editions.\n\n{}\n"
     return [
@@ -24,7 +24,7 @@ HEAD = "| # | Requirement | Level |\n|---|---|---|\n"
 
 def test_a_row_of_the_same_name_is_the_same_however_much_of_it_was_rewritten() -> None:
     old, new = "| 1.2.1 | Check that files stay below a size. | 2 |", "| 1.2.1 | Quotas hold for everybody. | 2 |"
-    assert told(HEAD + old, HEAD + new) == [
+    assert changed_names(HEAD + old, HEAD + new) == [
         ("words", "Check that files stay below a size.", "Quotas hold for everybody.")
     ]
 
@@ -39,35 +39,40 @@ def test_a_row_of_the_same_name_is_the_same_however_much_of_it_was_rewritten() -
     ],
 )
 def test_what_the_edition_itself_says_is_gone_is_withdrawn_and_nothing_was_added(old: str, new: str) -> None:
-    assert told(old, new) == [("requirement withdrawn", old, new)]
-    assert told(new, old) == [("requirement added", new, old)]
+    assert changed_names(old, new) == [("requirement withdrawn", old, new)]
+    assert changed_names(new, old) == [("requirement added", new, old)]
 
 
 def test_a_name_that_stood_alone_is_no_requirement_that_was_withdrawn() -> None:
     assert [
-        name for name, _, _ in told("(4) Each door has a lamp.\n\n(5)", "(4) Each door has a lamp.\n\n(5) (repealed)")
+        name
+        for name, _, _ in changed_names(
+            "(4) Each door has a lamp.\n\n(5)", "(4) Each door has a lamp.\n\n(5) (repealed)"
+        )
     ] == ["words"]
     names = ("| Anna Berg | Ron Perry | Tom Kis |", "| Tom Kis | | |")
-    assert {name for name, _, _ in told(HEAD + names[0], HEAD + names[1])} == {"words"}
+    assert {name for name, _, _ in changed_names(HEAD + names[0], HEAD + names[1])} == {"words"}
 
 
 def test_items_that_were_parted_bring_no_number_of_theirs() -> None:
     old = "5. any other change of the register, and the change of the entered name where the holder wishes so,"
     new = "6. any other change of the register,\n\n7. the change of the entered name where the holder wishes so,"
-    assert "number" not in {name for name, _, _ in told(old, new)}
+    assert "number" not in {name for name, _, _ in changed_names(old, new)}
 
 
 def test_numbers_that_count_rows_and_items_are_no_names() -> None:
     old, new = "| 3 | Check that files stay below a size. | 2 |", "| 3 | Quotas hold for everybody. | 2 |"
-    assert [name for name, before, after in told(HEAD + old, HEAD + new) if not (before and after)] == ["words"] * 2
-    gone, come = told("2. Check that files stay small.", "2. Quotas hold for everybody.")
+    assert [name for name, before, after in changed_names(HEAD + old, HEAD + new) if not (before and after)] == [
+        "words"
+    ] * 2
+    gone, come = changed_names("2. Check that files stay small.", "2. Quotas hold for everybody.")
     assert (gone[2], come[1]) == ("", "")
 
 
 def test_amounts_are_told_in_their_order_though_their_decimals_are_alike() -> None:
     old = "The tax is\n\n- 7.50 Euro\n\n- 23.43 Euro\n\n- 42.18 Euro"
     new = "The tax is\n\n- 13.03 Euro\n\n- 33.01 Euro\n\n- 59.43 Euro"
-    assert told(old, new) == [
+    assert changed_names(old, new) == [
         ("number", "7.50", "13.03"),
         ("number", "23.43", "33.01"),
         ("number", "42.18", "59.43"),
@@ -86,19 +91,21 @@ def test_amounts_are_told_in_their_order_though_their_decimals_are_alike() -> No
     ],
 )
 def test_places_in_any_language_and_versions_are_no_limits(old: str, new: str) -> None:
-    assert "number" not in {name for name, _, _ in told(old, new)}
+    assert "number" not in {name for name, _, _ in changed_names(old, new)}
 
 
 def test_what_is_counted_behind_a_place_is_a_limit() -> None:
     old, new = "Es gelten § 5 und 30 Tage Frist für alle.", "Es gelten § 5 und 40 Tage Frist für alle."
-    assert told(old, new) == [("number", "30", "40")]
-    assert told("The dew point -40 °C is kept.", "The dew point -30 °C is kept.") == [("number", "-40 °C", "-30 °C")]
+    assert changed_names(old, new) == [("number", "30", "40")]
+    assert changed_names("The dew point -40 °C is kept.", "The dew point -30 °C is kept.") == [
+        ("number", "-40 °C", "-30 °C")
+    ]
 
 
 def test_sums_in_german_words_are_numbers() -> None:
     old = "Die Tat wird mit bis zu fünfzehntausend Euro, sonst mit zweitausendfünfhundert Euro geahndet."
     new = "Die Tat wird mit bis zu dreißigtausend Euro, sonst mit fünftausend Euro geahndet."
-    assert told(old, new) == [
+    assert changed_names(old, new) == [
         ("number", "fünfzehntausend", "dreißigtausend"),
         ("number", "zweitausendfünfhundert", "fünftausend"),
     ]
@@ -107,17 +114,17 @@ def test_sums_in_german_words_are_numbers() -> None:
 def test_a_cell_of_another_column_is_no_changed_limit() -> None:
     old = "| 5.1 | Check that mails are cleaned of what a user sent, for at least 30 days. | ✓ | ✓ | 147 |"
     new = "| 5.1 | Check that mails are cleaned of what a user sent, for at least 40 days. | 2 |"
-    assert [each for each in told(old, new) if each[0] == "number"] == [("number", "30", "40")]
+    assert [each for each in changed_names(old, new) if each[0] == "number"] == [("number", "30", "40")]
 
 
 def test_not_recommended_is_told_as_such() -> None:
     rule = 'The key words "MUST", "RECOMMENDED" and "MAY" are to be interpreted as described in RFC 2119.\n\n'
     old, new = "The kernel field (OPTIONAL) sets a limit.", "The kernel field (OPTIONAL, NOT RECOMMENDED) sets a limit."
-    assert ("force", "", "NOT RECOMMENDED") in told(rule + old, rule + new)
+    assert ("force", "", "NOT RECOMMENDED") in changed_names(rule + old, rule + new)
 
 
 def test_a_row_that_became_an_item_of_a_list_keeps_its_limits() -> None:
     rows = "| Valve | Pressure (bar) |\n|---|---|\n| Inlet of the station | 12 |\n| Outlet of the station | 14 |"
     items = "- Inlet of the station: 12\n- Outlet of the station: {}"
-    assert "number" not in {name for name, _, _ in told(rows, items.format(14))}
-    assert ("number", "14", "16") in told(rows, items.format(16))
+    assert "number" not in {name for name, _, _ in changed_names(rows, items.format(14))}
+    assert ("number", "14", "16") in changed_names(rows, items.format(16))

@@ -69,7 +69,7 @@ def _listed(*steps: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("new", "told"),
+    ("new", "expected"),
     [
         ([_STEPS[0], "Remove the key.", *_STEPS[1:]], [("words", "", "b) Remove the key.")]),
         (_STEPS[1:], [("words", f"a) {_STEPS[0]}", "")]),
@@ -78,9 +78,9 @@ def _listed(*steps: str) -> str:
     ],
 )
 def test_items_that_only_count_on_are_no_change_and_such_that_moved_are(
-    new: list[str], told: list[tuple[str, str, str]]
+    new: list[str], expected: list[tuple[str, str, str]]
 ) -> None:
-    assert inside(compared(_listed(*_STEPS), _listed(*new))) == told
+    assert inside(compared(_listed(*_STEPS), _listed(*new))) == expected
 
 
 def test_a_permission_that_goes_is_no_requirement() -> None:
@@ -91,7 +91,7 @@ def test_a_permission_that_goes_is_no_requirement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         ("The ramp rises 1:12 at most.", "The ramp rises 1:15 at most.", ("1:12", "1:15")),
         ("The backup begins at 22:30 each day.", "The backup begins at 23:30 each day.", ("22:30", "23:30")),
@@ -99,6 +99,6 @@ def test_a_permission_that_goes_is_no_requirement() -> None:
         ("The supply is 400 V ± 10 % here.", "The supply is 400 V +5/-10 % here.", ("± 10 %", "+5/-10 %")),
     ],
 )
-def test_a_ratio_a_time_and_a_tolerance_are_one_number_each(old: str, new: str, told: tuple[str, str]) -> None:
+def test_a_ratio_a_time_and_a_tolerance_are_one_number_each(old: str, new: str, expected: tuple[str, str]) -> None:
     text = "# Pump Manual\n\n## 1 Site\n\n{}\n"
-    assert inside(compared(text.format(old), text.format(new))) == [("number", *told)]
+    assert inside(compared(text.format(old), text.format(new))) == [("number", *expected)]

@@ -28,7 +28,7 @@ def _changes(old: str, new: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         (
             "Crane makers MAY put further hooks on a trolley of the crane.",
@@ -62,8 +62,8 @@ def _changes(old: str, new: str) -> list[tuple[str, str, str]]:
         ),
     ],
 )
-def test_what_only_moved_in_a_sentence_is_no_change(old: str, new: str, told: list[tuple[str, str, str]]) -> None:
-    assert [each for each in _changes(old, new) if each[0] != "words"] == told
+def test_what_only_moved_in_a_sentence_is_no_change(old: str, new: str, expected: list[tuple[str, str, str]]) -> None:
+    assert [each for each in _changes(old, new) if each[0] != "words"] == expected
 
 
 @pytest.mark.parametrize(

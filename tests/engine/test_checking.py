@@ -300,7 +300,7 @@ def test_a_withdrawn_item_of_a_list_obliges_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("demand", "said", "told"),
+    ("demand", "said", "expected"),
     [
         ("Passwords shall be stored as hashes.", "Passwords are not stored as hashes but in plain text.", "conflict"),
         ("Remote access shall be encrypted.", "Encryption of remote access is not part of this project.", "conflict"),
@@ -316,9 +316,9 @@ def test_a_withdrawn_item_of_a_list_obliges_nobody() -> None:
         ("The stop shall work without a key.", "The stop works without a key, with a lamp.", ""),
     ],
 )
-def test_what_says_the_opposite_or_less_is_no_evidence_that_it_is_done(demand: str, said: str, told: str) -> None:
+def test_what_says_the_opposite_or_less_is_no_evidence_that_it_is_done(demand: str, said: str, expected: str) -> None:
     row = report_on(demand, document=ReadDocument("manual", f"{said}\n")).rows[0]
     failed = [each.kind.value for each in row.checks if each.result is not RowResult.MET]
-    assert failed == ([told] if told else [])
-    if told:
+    assert failed == ([expected] if expected else [])
+    if expected:
         assert row.verdict is EvidenceVerdict.PARTIAL

@@ -30,7 +30,7 @@ def checked(folder: Path, standard: str, design: str) -> dict[str, CheckRow]:
     return {row.obligation.id: row for row in report.rows}
 
 
-def told(row: CheckRow) -> list[str]:
+def checks_of(row: CheckRow) -> list[str]:
     return [f"{each.result} {each.asked} / {each.found}" for each in row.checks]
 
 
@@ -53,7 +53,7 @@ def test_a_row_is_limited_as_the_sentence_says(tmp_path: Path, sentence: str, re
     rows = checked(tmp_path, f"{sentence}\n\n{form.format(_TABLE)}", design)
     assert set(rows) == {"4", "Table 2#1", "Table 2#2"}
     assert rows["Table 2#1"].obligation.text == "Room: Control room; Level: 45 dB(A)"
-    assert told(rows["Table 2#1"]) == results
+    assert checks_of(rows["Table 2#1"]) == results
     assert rows["4"].verdict is not EvidenceVerdict.NONE, "what is said of a row is said of the sentence"
     assert all(each.found != "48 dB(A)" for each in rows["Table 2#2"].checks), "another room's level is none of its own"
 
@@ -67,8 +67,8 @@ def test_least_and_most_of_a_row_have_the_unit_of_its_own_column(tmp_path: Path)
         f"The climate shall be as given in Table 1.\n\nTable 1 — Climate\n\n{table}",
         "| Parameter | Value |\n|---|---|\n| Humidity | 80 % |\n| Air speed | 0.1 m/s |",
     )
-    assert told(rows["Table 1#1"]) == ["met at least 30 % / 80 %", "not met at most 70 % / 80 %"]
-    assert told(rows["Table 1#2"]) == ["met at most 0.2 m/s / 0.1 m/s"]
+    assert checks_of(rows["Table 1#1"]) == ["met at least 30 % / 80 %", "not met at most 70 % / 80 %"]
+    assert checks_of(rows["Table 1#2"]) == ["met at most 0.2 m/s / 0.1 m/s"]
     assert rows["Table 1#2"].verdict is EvidenceVerdict.FOUND
 
 
@@ -81,7 +81,7 @@ def test_each_column_has_its_own_numbers(tmp_path: Path) -> None:
         f"storage given in Table 1.\n\nTable 1 — Classes\n\n{table}"
     )
     rows = checked(tmp_path, text, "The autonomy is 10 days for class 1 and 9 days for class 2.")
-    assert told(rows["Table 1#1"]) == ["not met at least 14 days / 10 days", "met at least 7 days / 9 days"]
+    assert checks_of(rows["Table 1#1"]) == ["not met at least 14 days / 10 days", "met at least 7 days / 9 days"]
     assert rows["Table 1#2"].evidence == (), "an autonomy is no storage"
     assert rows["Table 1#2"].obligation.tabled is not None
     assert rows["Table 1#2"].obligation.tabled.bound is Bound.EXACT, "half of what is given is another limit"
@@ -93,9 +93,9 @@ def test_evidence_has_all_figures_of_a_row_and_one_of_its_words(tmp_path: Path) 
     )
     text = f"Weights of pipes shall not exceed the values of Table 1.\n\nTable 1 — Weights\n\n{table}"
     rows = checked(tmp_path, text, "The weight of a pipe DN 50 PN 16 is 6 kg.\n\nThe weight of the steel pipe is 8 kg.")
-    assert told(rows["Table 1#1"]) == ["not met at most 5 kg / 6 kg"]
+    assert checks_of(rows["Table 1#1"]) == ["not met at most 5 kg / 6 kg"]
     assert rows["Table 1#2"].evidence == (), "PN 16 is not PN 40"
-    assert told(rows["Table 1#3"]) == ["not met at most 7 kg / 8 kg"]
+    assert checks_of(rows["Table 1#3"]) == ["not met at most 7 kg / 8 kg"]
 
 
 def test_a_number_of_another_column_is_not_compared_and_a_condition_sets_no_limit(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_number_of_another_column_is_not_compared_and_a_condition_sets_no_limi
         f"Sensors shall have the range, error and step of Table 2.\n\nTable 2 — Sensors\n\n{table}",
         "| Quantity | Error |\n|---|---|\n| Temperature | 0.4 °C |\n| Rain | 0.4 mm |",
     )
-    assert told(rows["Table 2#1"]) == [
+    assert checks_of(rows["Table 2#1"]) == [
         "not stated at least -40 °C / ",
         "not stated at most 50 °C / ",
         "differs 0.2 °C / 0.4 °C",
@@ -121,7 +121,7 @@ def test_rows_may_be_named_by_one_letter(tmp_path: Path) -> None:
     table = "| Zone | Level dB(A) |\n|---|---|\n| A | 45 |\n| B | 65 |"
     text = f"Levels of sound shall not exceed those of Table 1.\n\nTable 1 — Levels\n\n{table}"
     rows = checked(tmp_path, text, "The level of sound in zone B is 70 dB(A).")
-    assert told(rows["Table 1#2"]) == ["not met at most 65 dB(A) / 70 dB(A)"]
+    assert checks_of(rows["Table 1#2"]) == ["not met at most 65 dB(A) / 70 dB(A)"]
     assert rows["Table 1#1"].evidence == ()
 
 
@@ -132,7 +132,7 @@ def test_the_caption_tells_what_numbers_are(tmp_path: Path) -> None:
         f"Lighting shall be as in Table 3.\n\nTable 3 — Minimum illuminance\n\n{table}",
         "The light for the task of reading has 400 lx.",
     )
-    assert told(rows["Table 3#1"])[:1] == ["not met at least 500 lx / 400 lx"]
+    assert checks_of(rows["Table 3#1"])[:1] == ["not met at least 500 lx / 400 lx"]
 
 
 @pytest.mark.parametrize(

@@ -220,11 +220,11 @@ def limited(count: int) -> list[TraceItem]:
 
 @pytest.mark.slow
 def test_a_long_list_of_limits_takes_no_square_of_pairs_and_loses_no_sentence() -> None:
-    told: list[tuple[int, int]] = []
-    found = conflicts(limited(2000), TERMS, lambda done, of: told.append((done, of)))
+    reported: list[tuple[int, int]] = []
+    found = conflicts(limited(2000), TERMS, lambda done, of: reported.append((done, of)))
     assert len(found) == 20 * 19 // 2 + 1980 * 20
     assert {each.id for pair in found for each in (pair.one, pair.other)} == {f"R-{at}" for at in range(2000)}
-    assert told == [(0, 2000), (1000, 2000)]
+    assert reported == [(0, 2000), (1000, 2000)]
 
 
 def test_more_than_can_be_compared_or_told_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

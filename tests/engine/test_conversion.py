@@ -179,16 +179,16 @@ def test_files_outside_the_allowed_folders_are_refused_whether_or_not_they_exist
 @pytest.mark.requirement("D-REQ-1.1", "D-REQ-1.2")
 def test_a_pdf_becomes_markdown_with_its_pages(world: World) -> None:
     path = world.file("sub dir/Sample standard.pdf", standard(bookmarks=True))
-    told: list[str] = []
-    converted = world.service.convert(path.as_uri(), on_progress=lambda done, of, words: told.append(words))
+    messages: list[str] = []
+    converted = world.service.convert(path.as_uri(), on_progress=lambda done, of, words: messages.append(words))
     assert converted.text.startswith("<!-- page 1 -->\n\n# 1 Scope\n\n")
     assert "<!-- page 6 -->" in converted.text
     assert "## 3.1 General" in converted.text
     assert converted.title == "Sample recorders - Requirements"
     assert (converted.filename, converted.media_type, converted.pages) == ("Sample standard.pdf", "application/pdf", 6)
     assert dict(converted.metadata)["author"] == "A. Writer"
-    assert told[0] == "reading Sample standard.pdf"
-    assert told[-1] == "reading page 6 of 6"
+    assert messages[0] == "reading Sample standard.pdf"
+    assert messages[-1] == "reading page 6 of 6"
 
 
 @pytest.mark.requirement("D-REQ-1.1")
@@ -286,14 +286,14 @@ def test_a_file_that_may_not_be_read_says_so(world: World, monkeypatch: pytest.M
 
 def test_a_conversion_stops_between_two_pages_when_it_is_cancelled(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo\nthree")
-    told: list[float] = []
+    reported: list[float] = []
     with pytest.raises(CancelledError):
         world.service.convert(
             str(path),
-            on_progress=lambda done, of, words: told.append(done),
-            cancelled=lambda: bool(told) and told[-1] >= 2,
+            on_progress=lambda done, of, words: reported.append(done),
+            cancelled=lambda: bool(reported) and reported[-1] >= 2,
         )
-    assert told == [0, 1, 2]
+    assert reported == [0, 1, 2]
     assert world.service.convert(str(path)).pages == 3
 
 
@@ -362,11 +362,11 @@ def test_a_failed_ingestion_says_why_and_the_next_try_does_not_read_again(world:
 
 def test_progress_of_reading_and_ingesting_is_one_rise(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo\nthree")
-    told: list[tuple[float, float | None]] = []
-    world.service.convert_and_ingest(str(path), on_progress=lambda done, of, words: told.append((done, of)))
-    assert [of for _, of in told] == [100.0] * len(told)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] < 100.0
+    reported: list[tuple[float, float | None]] = []
+    world.service.convert_and_ingest(str(path), on_progress=lambda done, of, words: reported.append((done, of)))
+    assert [of for _, of in reported] == [100.0] * len(reported)
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
+    assert reported[-1][0] < 100.0
 
 
 def test_closing_frees_each_reader_once_and_the_library(world: World) -> None:

@@ -135,8 +135,8 @@ def test_a_term_that_only_an_older_edition_defines_is_found_there(world: World) 
 
 
 def test_the_ingest_says_what_it_took_a_document_for(world: World) -> None:
-    told = [event.message for event in world.events if event.kind is IngestEventKind.EDITION]
-    assert told == [
+    result = [event.message for event in world.events if event.kind is IngestEventKind.EDITION]
+    assert result == [
         "lifts-2018 is treated as edition 2018 of ACME 100: Lifts, not the current one (others: lifts-2023).",
         "lifts-2023 is treated as edition 2023 of ACME 100: Lifts, the current one (others: lifts-2018).",
     ]
@@ -225,9 +225,9 @@ def test_what_is_called_like_an_edition_but_is_another_text_is_told_to_be_kept_a
     world = World(tmp_path)
     world.write("a.md", "# Pumps 2018\n\nThe pump shall run whenever the well is full of water.")
     world.write("b.md", "# Pumps 2023\n\nThe house of a poet is open daily for visitors.")
-    told = " ".join(world.ingest().editions)
-    assert "is named like an edition of" in told
-    assert "kept separate" in told
+    result = " ".join(world.ingest().editions)
+    assert "is named like an edition of" in result
+    assert "kept separate" in result
 
 
 def test_a_draft_and_a_withdrawn_edition_do_not_answer(tmp_path: Path) -> None:

@@ -261,8 +261,8 @@ def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not
         world.write(f"{name}.md", PUMPS.replace("Pumping", name))
     with pytest.raises(ConnectionFailedError, match="disk is full"):
         world.ingest()
-    told = {Path(event.source).stem: event.kind for event in world.events}
-    assert told == {"a": IngestEventKind.STORED} | dict.fromkeys("bcdefgh", IngestEventKind.FAILED)
+    result = {Path(event.source).stem: event.kind for event in world.events}
+    assert result == {"a": IngestEventKind.STORED} | dict.fromkeys("bcdefgh", IngestEventKind.FAILED)
     assert [each.id for each in world.knowledge.documents()] == ["a"]
     logged = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert [Path(each.split()[1].rstrip(":")).name for each in logged[:3]] == ["b.md", "c.md", "d.md"]
@@ -302,9 +302,9 @@ def test_copies_among_files_that_are_stored_together_are_told(world: World) -> N
         world.write(f"{letter}.md", PUMPS)
     world.events.clear()
     world.ingest()
-    told = [event.message for event in world.events if event.kind is IngestEventKind.DUPLICATE]
-    assert len(told) == 4  # one of each document, however many copies there are
-    assert told[-1].endswith("passages of 'd' are identical in 'a', 'b', 'c' and 2 more.")
+    result = [event.message for event in world.events if event.kind is IngestEventKind.DUPLICATE]
+    assert len(result) == 4  # one of each document, however many copies there are
+    assert result[-1].endswith("passages of 'd' are identical in 'a', 'b', 'c' and 2 more.")
 
 
 def test_searches_during_an_ingest_see_whole_documents_only(tmp_path: Path) -> None:
@@ -349,8 +349,8 @@ def test_a_defect_in_one_file_does_not_stop_the_others(world: World, monkeypatch
 def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_read(world: World) -> None:
     path = world.write("figures.csv", "a,b\n")
     (skipped,) = world.knowledge.ingest(FileSource(path), IngestOptions()).skipped
-    told = "figures.csv: Files of this type are not supported (text/csv)."
-    assert (skipped.reason, skipped.message) == ("unsupported", told)
+    result = "figures.csv: Files of this type are not supported (text/csv)."
+    assert (skipped.reason, skipped.message) == ("unsupported", result)
     assert skipped.suggestion.endswith("convert it to a supported type: .markdown, .md, .mdx.")
 
 

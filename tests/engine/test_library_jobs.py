@@ -154,9 +154,9 @@ def test_a_failed_job_has_the_error_that_a_request_would_have_had(
     shelf.web.pages["https://example.com/a"] = failure
     job_id = service.submit(Deposit("alpha", url="https://example.com/a")).id
     ended(service, job_id)
-    told = shelf.open().job(job_id).failure
-    assert type(told) is type(failure)
-    assert vars(told) == vars(failure)
+    result = shelf.open().job(job_id).failure
+    assert type(result) is type(failure)
+    assert vars(result) == vars(failure)
     wait_until(lambda: "job_end" in caplog.messages)
     [line] = [each for each in caplog.records if each.getMessage() == "job_end"]
     assert (line.levelname, vars(line)[EVENT_FIELDS]["reason"]) == ("ERROR", failure.message)

@@ -63,10 +63,10 @@ def test_sqlite_to_memory_and_back_ends_with_the_hash_it_began_with(tmp_path: Pa
 def test_a_second_move_finds_everything_present_and_copies_nothing(source: MemoryStore) -> None:
     target = memory()
     move(place(source), place(target))
-    told = Told()
-    report = move(place(source), place(target), told)
+    result = Told()
+    report = move(place(source), place(target), result)
     assert (report.good, report.copied, len(report.plan.present)) == (True, 0, 8)
-    assert told.of(MoveEventKind.STORED) == []
+    assert result.of(MoveEventKind.STORED) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ConnectionFailedError("The store has gone.")])
@@ -169,13 +169,13 @@ class _HasLostVectors(OverriddenStore):
 def test_a_missing_vector_fails_its_document_alone_and_drops_no_chunk() -> None:
     source, target = _HasLostVectors(EnglishAnalyser()), memory()
     fill(source)
-    told = Told()
-    report = move(place(source), place(target), told)
+    result = Told()
+    report = move(place(source), place(target), result)
     assert not report.good
     assert [(each.document_id, each.message) for each in report.failed] == [
         ("doc-03", "Document 'doc-03' has 2 chunks without a vector.")
     ]
-    assert told.of(MoveEventKind.FAILED) == ["doc-03"]
+    assert result.of(MoveEventKind.FAILED) == ["doc-03"]
     assert target.open("kb").documents(["doc-03"]) == []
     assert len(target.open("kb").documents()) == 7
     assert [each.document_id for each in report.comparison.differing] == ["doc-03"]
@@ -221,9 +221,9 @@ class _FilledByAnotherRun(PublishingStore):
 
 def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(source: MemoryStore) -> None:
     target = _FilledByAnotherRun(EnglishAnalyser())
-    told = Told()
-    report = move(place(source), place(target), told)
-    assert told.of(MoveEventKind.FAILED) == ["doc-02"]
+    result = Told()
+    report = move(place(source), place(target), result)
+    assert result.of(MoveEventKind.FAILED) == ["doc-02"]
     assert (report.failed, report.good) == ((), True)
     assert everything(target) == everything(source)
 

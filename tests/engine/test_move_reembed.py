@@ -50,7 +50,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 def reembed(
     store: Store,
-    told: Callable[[MoveEvent], None] | None = None,
+    expected: Callable[[MoveEvent], None] | None = None,
     *,
     embedder: HashingEmbedder | None = None,
     options: ReembedOptions | None = None,
@@ -60,7 +60,7 @@ def reembed(
         place(store),
         embedder or HashingEmbedder(dimensions=64, model="new"),
         options or ReembedOptions(slice=4),
-        told or Told(),
+        expected or Told(),
         today=TODAY,
     )
     return run.run()

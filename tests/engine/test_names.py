@@ -477,8 +477,8 @@ def test_a_designation_is_held_by_its_document_and_begins_longer_ones(named: Wor
         assert named.knowledge.search(SearchQuery(held)).notes == ()
     other = named.knowledge.search(SearchQuery("what ABC 4100:2031 says of cells"))
     assert other.notes == (f"ABC 4100:2031 {NOWHERE}",)
-    (told,) = named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).notes
-    assert told.startswith("Clause 7 was not found in the document in the question;")
+    (result,) = named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).notes
+    assert result.startswith("Clause 7 was not found in the document in the question;")
 
 
 def test_a_topic_with_an_identifier_that_no_requirement_has_says_so(world: World) -> None:

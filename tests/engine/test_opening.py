@@ -75,9 +75,9 @@ def test_no_store_at_all_is_a_connection_error_with_stores_reasons_and_variables
     stores = (Named("qdrant", ConnectionFailedError("refused")), Named("chromadb", TimedOutError("too slow")))
     with pytest.raises(ConnectionFailedError) as caught:
         open_first(candidates(*stores), "kb")
-    told = f"{caught.value.message} {caught.value.details} {caught.value.suggestion}"
+    message = f"{caught.value.message} {caught.value.details} {caught.value.suggestion}"
     for word in ("qdrant", "chromadb", "refused", "too slow", "QDRANT_URL", "CHROMADB_URL"):
-        assert word in told
+        assert word in message
     assert all(store.closed for store in stores)
 
 

@@ -52,14 +52,14 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, pdf: PdfReader) -> None:
     service = Shelf(tmp_path).open(pdf=pdf)
     note = service.deposit(Deposit("plans", "pumps.md", PUMPS)).document_id
     file = service.deposit(Deposit("plans", "standard.pdf", content=DATA))
-    for document, page, passage, told in (
+    for document, page, passage, result in (
         (note, 1, None, "has no pages that can be drawn"),
         (file.document_id, 0, None, f"has {file.pages} pages; there is no page 0"),
         (file.document_id, file.pages + 1, None, "no page"),
         (file.document_id, 1, 999, "has no passage 1000"),
         ("0123456789abcdef", 1, None, "not found"),
     ):
-        with pytest.raises((NotFoundError, InvalidInputError), match=told):
+        with pytest.raises((NotFoundError, InvalidInputError), match=result):
             service.page_image(document, page, passage)
     for each in kept(tmp_path):
         each.unlink()
@@ -106,7 +106,7 @@ def test_a_file_is_opened_where_it_stands_below_the_allowed_folders_while_it_is_
     uri = replace(record_of(file, DATA), source_path=file.as_uri())
     assert originals.find(uri).size == len(DATA)
     (root / "link.pdf").symlink_to(secret)
-    for record, kind, told in (
+    for record, kind, result in (
         (record_of(secret, DATA), NotFoundError, "not in a folder"),
         (record_of(root / "link.pdf", DATA), NotFoundError, "not in a folder"),
         (record_of(root / ".." / "secret.pdf", DATA), NotFoundError, "not in a folder"),
@@ -114,7 +114,7 @@ def test_a_file_is_opened_where_it_stands_below_the_allowed_folders_while_it_is_
         (record_of(file, OTHER), InvalidInputError, "has changed since"),
         (replace(record_of(file, DATA), source_path="https://a.example/one.pdf"), NotFoundError, "There is no copy"),
     ):
-        with pytest.raises(kind, match=told):
+        with pytest.raises(kind, match=result):
             originals.find(record)
 
 

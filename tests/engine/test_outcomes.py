@@ -96,8 +96,8 @@ def text_of(name: str, passages: int) -> str:
 
 def outcomes_of(report: IngestReport) -> Counter[str]:
     """Count how often each source stands in a report."""
-    told = [each.record.source_path for each in report.documents]
-    return Counter([*told, *(each.source for each in (*report.skipped, *report.failed))])
+    result = [each.record.source_path for each in report.documents]
+    return Counter([*result, *(each.source for each in (*report.skipped, *report.failed))])
 
 
 @pytest.mark.parametrize("slice_", [1, 2, 3, 7, 64])
@@ -136,8 +136,8 @@ def test_documents_that_wait_when_the_service_ends_the_ingest_are_told_as_failed
     names = [str(world.write(f"{name}.md", text_of(name, 9))) for name in "abcdef"]
     with pytest.raises(TimedOutError):
         world.ingest()
-    told = [event.source for event in world.events if event.kind in _FINAL]
-    assert Counter(told) == Counter(names)
+    result = [event.source for event in world.events if event.kind in _FINAL]
+    assert Counter(result) == Counter(names)
 
 
 def test_a_lost_document_is_an_error_that_names_it() -> None:
@@ -187,8 +187,8 @@ def test_every_planned_document_has_exactly_one_outcome(
                     cancelled=lambda: patience is not None and len(world.events) > patience,
                 )
             except KnowledgeError:
-                told = [event.source for event in world.events if event.kind in _FINAL]
-                assert Counter(told) == Counter(names)
+                result = [event.source for event in world.events if event.kind in _FINAL]
+                assert Counter(result) == Counter(names)
             else:
                 planned = outcomes_of(report)
                 found = [event.source for event in world.events if event.kind is IngestEventKind.FOUND]

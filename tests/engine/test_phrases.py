@@ -78,25 +78,25 @@ def test_a_named_weight_ranks_only_what_says_the_quoted_words(world: World) -> N
 
 
 def test_quoted_words_that_no_passage_says_are_told(world: World) -> None:
-    told = 'No passage contains "6 am until 7 pm" word for word'
+    result = 'No passage contains "6 am until 7 pm" word for word'
     by_both = world.knowledge.search(SearchQuery('work "6 am until 7 pm"'))
     assert len(by_both.hits) > 1
-    assert by_both.note == f"{told}; the results match the separate words."
+    assert by_both.note == f"{result}; the results match the separate words."
     by_words = world.knowledge.search(SearchQuery('work "6 am until 7 pm"', mode=SearchMode.KEYWORD))
-    assert (by_words.hits, by_words.note) == ((), f"{told}.")
+    assert (by_words.hits, by_words.note) == ((), f"{result}.")
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "expected"),
     [
         ("zebras", "No passage contains a word of the question; the results are the closest in meaning."),
         ("?", "The question has no word to search for; the results are the closest in meaning."),
         ("zebras on a shift", ""),
     ],
 )
-def test_results_that_say_no_word_of_the_question_are_called_so(world: World, question: str, told: str) -> None:
+def test_results_that_say_no_word_of_the_question_are_called_so(world: World, question: str, expected: str) -> None:
     answer = world.knowledge.search(SearchQuery(question))
-    assert (len(answer.hits) > 1, answer.note) == (True, told)
+    assert (len(answer.hits) > 1, answer.note) == (True, expected)
 
 
 @pytest.mark.parametrize("question", ["?", '"', "% &"])

@@ -57,7 +57,7 @@ def ask(world: World, quote: str, document_id: str | None = None) -> QuoteAnswer
     return verify_quote(world.base, QuoteQuery(quote, document_id))
 
 
-def told(answer: QuoteAnswer, place: int = 0) -> list[tuple[str, str]]:
+def differences_of(answer: QuoteAnswer, place: int = 0) -> list[tuple[str, str]]:
     return [(each.quoted, each.printed) for each in answer.places[place].differences]
 
 
@@ -130,7 +130,7 @@ def test_one_changed_word_number_sign_or_unit_is_altered_and_told(
     answer = ask(world, quote)
     assert answer.verdict is QuoteVerdict.ALTERED
     assert answer.places[0].similarity < 1.0
-    assert told(answer) == differences
+    assert differences_of(answer) == differences
     assert ask(world, quote, "tanks").verdict is QuoteVerdict.ALTERED
 
 
@@ -145,7 +145,7 @@ def test_words_cut_together_in_the_midst_of_sentences_are_stitched_too(world: Wo
 
 def test_words_left_out_without_an_ellipsis_are_told(world: World) -> None:
     answer = ask(world, "The controller shall report every outage within one minute, see 3.1.")
-    assert (answer.verdict, told(answer)) == (QuoteVerdict.ALTERED, [("", "to the operator")])
+    assert (answer.verdict, differences_of(answer)) == (QuoteVerdict.ALTERED, [("", "to the operator")])
 
 
 def test_what_an_ellipsis_leaves_out_may_be_near_but_not_far_and_not_before(world: World) -> None:
@@ -160,13 +160,13 @@ def test_what_an_ellipsis_leaves_out_may_be_near_but_not_far_and_not_before(worl
     assert [place.quoted for place in before.places] == ["The value β of a full tank", "The tank shall hold 1.5 m³"]
     changed = ask(world, "The tank shall hold 1.5 m³ ... The value β of an empty tank is")
     assert changed.verdict is QuoteVerdict.ALTERED
-    assert told(changed) == [("an empty", "a full")]
+    assert differences_of(changed) == [("an empty", "a full")]
 
 
 @pytest.mark.parametrize("mark", ["…", "[...]"])
 def test_an_ellipsis_that_leaves_out_the_not_alters_what_is_said(world: World, mark: str) -> None:
     answer = ask(world, f"The outlet shall {mark} be opened while the inlet is open.")
-    assert (answer.verdict, told(answer)) == (QuoteVerdict.ALTERED, [("…", "not")])
+    assert (answer.verdict, differences_of(answer)) == (QuoteVerdict.ALTERED, [("…", "not")])
     assert answer.places[0].passage.text == "The outlet shall not be opened while the inlet is open."
     assert answer.places[0].similarity < 1.0
     named = ask(world, f"The outlet shall {mark} be opened while the inlet is open.", "pumps")

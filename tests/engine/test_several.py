@@ -89,8 +89,8 @@ def test_a_store_that_does_not_answer_is_told_by_the_totals(
         raise ConnectionFailedError("The store is away.")
 
     monkeypatch.setattr(kb.store, "collections", fail)
-    told = kb.knowledge.stats()
-    assert (told.status, told.collections, told.notes) == ("unavailable", (), ("The store is away.",))
+    result = kb.knowledge.stats()
+    assert (result.status, result.collections, result.notes) == ("unavailable", (), ("The store is away.",))
 
 
 def test_the_question_is_embedded_once(both: tuple[World, World]) -> None:
@@ -153,10 +153,10 @@ def test_filters_and_bounds_hold_in_each(both: tuple[World, World]) -> None:
 def test_a_name_that_is_not_there_is_an_error_that_names_others(both: tuple[World, World]) -> None:
     kb, _ = both
     for name in ("plan", "journal"):
-        with pytest.raises(NotFoundError, match="Collection not found") as told:
+        with pytest.raises(NotFoundError, match="Collection not found") as result:
             asked(kb, "valve", collections=("kb", name))
-        assert "journal" not in told.value.suggestion
-    assert "plant" in told.value.suggestion
+        assert "journal" not in result.value.suggestion
+    assert "plant" in result.value.suggestion
 
 
 def test_what_may_not_be_read_is_not_there(both: tuple[World, World]) -> None:
@@ -167,9 +167,9 @@ def test_what_may_not_be_read_is_not_there(both: tuple[World, World]) -> None:
         assert knowledge.collections() == ["kb"]
         assert {hit.collection for hit in knowledge.search(SearchQuery("valve", collections=("*",))).hits} == {"kb"}
         for name in ("plant", "nowhere"):
-            with pytest.raises(NotFoundError) as told:
+            with pytest.raises(NotFoundError) as result:
                 knowledge.search(SearchQuery("valve", collections=(name,)))
-            unknown[name] = (told.value.message.replace(name, ""), told.value.suggestion)
+            unknown[name] = (result.value.message.replace(name, ""), result.value.suggestion)
         assert unknown["plant"] == unknown["nowhere"]
         with pytest.raises(NotFoundError):
             knowledge.document_text("valve-1")

@@ -28,8 +28,8 @@ def test_force_that_changed_in_a_sentence_in_other_words_is_told_where_each_has_
     assert [each[0] for each in found] == ["force", "words"]
     assert found[0] == ("force", "shall", "should")
     both = new.replace("moves", "may move")
-    told = inside(compared(f"# Guards\n\n{rest}\n\n{old}\n", f"# Guards\n\n{rest}\n\n{both}\n"))
-    assert {each[0] for each in told} == {"words"}, "which word stands for which is not known"
+    result = inside(compared(f"# Guards\n\n{rest}\n\n{old}\n", f"# Guards\n\n{rest}\n\n{both}\n"))
+    assert {each[0] for each in result} == {"words"}, "which word stands for which is not known"
 
 
 def test_what_stands_in_another_clause_after_a_split_is_not_marked() -> None:

@@ -25,37 +25,37 @@ def _drawn(honest: bool) -> tuple[list[float], list[bool]]:
 
 
 def test_estimates_that_come_true_as_often_as_they_say_have_no_error() -> None:
-    told = reliability(*_drawn(honest=True))
-    assert told.error < 0.03
-    assert told.brier == pytest.approx(1 / 6, abs=0.01)
-    assert told.base_brier == pytest.approx(0.25, abs=0.01)
-    assert told.area == pytest.approx(5 / 6, abs=0.02)
-    assert all(each.low <= each.happened <= each.high for each in told.bins)
-    assert sum(each.low <= each.estimated <= each.high for each in told.bins) >= 8
-    assert [each.count for each in told.bins] == [400] * BINS
+    result = reliability(*_drawn(honest=True))
+    assert result.error < 0.03
+    assert result.brier == pytest.approx(1 / 6, abs=0.01)
+    assert result.base_brier == pytest.approx(0.25, abs=0.01)
+    assert result.area == pytest.approx(5 / 6, abs=0.02)
+    assert all(each.low <= each.happened <= each.high for each in result.bins)
+    assert sum(each.low <= each.estimated <= each.high for each in result.bins) >= 8
+    assert [each.count for each in result.bins] == [400] * BINS
 
 
 def test_estimates_that_promise_too_much_are_found_out() -> None:
-    told = reliability(*_drawn(honest=False))
-    assert told.error > 0.15
-    assert all(each.happened < each.estimated for each in told.bins[1:-1])
+    result = reliability(*_drawn(honest=False))
+    assert result.error > 0.15
+    assert all(each.happened < each.estimated for each in result.bins[1:-1])
 
 
 def test_one_outcome_alone_says_nothing_of_the_order() -> None:
-    told = reliability([0.9, 0.8], [True, True])
-    assert (told.area, told.base_brier) == (0.5, 0.0)
-    assert told.error == pytest.approx(0.15)
+    result = reliability([0.9, 0.8], [True, True])
+    assert (result.area, result.base_brier) == (0.5, 0.0)
+    assert result.error == pytest.approx(0.15)
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=60))
 def test_equal_estimates_are_never_parted_and_none_is_lost(pairs: list[tuple[float, bool]]) -> None:
-    told = reliability([each for each, _ in pairs], [each for _, each in pairs])
-    assert sum(each.count for each in told.bins) == len(pairs) == told.count
-    means = [each.estimated for each in told.bins]
+    result = reliability([each for each, _ in pairs], [each for _, each in pairs])
+    assert sum(each.count for each in result.bins) == len(pairs) == result.count
+    means = [each.estimated for each in result.bins]
     assert means == sorted(means)
     assert len(set(means)) == len(means)
-    assert 0 <= told.error <= 1
-    assert 0 <= told.brier <= 1
+    assert 0 <= result.error <= 1
+    assert 0 <= result.brier <= 1
 
 
 def test_the_diagram_is_well_formed_and_says_each_point_in_words() -> None:

@@ -40,10 +40,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> None:
     chosen = open_set(beir(tmp_path / "water", CORPUS, QUERIES, ["q1 a 1", "q2 b 1", "q3 c 1"]))
     knowledge = World(tmp_path).knowledge
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
 
     def tell(step: str, done: int, total: int) -> None:
-        told.append((step, done, total))
+        reported.append((step, done, total))
 
     report = ingest_set(knowledge, chosen, None, tell)
     found = ask_set(knowledge, chosen, QuestionOptions(), tell, ingested=report)
@@ -53,8 +53,8 @@ def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> Non
     assert found.citations["text"].value == 1
     assert "1 document could not be ingested" in found.notes[0]
     assert found.notes[-1] == "No constant of ranking was chosen with a set of this name."
-    assert told[-1] == ("Asking water (hybrid)", 3, 3)
-    assert {step for step, _, _ in told} == {"Ingesting water", "Asking water (hybrid)"}
+    assert reported[-1] == ("Asking water (hybrid)", 3, 3)
+    assert {step for step, _, _ in reported} == {"Ingesting water", "Asking water (hybrid)"}
 
 
 def test_held_back_questions_are_told_apart_by_the_signals(tmp_path: Path) -> None:

@@ -131,11 +131,11 @@ class FakeKnowledge:
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """List mandatory statements of the chunks that share words with the topic."""
         self._before("requirements")
-        wanted = query.standard
+        expected = query.standard
         documents = (
             None
-            if wanted is None
-            else tuple(r.id for r in self.documents() if wanted.casefold() in f"{r.id}\n{r.title}".casefold())
+            if expected is None
+            else tuple(r.id for r in self.documents() if expected.casefold() in f"{r.id}\n{r.title}".casefold())
         )
         scope = None if documents is None else In("document_id", documents)
         hits = tuple(

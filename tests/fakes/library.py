@@ -241,8 +241,8 @@ class FakeLibrary:
         """List all, the newest first."""
         self._before("jobs")
         with self._lock:
-            told = [job.told for job in reversed(self._jobs.values())]
-        return [job for job in told if self._rights.may_reach(job.collection)]
+            result = [job.told for job in reversed(self._jobs.values())]
+        return [job for job in result if self._rights.may_reach(job.collection)]
 
     def review(self, what: str, ids: Sequence[str], *, collection: str = "") -> IngestJob:
         """Refuse: nothing is held against anything here."""

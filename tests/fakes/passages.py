@@ -242,9 +242,9 @@ def compare_quote(documents: Sequence[StoredDocument], query: QuoteQuery) -> Quo
     return QuoteAnswer(QuoteVerdict.NOT_FOUND, (), len(documents))
 
 
-def keeps(wanted: Filter, chunk: Chunk) -> bool:
+def keeps(expected: Filter, chunk: Chunk) -> bool:
     """Tell whether a chunk fits a filter."""
-    match wanted:
+    match expected:
         case Equals(field, value):
             return getattr(chunk, field) == value
         case In(field, values):

@@ -79,8 +79,8 @@ def unexplained(root: Path, record: Path) -> list[str]:
     explained = {
         normal(name) for name in re.findall(r"^- `([^`]+)`:", record.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    wanted = declared(root)
+    expected = declared(root)
     return sorted(
-        [f"{name} is declared and not explained" for name in wanted - explained]
-        + [f"{name} is explained and not declared" for name in explained - wanted]
+        [f"{name} is declared and not explained" for name in expected - explained]
+        + [f"{name} is explained and not declared" for name in explained - expected]
     )

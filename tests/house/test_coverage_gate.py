@@ -37,9 +37,9 @@ def _report(folder: Path, lines: int, branches: int, functions: int, **component
 @pytest.mark.requirement("A-REQ-TEST-001", "C-12.1-coverage")
 def test_coverage_at_its_minima_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([_report(tmp_path, 95, 90, 95)]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("a.py: 3, 4, 7->9, 8->exit\nline coverage      95.00 %")
-    assert "function coverage  95.00 %  (95 of 100)" in told
+    output = capsys.readouterr().out
+    assert output.startswith("a.py: 3, 4, 7->9, 8->exit\nline coverage      95.00 %")
+    assert "function coverage  95.00 %  (95 of 100)" in output
 
 
 @pytest.mark.requirement("A-REQ-TEST-001")
@@ -69,8 +69,8 @@ def test_each_shortfall_alone_fails_the_gate(
 def test_a_component_below_its_own_minimum_fails_the_gate(component: str, minimum: int, tmp_path: Path) -> None:
     assert main([_report(tmp_path, 95, 90, 95, **{component: minimum})]) == 0
     assert main([_report(tmp_path, 95, 90, 95, **{component: minimum - 1})]) == 1
-    (told,) = component_shortfalls(tmp_path / "coverage.json")
-    assert told == f"line coverage of {component} is {minimum - 1:.2f} %, below {minimum} %"
+    (result,) = component_shortfalls(tmp_path / "coverage.json")
+    assert result == f"line coverage of {component} is {minimum - 1:.2f} %, below {minimum} %"
 
 
 def test_each_component_that_the_gate_names_is_there() -> None:

@@ -81,8 +81,8 @@ def test_no_adapter_of_the_project_leans_on_a_sibling() -> None:
 
 
 def test_everything_imported_by_the_package_is_declared() -> None:
-    wanted = declared(ROOT)
-    assert {name: place for name, place in imported(ROOT).items() if name not in wanted} == {}
+    expected = declared(ROOT)
+    assert {name: place for name, place in imported(ROOT).items() if name not in expected} == {}
 
 
 def test_everything_declared_is_imported_somewhere() -> None:

@@ -54,8 +54,8 @@ def test_terms_are_found_with_their_whole_definitions_in_every_format(name: str,
     language, form = next((code, form) for code, forms in ELSEWHERE.items() for form in forms if form.name == name)
 
     for kind, counts in measure(form, made_elsewhere(language, 30), tmp_path):
-        wanted = (counts["entries"], counts["named"], counts["sourced"], counts["noted"])
-        assert (counts["found"], counts["names"], counts["sources"], counts["notes"]) == wanted, kind
+        expected = (counts["entries"], counts["named"], counts["sourced"], counts["noted"])
+        assert (counts["found"], counts["names"], counts["sources"], counts["notes"]) == expected, kind
         assert counts["false"] == 0, kind
 
 

@@ -128,6 +128,6 @@ def error_rate(read: str, truth: str) -> float:
     row = list(range(len(other) + 1))
     for place, letter in enumerate(one, 1):
         before, row[0] = row[0], place
-        for column, wanted in enumerate(other, 1):
-            before, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, before + (letter != wanted))
+        for column, expected in enumerate(other, 1):
+            before, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, before + (letter != expected))
     return row[-1] / max(len(other), 1)

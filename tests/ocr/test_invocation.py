@@ -127,20 +127,22 @@ def test_the_program_sees_one_thread_and_nothing_of_our_environment(
 
 
 def test_the_program_is_told_the_name_of_the_image_and_the_file_is_gone_afterwards(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    page = engine_of(tmp_path, f'read path; echo "$path" > {told}; cp "$path" {tmp_path}/copy.png; {WORDS}').read(BLANK)
+    result = tmp_path / "told"
+    page = engine_of(tmp_path, f'read path; echo "$path" > {result}; cp "$path" {tmp_path}/copy.png; {WORDS}').read(
+        BLANK
+    )
     assert page.words
-    path = Path(told.read_text().strip())
+    path = Path(result.read_text().strip())
     assert path.is_absolute()
     assert not path.exists()
     assert (tmp_path / "copy.png").read_bytes() == BLANK
 
 
 def test_the_image_is_gone_where_the_program_fails_too(tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    result = tmp_path / "told"
     with pytest.raises(InternalError):
-        engine_of(tmp_path, f'read path; echo "$path" > {told}; exit 1').read(IMAGE)
-    assert not Path(told.read_text().strip()).exists()
+        engine_of(tmp_path, f'read path; echo "$path" > {result}; exit 1').read(IMAGE)
+    assert not Path(result.read_text().strip()).exists()
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="only Linux limits another process's memory")

@@ -106,8 +106,8 @@ def test_a_page_too_poor_to_read_has_a_low_confidence(engine: TesseractEngine) -
 def test_a_drawing_gives_its_title_block(engine: TesseractEngine, turn: int) -> None:
     page = engine.read(png(sheet_of_lines().rotate(turn, expand=True)))
     words = page.text.split()
-    wanted = [word for line in TITLE_BLOCK for word in line.split()]
-    assert sum(word in words for word in wanted) >= 0.8 * len(wanted)
+    expected = [word for line in TITLE_BLOCK for word in line.split()]
+    assert sum(word in words for word in expected) >= 0.8 * len(expected)
     assert page.rotation == turn
 
 

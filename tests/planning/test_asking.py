@@ -171,10 +171,10 @@ def test_a_long_text_can_be_read_in_parts(world: World) -> None:
 @pytest.mark.requirement("document-store-api:FR-003", "document-store-api:OUT-errors")
 def test_an_unknown_document_is_told_in_the_specified_words(world: World) -> None:
     for name in ("get_document_text", "delete_document"):
-        told = refusal(world, name, document_id="25_01178_REM_a1b2c3")
-        assert told["error_type"] == "document_not_found"
-        assert told["message"] == "Document not found: 25_01178_REM_a1b2c3"
-        assert told["suggestion"] == "list_ingested_documents lists the documents."
+        result = refusal(world, name, document_id="25_01178_REM_a1b2c3")
+        assert result["error_type"] == "document_not_found"
+        assert result["message"] == "Document not found: 25_01178_REM_a1b2c3"
+        assert result["suggestion"] == "list_ingested_documents lists the documents."
 
 
 @pytest.mark.requirement("document-store-api:FR-004")
@@ -265,6 +265,6 @@ def test_an_offset_behind_the_end_is_refused_and_no_empty_answer(world: World) -
         ("list_ingested_documents", {"application_ref": REF, "offset": 1}),
         ("list_applications", {"offset": 1}),
     ):
-        told = refusal(world, name, **arguments)
-        assert (told["error_type"], "is beyond the last of" in told["message"]) == ("invalid_input", True)
+        result = refusal(world, name, **arguments)
+        assert (result["error_type"], "is beyond the last of" in result["message"]) == ("invalid_input", True)
     assert world.call("list_applications", ref_contains="nothing", offset=1)["application_count"] == 0

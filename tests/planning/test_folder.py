@@ -181,9 +181,9 @@ def test_links_to_folders_elsewhere_and_links_that_lead_nowhere_are_told(filled:
     (filled.papers / "~$letter.docx").write_bytes(b"x")
     ended = command("ingest", str(filled.papers), "--ref", REF, "--json")
     assert "Skipped links to folders elsewhere; ingest these folders separately: linked\n" in ended.stderr
-    told = json.loads(ended.stdout)
-    assert told["left_out"] == [str(filled.papers / "linked"), str(filled.papers / "notes.log")]
-    fates = {Path(each["file"]).name: each for each in told["documents"]}
+    output = json.loads(ended.stdout)
+    assert output["left_out"] == [str(filled.papers / "linked"), str(filled.papers / "notes.log")]
+    fates = {Path(each["file"]).name: each for each in output["documents"]}
     assert fates["broken.pdf"]["error_type"] == "file_not_found"
     assert "~$letter.docx" not in fates
     assert ended.exit_code == ExitCode.FAILURE

@@ -363,13 +363,13 @@ def test_cancelling_while_another_ingest_holds_the_document_ends_the_wait(world:
 
 def test_two_callers_at_once_make_one_document(world: World) -> None:
     path = world.paper("a.pdf")
-    told: list[str] = []
-    callers = [threading.Thread(target=lambda: told.append(world.ingest(path)["status"])) for _ in range(4)]
+    messages: list[str] = []
+    callers = [threading.Thread(target=lambda: messages.append(world.ingest(path)["status"])) for _ in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join(30)
-    assert sorted(told) == ["already_ingested"] * 3 + ["success"]
+    assert sorted(messages) == ["already_ingested"] * 3 + ["success"]
 
 
 def test_one_file_for_two_applications_at_once_is_embedded_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,12 +71,12 @@ async def test_a_document_s_whole_life_over_each_transport(transport: str, tmp_p
 
             async def call(name: str, **arguments: Any) -> dict[str, Any]:
                 result = await client.call_tool(name, arguments)
-                told = payload(result)
+                answer = payload(result)
                 schema = tools[name].output_schema
                 assert schema is not None
-                jsonschema.validate(told, schema)
-                assert result.is_error == (told["status"] == "error")
-                return told
+                jsonschema.validate(answer, schema)
+                assert result.is_error == (answer["status"] == "error")
+                return answer
 
             document = await call("ingest_document", file_path=str(path), application_ref=REF)
             assert document["status"] == "success"
@@ -110,21 +110,21 @@ async def hear_progress(client: Client, folder: Path) -> None:
     """Ingest a paper that is held at its second page until three signs of life have come."""
     path = paper(folder / "papers" / "slow.pdf", *report(topic="Slow. "))
     (folder / "hold").touch()
-    told: list[tuple[float, str | None]] = []
+    reported: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         assert total == 100.0
-        told.append((progress, message))
-        if len(told) == 3:
+        reported.append((progress, message))
+        if len(reported) == 3:
             (folder / "hold").unlink()
 
     arguments = {"file_path": str(path), "application_ref": REF}
     result = await client.call_tool("ingest_document", arguments, progress_callback=note)
     assert payload(result)["status"] == "success"
-    values = [progress for progress, _ in told]
+    values = [progress for progress, _ in reported]
     assert len(values) >= 3
     assert values == sorted(set(values))  # a protocol's progress grows with every message
-    assert any(message is not None and "page 1 of 3" in message for _, message in told)
+    assert any(message is not None and "page 1 of 3" in message for _, message in reported)
 
 
 @pytest.mark.slow

@@ -45,12 +45,12 @@ def test_two_processes_at_one_file_make_one_document_and_no_doubled_chunk(tmp_pa
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    told = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
-    assert sorted(each["status"] for each in told) == ["already_ingested", "success"]
-    (created,) = [each["chunks_created"] for each in told if each["status"] == "success"]
+    result = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+    assert sorted(each["status"] for each in result) == ["already_ingested", "success"]
+    (created,) = [each["chunks_created"] for each in result if each["status"] == "success"]
     world = make_world(tmp_path)
     assert world.chunks() == created
-    chunks = world.service.document_chunks(told[0]["document_id"])
+    chunks = world.service.document_chunks(result[0]["document_id"])
     assert len({chunk.id for chunk in chunks}) == len(chunks) == created
     assert world.service.verify() == []
     world.service.close()

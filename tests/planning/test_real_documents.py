@@ -149,8 +149,8 @@ def test_the_same_text_has_the_same_bits_alone_in_a_batch_and_in_another_process
     elsewhere = office.papers.parent / "elsewhere"
     elsewhere.mkdir()
     command = [sys.executable, "-c", script, str(elsewhere), PARKING[0]]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert bytes.fromhex(told.strip()) == alone[0]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert bytes.fromhex(output.strip()) == alone[0]
 
 
 @pytest.mark.requirement("document-store-api:FR-007")

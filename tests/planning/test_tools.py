@@ -143,10 +143,10 @@ def test_a_document_whose_text_was_lost_is_read_again_once_there_are_means(tmp_p
 @pytest.mark.requirement("document-store-api:FR-001", "document-store-api:OUT-errors")
 def test_each_failure_of_an_ingest_has_its_error_type(world: World) -> None:
     def error_type(path: str | Path) -> str:
-        told = refusal(world, "ingest_document", file_path=str(path), application_ref=REF)
-        assert told["status"] == "error"
-        assert told["message"]
-        return str(told["error_type"])
+        result = refusal(world, "ingest_document", file_path=str(path), application_ref=REF)
+        assert result["status"] == "error"
+        assert result["message"]
+        return str(result["error_type"])
 
     assert error_type(world.papers / "nowhere.pdf") == "file_not_found"
     (world.papers / "folder.pdf").mkdir()
@@ -173,8 +173,8 @@ def test_each_failure_of_an_ingest_has_its_error_type(world: World) -> None:
 @pytest.mark.requirement("document-store-api:FR-001")
 def test_a_document_without_any_chunk_left_is_told_as_such(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=HashingEmbedder(refused="secret"))
-    told = refusal(world, "ingest_document", file_path=world.paper("a.pdf", "secret"), application_ref=REF)
-    assert told["error_type"] == "no_chunks"
+    result = refusal(world, "ingest_document", file_path=world.paper("a.pdf", "secret"), application_ref=REF)
+    assert result["error_type"] == "no_chunks"
     world.service.close()
 
 
@@ -226,9 +226,9 @@ def test_a_version_that_cannot_be_read_leaves_the_earlier_one_in_place(world: Wo
     path = world.paper("a.pdf")
     old = world.ingest(path)
     Path(path).write_bytes(b"{")
-    told = refusal(world, "ingest_document", file_path=path, application_ref=REF)
-    assert told["error_type"] == "extraction_failed"
-    assert told["message"].endswith(f" The previous version is still found: {old['document_id']}.")
+    result = refusal(world, "ingest_document", file_path=path, application_ref=REF)
+    assert result["error_type"] == "extraction_failed"
+    assert result["message"].endswith(f" The previous version is still found: {old['document_id']}.")
     world.paper("a.pdf", Sheet(image_ratio=1.0, ocr=3.0))
     assert world.ingest(path)["message"].endswith(f" The previous version is still found: {old['document_id']}.")
     listed = world.call("list_ingested_documents", application_ref=REF)
@@ -238,9 +238,9 @@ def test_a_version_that_cannot_be_read_leaves_the_earlier_one_in_place(world: Wo
 def test_a_file_that_changes_while_it_is_read_is_not_kept(world: World) -> None:
     path = world.paper("a.pdf")
     world.reader.hooks.append(lambda page: world.paper("a.pdf", "Other words."))
-    told = refusal(world, "ingest_document", file_path=path, application_ref=REF)
-    assert told["error_type"] == "extraction_failed"
-    assert "changed" in told["message"]
+    result = refusal(world, "ingest_document", file_path=path, application_ref=REF)
+    assert result["error_type"] == "extraction_failed"
+    assert "changed" in result["message"]
     assert world.chunks() == 0
 
 

@@ -61,12 +61,12 @@ async def connected(served: Served) -> AsyncGenerator[Client]:
 async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool that must not fail; its answer must match the published schema."""
     result = await client.call_tool(name, arguments)
-    told = payload(result)
-    assert not result.is_error, told
+    answer = payload(result)
+    assert not result.is_error, answer
     schema = next(tool.output_schema for tool in (await client.list_tools()).tools if tool.name == name)
     assert schema is not None
-    jsonschema.validate(told, schema)
-    return told
+    jsonschema.validate(answer, schema)
+    return answer
 
 
 @pytest.mark.requirement("D-REQ-2.6")
@@ -119,17 +119,17 @@ async def test_a_failure_of_the_service_is_told_as_it_is(
 
 
 async def test_progress_of_an_ingestion_reaches_the_client(served: Served) -> None:
-    told: list[float] = []
+    reported: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
-        told.append(progress)
+        reported.append(progress)
 
     async with connected(served) as client:
         result = await client.call_tool("ingest_url", {"uri": PAGE, "force": True}, progress_callback=hear)
     assert not result.is_error
-    assert told
-    assert told == sorted(set(told))
-    assert told[-1] == 100.0
+    assert reported
+    assert reported == sorted(set(reported))
+    assert reported[-1] == 100.0
 
 
 @pytest.mark.requirement("D-REQ-10.2")

@@ -119,14 +119,14 @@ async def test_every_tool_of_an_engine_that_a_key_may_not_use_answers_as_where_t
     (shown,) = load_surfaces([surface])
     answers: list[list[str]] = []
     for engines in ({surface: cast("Any", Engine())}, {}):
-        told: list[str] = []
+        messages: list[str] = []
         with rest_service(keys=ring(tmp_path), engines=engines) as url:
             for tool in shown.tools:
                 with closing(RemoteTools(url, "owner-key", surface, policy=AT_ONCE)) as service:
                     try:
                         service.call_tool(tool.name, {}, on_progress=silently, cancelled=bool, repeatable=False)
                     except Exception as exc:  # noqa: BLE001 - compared, whatever it is
-                        told.append(repr((type(exc), vars(exc), str(exc))))
-        assert len(told) == len(shown.tools)
-        answers.append(told)
+                        messages.append(repr((type(exc), vars(exc), str(exc))))
+        assert len(messages) == len(shown.tools)
+        answers.append(messages)
     assert answers[0] == answers[1]

@@ -35,9 +35,9 @@ def ask(name: str, library: Any, /, call: Call | None = None, **arguments: Any) 
     tool = TOOLS[name]
     request = parse(tool.request, arguments)
     response = tool.answer(library, request, call or Call())
-    told = shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
-    jsonschema.validate(told, output_schema(tool.response, SURFACE.error_model, whole=True))
-    return told
+    result = shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+    jsonschema.validate(result, output_schema(tool.response, SURFACE.error_model, whole=True))
+    return result
 
 
 def test_the_specified_tools_are_there_with_their_parameters_and_defaults() -> None:
@@ -48,8 +48,8 @@ def test_the_specified_tools_are_there_with_their_parameters_and_defaults() -> N
         ("list_collections", {}, {}),
         ("get_document", {"doc_id": "abc123"}, {}),
     ):
-        told = parse(TOOLS[name].request, required).model_dump()
-        assert told.items() >= {**required, **defaults}.items()
+        result = parse(TOOLS[name].request, required).model_dump()
+        assert result.items() >= {**required, **defaults}.items()
     assert [tool.name for tool in SURFACE.tools if tool.writes] == ["ingest_url", "cancel_ingest_url"]
 
 
@@ -150,11 +150,11 @@ def test_modes_and_filters_reach_the_library(service: LibraryUnderTest) -> None:
         In("document_id", ("a", "b")), Equals("chunk_type", "table"), Equals("normative", value=True),
         Prefix("clause_number", "1"),
     }  # fmt: skip
-    told = parse(
+    result = parse(
         TOOLS["search"].request, {"query": "x", "doc_id": "a", "normative_only": True, "document_type": "memo"}
     )
-    assert told.filters() == {"doc_id": ["a"], "normative_only": True, "document_type": "memo"}
-    assert told.subject() == "x"
+    assert result.filters() == {"doc_id": ["a"], "normative_only": True, "document_type": "memo"}
+    assert result.subject() == "x"
 
 
 def test_what_failed_on_the_way_is_told() -> None:
@@ -207,9 +207,9 @@ def test_an_address_that_cannot_be_had_gives_a_clear_error(
 def test_nobody_need_wait_for_it(service: LibraryUnderTest) -> None:
     def settled(job_id: str) -> dict[str, Any]:
         for _ in range(200):
-            told = ask("ingest_url_status", service.library, job_id=job_id)
-            if told["state"] in {"done", "failed", "cancelled"}:
-                return told
+            result = ask("ingest_url_status", service.library, job_id=job_id)
+            if result["state"] in {"done", "failed", "cancelled"}:
+                return result
             threading.Event().wait(0.02)
         raise AssertionError("the job did not end")
 
@@ -247,13 +247,13 @@ def test_progress_grows_with_every_message_and_comes_from_the_callers_own_thread
 ) -> None:
     monkeypatch.setattr("knowledge_mcp.surfaces.following.HEARTBEAT", 0.02)
     heard = threading.Event()
-    told: list[tuple[float, float | None, str]] = []
+    reported: list[tuple[float, float | None, str]] = []
     threads: set[str] = set()
 
     def progress(done: float, total: float | None, message: str) -> None:
         threads.add(threading.current_thread().name)
-        told.append((done, total, message))
-        if len(told) >= 4:
+        reported.append((done, total, message))
+        if len(reported) >= 4:
             heard.set()
 
     def before(method: str) -> None:
@@ -262,9 +262,9 @@ def test_progress_grows_with_every_message_and_comes_from_the_callers_own_thread
 
     library = FakeLibrary(web=WEB, before=before)
     ask("ingest_url", library, Call(progress=progress), uri=PAGE)
-    shares = [done for done, _, _ in told]
+    shares = [done for done, _, _ in reported]
     assert shares == sorted(set(shares))
-    assert told[-1] == (100.0, 100.0, "done")
+    assert reported[-1] == (100.0, 100.0, "done")
     assert threads == {threading.current_thread().name}
 
 
@@ -312,10 +312,10 @@ def test_a_document_comes_whole(service: LibraryUnderTest) -> None:
 def test_an_unknown_document_is_a_document_not_found(service: LibraryUnderTest) -> None:
     with pytest.raises(NotFoundError, match=r"^Document not found: abc123$") as missing:
         ask("get_document", service.library, doc_id="abc123")
-    told = SURFACE.render_error(missing.value)
-    jsonschema.validate(told, output_schema(TOOLS["get_document"].response, SURFACE.error_model, whole=True))
-    assert told["error"]["code"] == "not_found"
-    assert told["error"]["suggestion"]
+    message = SURFACE.render_error(missing.value)
+    jsonschema.validate(message, output_schema(TOOLS["get_document"].response, SURFACE.error_model, whole=True))
+    assert message["error"]["code"] == "not_found"
+    assert message["error"]["suggestion"]
 
 
 def test_a_long_document_is_read_in_parts_that_each_fit_and_miss_nothing() -> None:
@@ -388,7 +388,7 @@ def test_what_else_is_known_of_a_passage_or_a_document_is_told_only_where_there_
         def find(self, document_id: str) -> Any:
             return replace(held, record=lost, chunks=(rich,))
 
-    told = ask("get_document", Rich(), doc_id=doc_id)
-    assert (told["status"], told["warnings"], told["pages"]) == ("partial", ["Page 5 is lost."], 9)
-    where = told["chunks"][0]["metadata"]
+    result = ask("get_document", Rich(), doc_id=doc_id)
+    assert (result["status"], result["warnings"], result["pages"]) == ("partial", ["Page 5 is lost."], 9)
+    where = result["chunks"][0]["metadata"]
     assert (where["page"], where["pages"], where["lines"], where["normative"]) == (3, [3, 4], [7, 9], True)

@@ -146,8 +146,8 @@ def serving() -> Generator[tuple[Service, str]]:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             service.heard.append((asked, self.headers["Authorization"]))
             service.hold.wait(20)
-            told = service.answer(asked)
-            body = told if isinstance(told, bytes) else json.dumps(told).encode()
+            result = service.answer(asked)
+            body = result if isinstance(result, bytes) else json.dumps(result).encode()
             self.send_response(service.status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -317,19 +317,19 @@ def test_without_a_folder_the_one_fetched_by_name_is_used_and_missed_with_the_co
 
 
 def test_a_knowledge_base_loads_its_reranker_beforehand_and_frees_it() -> None:
-    told: list[str] = []
+    messages: list[str] = []
 
     class Loaded(Backwards):
         def warm_up(self) -> None:
-            told.append("loaded")
+            messages.append("loaded")
 
         def close(self) -> None:
-            told.append("freed")
+            messages.append("freed")
 
     base = base_with(Loaded())
     base.warm_up()
     base.close()
-    assert told == ["loaded", "freed"]
+    assert messages == ["loaded", "freed"]
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,11 @@ def test_a_file_that_takes_too_long_is_refused(sandbox: Sandbox) -> None:
 
 
 def test_a_stop_ends_the_reading_of_a_file_that_is_under_way(sandbox: Sandbox) -> None:
-    told = threading.Event()
-    threading.Timer(0.5, told.set).start()
+    result = threading.Event()
+    threading.Timer(0.5, result.set).start()
 
     def stop() -> None:
-        if told.is_set():
+        if result.is_set():
             raise CancelledError("told to")
 
     with watch_for_stop(stop), pytest.raises(CancelledError):

@@ -14,7 +14,7 @@ def read(source: str) -> Document:
     return MarkdownReader(sandbox=HERE).read(content_item(source.encode(), "page.md", "text/markdown"))
 
 
-def told(source: str) -> list[tuple[str, str]]:
+def blocks_of(source: str) -> list[tuple[str, str]]:
     """List the kinds and words of a page's blocks."""
     document = read(source)
     return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
@@ -38,24 +38,24 @@ WARNING = [("paragraph", "Warning: Hot"), ("paragraph", "Gloves shall be worn.")
     ids=["mkdocs", "closed", "beside", "docusaurus", "in brackets", "quarto", "colons of MyST", "fence of MyST"],
 )
 def test_a_warning_has_its_title_and_its_blocks(source: str) -> None:
-    assert told(source) == WARNING
+    assert blocks_of(source) == WARNING
 
 
 def test_without_a_title_the_label_begins_the_text() -> None:
-    assert told("!!! danger\n    Stop.\n") == [("paragraph", "Warning: Stop.")]
-    assert told(":::tip\nRest.\n\nSleep.\n:::\n\nAfter.") == [
+    assert blocks_of("!!! danger\n    Stop.\n") == [("paragraph", "Warning: Stop.")]
+    assert blocks_of(":::tip\nRest.\n\nSleep.\n:::\n\nAfter.") == [
         ("note", "Note: Rest."),
         ("note", "Sleep."),
         ("paragraph", "After."),
     ]
-    assert told("!!! example\n    One.\n") == [("example", "Example: One.")]
-    assert told("!!! quote\n    One.\n") == [("quote", "Quote: One.")]
+    assert blocks_of("!!! example\n    One.\n") == [("example", "Example: One.")]
+    assert blocks_of("!!! quote\n    One.\n") == [("quote", "Quote: One.")]
 
 
 def test_tabs_and_layout_have_no_label_and_their_headings_are_sections() -> None:
     tabs = '=== "Linux"\n\n    # 1 Start\n\n    Run it.\n\n=== "Windows"\n\n    Click.\n\n'
     source = f"{tabs}::: {{#id .column}}\n## 1.1 Stop\n:::\n"
-    assert told(source) == [
+    assert blocks_of(source) == [
         ("paragraph", "Linux"),
         ("heading", "1 Start"),
         ("paragraph", "Run it."),
@@ -72,12 +72,12 @@ def test_a_heading_in_a_labelled_box_is_no_section() -> None:
 
 
 def test_boxes_stand_in_boxes_and_in_lists() -> None:
-    assert told("::::note\nOuter.\n\n:::warning\nInner.\n:::\n\nOuter again.\n::::\n") == [
+    assert blocks_of("::::note\nOuter.\n\n:::warning\nInner.\n:::\n\nOuter again.\n::::\n") == [
         ("note", "Note: Outer."),
         ("note", "Warning: Inner."),
         ("note", "Outer again."),
     ]
-    assert told("- item\n\n    !!! warning\n        Within.\n\n- next\n") == [
+    assert blocks_of("- item\n\n    !!! warning\n        Within.\n\n- next\n") == [
         ("list_item", "• item"),
         ("list_item", "Warning: Within."),
         ("list_item", "• next"),
@@ -108,7 +108,7 @@ def test_lines_are_those_of_the_file() -> None:
     ],
 )
 def test_what_is_no_box_is_read_as_before(source: str) -> None:
-    words = " ".join(text for _, text in told(source))
+    words = " ".join(text for _, text in blocks_of(source))
     assert not words.startswith(("Note", "Really"))
     assert "box_open" not in words
     for word in ("No box.", "The box has no end.", "graph", "x = 1", "In code."):
@@ -116,4 +116,7 @@ def test_what_is_no_box_is_read_as_before(source: str) -> None:
 
 
 def test_code_in_a_box_is_code() -> None:
-    assert told("!!! note\n    Run:\n\n    ```sh\n    tool :::\n    ```\n")[1] == (BlockKind.CODE.value, "tool :::")
+    assert blocks_of("!!! note\n    Run:\n\n    ```sh\n    tool :::\n    ```\n")[1] == (
+        BlockKind.CODE.value,
+        "tool :::",
+    )

@@ -225,7 +225,7 @@ def test_asciidoc_gives_numbered_sections_notes_terms_tables_and_references() ->
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "wanted"),
+    ("text", "name", "expected"),
     [
         (RST, "rules.rst", ["Crane Rules", "1 Scope", "Keep it dry.", "2 Terms", "thing that holds", "12 t"]),
         (
@@ -235,10 +235,10 @@ def test_asciidoc_gives_numbered_sections_notes_terms_tables_and_references() ->
         ),
     ],
 )
-def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, wanted: list[str]) -> None:
+def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, expected: list[str]) -> None:
     document, lines = read(text, name), text.splitlines()
     assert all(block.lines for block in document.blocks if block.kind is BlockKind.HEADING)
-    for words in wanted:
+    for words in expected:
         block = next(each for each in document.blocks if words in each.span.of(document.text))
         assert block.lines is not None
         first, last = block.lines

@@ -73,8 +73,8 @@ def test_a_damaged_member_is_told_as_corrupted(name: str) -> None:
     data = bytearray(GOOD[name])
     with zipfile.ZipFile(io.BytesIO(GOOD[name])) as archive:
         largest = max(archive.infolist(), key=lambda info: info.compress_size if "theme" not in info.filename else 0)
-        wanted = {"a.pptx": "ppt/slides/slide1.xml", "a.xlsx": "xl/worksheets/sheet1.xml"}.get(name, largest.filename)
-        info = archive.getinfo(wanted)
+        expected = {"a.pptx": "ppt/slides/slide1.xml", "a.xlsx": "xl/worksheets/sheet1.xml"}.get(name, largest.filename)
+        info = archive.getinfo(expected)
     start = info.header_offset + 30 + len(info.filename)
     data[start : start + info.compress_size] = b"\x55" * info.compress_size
     assert refusal(bytes(data), name).reason is UnreadableReason.CORRUPTED

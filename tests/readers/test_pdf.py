@@ -321,10 +321,10 @@ def test_pages_carry_their_printed_labels(reader: PdfReader) -> None:
 
 
 def test_progress_is_told_page_by_page_up_to_the_last(reader: PdfReader, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    reader.read(item_of(standard(bookmarks=False), folder=tmp_path), lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 6)
-    assert told[-1] == (6, 6)
+    reported: list[tuple[int, int]] = []
+    reader.read(item_of(standard(bookmarks=False), folder=tmp_path), lambda done, total: reported.append((done, total)))
+    assert reported[0] == (0, 6)
+    assert reported[-1] == (6, 6)
 
 
 def test_reading_ends_when_progress_raises_and_the_reader_serves_on(isolated: PdfReader) -> None:

@@ -353,5 +353,5 @@ def test_of_lines_that_as_many_pages_bear_the_first_printed_is_the_running_one()
         made.prose()
         made.turn()
     described: dict[str, Any] = {"facts": {}, "labels": []}
-    (told,) = [each for each in job.compose("", made.pages[:4], described) if "running" in each]
-    assert told["running"] == "Line 0 of every page"
+    (result,) = [each for each in job.compose("", made.pages[:4], described) if "running" in each]
+    assert result["running"] == "Line 0 of every page"

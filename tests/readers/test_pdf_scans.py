@@ -210,12 +210,12 @@ def test_several_pages_are_read_at_a_time_and_put_in_order() -> None:
 
 
 def test_progress_rises_over_parsing_and_recognition() -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     reader = PdfReader(sandbox=InProcessSandbox(), ocr=ScriptedEngine([page_of("a word")] * 2))
-    reader.read(item_of(scan(LAYER, PICTURE, PICTURE)), lambda done, total: told.append((done, total)))
-    assert told[-1] == (5, 5)
-    assert (3, 3) in told
-    assert told == sorted(told)
+    reader.read(item_of(scan(LAYER, PICTURE, PICTURE)), lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (5, 5)
+    assert (3, 3) in reported
+    assert reported == sorted(reported)
 
 
 def test_a_progress_that_raises_ends_the_reading() -> None:

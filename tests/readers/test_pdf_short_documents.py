@@ -171,8 +171,8 @@ def test_what_is_left_out_is_told() -> None:
         head(pages)
         pages.at(290, 805, f"Page {pages.page_number} of 3", 9)
 
-    told = dict(read(3, running=running).metadata)["running_lines"]
-    assert told == "KM 100:2026 Sample recorders (3 pages); Page 1 of 3 (3 pages)"
+    result = dict(read(3, running=running).metadata)["running_lines"]
+    assert result == "KM 100:2026 Sample recorders (3 pages); Page 1 of 3 (3 pages)"
     assert "running_lines" not in dict(read(3).metadata)
 
 

@@ -271,10 +271,10 @@ def test_any_encoding_is_read(encoding: str) -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn")) | st.sampled_from("\n\n\t ")))
 @example("o documento")
 def test_no_letter_of_a_text_is_lost(text: str) -> None:
-    wanted = letters_of(normalise_text(text))
-    if wanted:
+    expected = letters_of(normalise_text(text))
+    if expected:
         document = READER.read(item_of(b"\xef\xbb\xbf" + text.encode(), "a.txt"))
-        assert letters_of(document.text) == wanted
+        assert letters_of(document.text) == expected
 
 
 @pytest.mark.requirement("D-REQ-1.3")

@@ -162,11 +162,11 @@ def test_a_child_passes_on_what_its_job_reads(
     reader: RequirementReader, tmp_path: Path, job: Callable[[str], Iterator[dict[str, Any]]], name: str, content: str
 ) -> None:
     found = read(reader, tmp_path / name, content)
-    told = list(job(str(tmp_path / name)))
-    items = [each for each in told if "text" in each]
+    result = list(job(str(tmp_path / name)))
+    items = [each for each in result if "text" in each]
     assert [each.text for each in found.items] == [each["text"] for each in items]
     assert [len(each.links) for each in found.items] == [len(each["links"]) for each in items]
-    assert "".join(each.get("title", "") for each in told if "text" not in each) in {found.title, ""}
+    assert "".join(each.get("title", "") for each in result if "text" not in each) in {found.title, ""}
 
 
 @pytest.mark.parametrize(

@@ -65,15 +65,15 @@ def test_many_doubtful_digits_are_counted() -> None:
 )
 def test_a_language_that_was_not_asked_for_is_named_with_what_to_do(engine: type[ScriptedEngine], said: str) -> None:
     warnings = read(page_of(*FRENCH, confidence=90), engine=engine).warnings
-    (told,) = [each for each in warnings if "French" in each]
-    assert said in told
+    (result,) = [each for each in warnings if "French" in each]
+    assert said in result
 
 
 def test_each_page_in_another_language_is_told_though_most_of_the_document_is_not() -> None:
     english = page_of(*["The pump must not be opened while the motor is on and the men are in the hall"] * 9)
     document = read(english, page_of(*FRENCH), english)
-    (told,) = document.warnings
-    assert told.startswith("The recognised text of page 2 of 3 is French")
+    (result,) = document.warnings
+    assert result.startswith("The recognised text of page 2 of 3 is French")
     assert [is_unsure(page.note) for page in document.pages] == [False, True, False]
 
 

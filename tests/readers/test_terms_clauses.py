@@ -115,18 +115,18 @@ def test_an_entry_is_a_section_with_its_number_and_its_term(name: str) -> None:
 @pytest.mark.parametrize("name", [form.name for form in PLAIN if form.layout in {"run-in", "list", "hanging"}])
 def test_glossaries_without_numbers_give_every_term(name: str) -> None:
     form = _FORMS[name]
-    wanted = {entry.terms[0]: entry.words for entry in ENTRIES if entry.words}
+    expected = {entry.terms[0]: entry.words for entry in ENTRIES if entry.words}
     for document in (_pdf(form, ENTRIES), _docx(form, ENTRIES), _markdown(as_markdown(form, ENTRIES))):
-        assert {each.term: each.text.rstrip(".") for each in find_definitions(document)} == wanted
+        assert {each.term: each.text.rstrip(".") for each in find_definitions(document)} == expected
 
 
 @pytest.mark.parametrize("name", [form.name for form in PLAIN if form.layout == "columns"])
 def test_columns_without_rules_are_a_table_whose_rows_may_wrap(name: str) -> None:
     form = _FORMS[name]
     entries = made_abbreviations(30) if name.startswith("abbr") else ENTRIES
-    wanted = {entry.terms[0]: entry.words for entry in entries if entry.words}
+    expected = {entry.terms[0]: entry.words for entry in entries if entry.words}
     for document in (_pdf(form, entries), _docx(form, entries), _markdown(as_markdown(form, entries))):
-        assert {each.term: each.text for each in find_definitions(document)} == wanted
+        assert {each.term: each.text for each in find_definitions(document)} == expected
 
 
 def test_an_abbreviation_is_another_name_of_what_it_stands_for() -> None:
@@ -248,9 +248,9 @@ def test_an_entry_in_several_languages_says_what_the_first_one_says() -> None:
     text = "# Vocabulary\n\n## 999-01 General terms\n\n"
     for number, *lines in _VOCABULARY:
         text += f"### {number}\n\n" + "".join(f"{line}\n\n" for line in lines)
-    wanted = [(number, term, words) for number, term, words, *_ in _VOCABULARY]
+    expected = [(number, term, words) for number, term, words, *_ in _VOCABULARY]
     for document in (_read(pages), _markdown(text)):
-        assert [(each.clause_number, each.term, each.text) for each in find_definitions(document)] == wanted
+        assert [(each.clause_number, each.term, each.text) for each in find_definitions(document)] == expected
 
 
 def test_small_words_that_are_codes_too_do_not_end_a_definition() -> None:

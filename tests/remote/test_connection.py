@@ -43,8 +43,10 @@ def connection(url: str, pauses: Pauses | None = None, **more: float) -> Generat
         yield made
 
 
-def failure(status: int, **told: object) -> bytes:
-    return answer(status, json.dumps({"error": "code", "detail": "It failed.", "status_code": status, **told}).encode())
+def failure(status: int, **result: object) -> bytes:
+    return answer(
+        status, json.dumps({"error": "code", "detail": "It failed.", "status_code": status, **result}).encode()
+    )
 
 
 # ---- what a service answers
@@ -62,8 +64,8 @@ def failure(status: int, **told: object) -> bytes:
     ],
 )  # fmt: skip
 def test_every_status_is_an_error_of_ours(status: int, kind: type[KnowledgeError]) -> None:
-    told = {"error": "code", "detail": "It failed, and why.", "status_code": status, "suggestion": "Do this."}
-    error = failure_of_answer(status, {}, told, KEY).error
+    result = {"error": "code", "detail": "It failed, and why.", "status_code": status, "suggestion": "Do this."}
+    error = failure_of_answer(status, {}, result, KEY).error
     assert type(error) is kind
     assert "It failed, and why." in f"{error.message} {error.details}"
     assert f"HTTP {status}" in error.details
@@ -74,8 +76,8 @@ def test_every_status_is_an_error_of_ours(status: int, kind: type[KnowledgeError
 
 def test_no_status_at_all_goes_unmapped() -> None:
     for status in range(300, 600):
-        for told in (None, {}, {"detail": "x"}, {"detail": "x", "knowledge_error": 3}, {"detail": 7}):
-            assert isinstance(failure_of_answer(status, {}, told, KEY).error, KnowledgeError)
+        for result in (None, {}, {"detail": "x"}, {"detail": "x", "knowledge_error": 3}, {"detail": 7}):
+            assert isinstance(failure_of_answer(status, {}, result, KEY).error, KnowledgeError)
 
 
 @pytest.mark.requirement("D-REQ-6.6")
@@ -91,8 +93,8 @@ def test_a_missing_key_a_wrong_one_and_a_wrong_place_are_told_apart() -> None:
 
 
 def test_why_a_document_cannot_be_read_comes_back() -> None:
-    told = {"detail": "It is encrypted.", "status_code": 422, "reason": "encrypted", "source": "/a.pdf"}
-    error = failure_of_answer(422, {}, told, KEY).error
+    result = {"detail": "It is encrypted.", "status_code": 422, "reason": "encrypted", "source": "/a.pdf"}
+    error = failure_of_answer(422, {}, result, KEY).error
     assert isinstance(error, UnreadableDocumentError)
     assert (error.reason, error.source) == ("encrypted", "/a.pdf")
 

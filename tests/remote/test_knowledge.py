@@ -82,8 +82,8 @@ def test_every_question_is_answered_as_it_is_there(served: tuple[FakeKnowledge, 
         assert knowledge.search(query) == local.search(query)
     assert knowledge.lookup("widget") == local.lookup("widget")
     assert knowledge.lookup("widgit").similar_terms == ("widget",)
-    wanted = RequirementQuery("verification records", "widget", 2)
-    assert knowledge.requirements(wanted) == local.requirements(wanted)
+    expected = RequirementQuery("verification records", "widget", 2)
+    assert knowledge.requirements(expected) == local.requirements(expected)
     assert (knowledge.stats(), knowledge.health()) == (local.stats(), local.health())
     assert knowledge.documents() == local.documents()
     for record in local.documents():

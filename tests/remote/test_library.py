@@ -68,7 +68,7 @@ def test_a_search_finds_the_same_from_afar(both: Both, mode: SearchMode) -> None
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "expected",
     [
         Equals("chunk_type", "guidance"),
         Equals("normative", value=False),
@@ -77,8 +77,8 @@ def test_a_search_finds_the_same_from_afar(both: Both, mode: SearchMode) -> None
         In("document_id", ("nowhere", "neither")),
     ],
 )
-def test_filters_narrow_it_as_they_do_here(both: Both, wanted: Filter) -> None:
-    query = SearchQuery("pump valve door", filter=wanted)
+def test_filters_narrow_it_as_they_do_here(both: Both, expected: Filter) -> None:
+    query = SearchQuery("pump valve door", filter=expected)
     here = [hit.chunk.id for hit in both.local.search_in("default", query).hits]
     assert [hit.chunk.id for hit in both.remote.search_in("default", query).hits] == here
     assert both.local.queries[-1] == ("default", query)
@@ -87,9 +87,9 @@ def test_filters_narrow_it_as_they_do_here(both: Both, wanted: Filter) -> None:
 def test_a_filter_that_the_service_has_no_form_for_is_refused() -> None:
     library = RemoteLibrary("http://127.0.0.1:9", KEY, policy=AT_ONCE)
     twice = And((Equals("document_id", "a"), Equals("document_id", "b")))
-    for wanted in (twice, Equals("clause_number", "5"), In("clause_number", ("5",))):
+    for expected in (twice, Equals("clause_number", "5"), In("clause_number", ("5",))):
         with pytest.raises(InvalidInputError):
-            library.search_in("default", SearchQuery("x", filter=wanted))
+            library.search_in("default", SearchQuery("x", filter=expected))
     library.close()
 
 
@@ -246,15 +246,15 @@ def test_an_accepted_document_is_followed_and_told_of() -> None:
 
     local = FakeLibrary(web={PAGE: PUMPS}, before=before)
     with rest_service(local) as url, closing(RemoteLibrary(url, KEY, policy=AT_ONCE)) as remote:
-        told: list[str] = []
+        messages: list[str] = []
 
         def on_progress(done: float, of: float | None, words: str) -> None:
             assert of == 100.0
-            told.append(words)
+            messages.append(words)
             go_on.set()
 
         assert remote.deposit(Deposit(url=PAGE), on_progress=on_progress).chunks == 2
-        assert told
+        assert messages
         job = remote.submit(Deposit("default", "a.md", "One."))
         assert remote.job(job.id).id == job.id
         with pytest.raises(NotFoundError):

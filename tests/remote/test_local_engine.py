@@ -77,8 +77,8 @@ def test_questions_from_afar_get_the_same_answers(twins: Twins) -> None:
     twins.bring(IngestOptions())
     here, there = twins.here.knowledge, twins.remote
     for mode in SearchMode:
-        for wanted in (None, And((Prefix("clause_number", "3"), Equals("normative", value=True)))):
-            query = SearchQuery("report an outage to the operator", 5, mode, filter=wanted)
+        for expected in (None, And((Prefix("clause_number", "3"), Equals("normative", value=True)))):
+            query = SearchQuery("report an outage to the operator", 5, mode, filter=expected)
             assert there.search(query) == here.search(query)
             assert there.search(query).hits
     assert there.lookup("outage") == here.lookup("outage")

@@ -42,19 +42,19 @@ def call_at(url: str, name: str, /, *, key: str = KEY, surface: str = "planning"
         service.close()
 
 
-def call(service: RemoteTools, name: str, told: list[str] | None = None, **arguments: Any) -> dict[str, Any]:
-    heard: list[str] = [] if told is None else told
+def call(service: RemoteTools, name: str, expected: list[str] | None = None, **arguments: Any) -> dict[str, Any]:
+    heard: list[str] = [] if expected is None else expected
     return service.call_tool(
         name, arguments, on_progress=lambda _, __, words: heard.append(words), cancelled=bool, repeatable=False
     )
 
 
 def test_a_document_is_filed_searched_and_listed_over_there_as_it_is_here(url: str, world: World) -> None:
-    path, told = world.paper("plans.pdf", "A zebra crosses the road near the school."), list[str]()
+    path, result = world.paper("plans.pdf", "A zebra crosses the road near the school."), list[str]()
     service = RemoteTools(url, KEY, "planning", policy=AT_ONCE)
-    filed = call(service, "ingest_document", told, file_path=path, application_ref=REF)
+    filed = call(service, "ingest_document", result, file_path=path, application_ref=REF)
     assert filed["status"] == "success"
-    assert told[-1] == "done"
+    assert result[-1] == "done"
     found = call(service, "search_application_docs", query="zebra", application_ref=REF)
     assert found == world.call("search_application_docs", query="zebra", application_ref=REF)
     assert found["results"][0]["metadata"]["document_id"] == filed["document_id"]

@@ -69,8 +69,8 @@ def test_every_chunk_travels_with_all_that_is_in_it(chunks: list[Chunk]) -> None
 
 
 def test_equals_and_prefix_of_the_same_fields_stay_apart() -> None:
-    for wanted in (Equals("clause_number", "5.3"), Prefix("clause_number", "5.3")):
-        query = SearchQuery("x", filter=And((wanted, And(()), In("document_id", ()))))
+    for expected in (Equals("clause_number", "5.3"), Prefix("clause_number", "5.3")):
+        query = SearchQuery("x", filter=And((expected, And(()), In("document_id", ()))))
         assert travelled(SearchQuery, query) == query
 
 
@@ -117,9 +117,9 @@ def test_arguments_that_do_not_fit_are_refused_by_name() -> None:
         ({"query": {"text": "x", "filter": {"kind": "and", "parts": {}}}}, "query"),
         ({"query": {"text": "x", "filter": []}}, "query"),
     ]
-    for told, words in refused:
+    for result, words in refused:
         with pytest.raises(InvalidInputError, match=words):
-            search.arguments(told)
+            search.arguments(result)
     nested: dict[str, Any] = {"kind": "and", "parts": []}
     for _ in range(50):
         nested = {"kind": "and", "parts": [nested]}
@@ -130,5 +130,5 @@ def test_arguments_that_do_not_fit_are_refused_by_name() -> None:
 
 
 def test_what_is_new_in_an_answer_is_passed_over() -> None:
-    told = codec_of(SearchAnswer).encode(SearchAnswer((), SearchMode.HYBRID, 3))
-    assert codec_of(SearchAnswer).decode({**told, "news": [1]}) == SearchAnswer((), SearchMode.HYBRID, 3)
+    result = codec_of(SearchAnswer).encode(SearchAnswer((), SearchMode.HYBRID, 3))
+    assert codec_of(SearchAnswer).decode({**result, "news": [1]}) == SearchAnswer((), SearchMode.HYBRID, 3)

@@ -69,8 +69,8 @@ def test_a_repository_s_collection_is_made_filled_counted_asked_and_dropped(
 def test_a_collection_is_looked_up_once_and_its_handle_kept(stored: World, caplog: pytest.LogCaptureFixture) -> None:
     def looked_up() -> list[str]:
         """List the requests that ask for a collection by its name, except the one that names them all."""
-        told = [record.getMessage() for record in caplog.records if record.name.startswith("httpx")]
-        return [line for line in told if "GET" in line and "/collections/repo_my_api" in line]
+        logged = [record.getMessage() for record in caplog.records if record.name.startswith("httpx")]
+        return [line for line in logged if "GET" in line and "/collections/repo_my_api" in line]
 
     stored.index(stored.repository().folder)
     stored.search("acquire a connection")

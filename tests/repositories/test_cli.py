@@ -30,7 +30,7 @@ def pk(folder: Path, *arguments: str, **extra: str) -> Finished:
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
-def told(finished: Finished) -> dict[str, Any]:
+def answer_of(finished: Finished) -> dict[str, Any]:
     """Return the JSON that a command wrote."""
     content: dict[str, Any] = json.loads(finished.out)
     return content
@@ -49,27 +49,27 @@ def test_a_repository_s_whole_life_on_the_command_line(tmp_path: Path) -> None:
         secret = {"TOKEN": "t0ken-of-mine", "TOKEN_HOST": server.host}
         indexed = pk(tmp_path, "index", server.url("team/my-api.git"), "--json", **secret)
         assert indexed.code == 0, indexed.err
-        assert (told(indexed)["commit"], told(indexed)["files_processed"]) == (first, len(FILES))
+        assert (answer_of(indexed)["commit"], answer_of(indexed)["files_processed"]) == (first, len(FILES))
         second = made.commit({"new.py": "def fresh_function():\n    pass\n"})
-        checked = told(pk(tmp_path, "status", "my-api", "--check", "--json", **secret))
+        checked = answer_of(pk(tmp_path, "status", "my-api", "--check", "--json", **secret))
         assert (checked["repositories"][0]["stale"], checked["repositories"][0]["head_commit"]) == (True, second)
         refreshed = pk(tmp_path, "refresh", "my-api", **secret)
         assert "commit diff" in refreshed.out
         again = pk(tmp_path, "reindex", "my-api", "--json", **secret)
-        assert told(again)["files_processed"] == len(FILES) + 1
+        assert answer_of(again)["files_processed"] == len(FILES) + 1
         everything = [indexed, refreshed, again]
     found = pk(tmp_path, "search", "fresh_function", "--json")
-    assert told(found)["results"][0]["file_path"] == "new.py"
+    assert answer_of(found)["results"][0]["file_path"] == "new.py"
     shown = pk(tmp_path, "search", "validate a token", "--threshold", "0.1", "--language", "python", "--repo", "my-api")
     assert "src/auth/tokens.py:1-17" in shown.out
     health = pk(tmp_path, "health")
-    assert set(told(health)) == {"status", "timestamp", "version", "components"}
-    assert told(health)["status"] == "healthy"
-    assert {name: each["status"] for name, each in told(health)["components"].items()} == {
+    assert set(answer_of(health)) == {"status", "timestamp", "version", "components"}
+    assert answer_of(health)["status"] == "healthy"
+    assert {name: each["status"] for name, each in answer_of(health)["components"].items()} == {
         "sqlite": "up",
         "local": "up",
     }
-    counted = told(pk(tmp_path, "metrics", "--json"))
+    counted = answer_of(pk(tmp_path, "metrics", "--json"))
     assert counted["counters"]["queries_total"] == 2
     assert counted["histograms"]["query_duration_ms"]["count"] == 2
     assert counted["counters"]["indexing_files_processed"] == 2 * (len(FILES) + 1)
@@ -86,18 +86,18 @@ def test_a_repository_s_whole_life_on_the_command_line(tmp_path: Path) -> None:
 def test_failures_are_told_with_their_category_and_exit_code(tmp_path: Path) -> None:
     bad = pk(tmp_path, "index", "http://github.com/o/n", "--json")
     assert bad.code == 1
-    assert told(bad)["error"]["code"] == "invalid_input"
-    assert told(bad)["error"]["recoverable"] is True
+    assert answer_of(bad)["error"]["code"] == "invalid_input"
+    assert answer_of(bad)["error"]["recoverable"] is True
     unknown = pk(tmp_path, "refresh", "nothing", "--json")
-    assert told(unknown)["error"]["code"] == "not_found"
+    assert answer_of(unknown)["error"]["code"] == "not_found"
     assert "Traceback" not in bad.err + unknown.err
     with GitServer(tmp_path) as server:
         server.behaviour.status = 503
         down = pk(tmp_path, "index", server.url("o/n.git"), "--json")
     assert down.code == 3
-    assert told(down)["error"]["code"] == "connection_error"
+    assert answer_of(down)["error"]["code"] == "connection_error"
     wrong = pk(tmp_path, "search", "x" * 1001, "--json")
-    assert told(wrong)["error"]["code"] == "invalid_input"
+    assert answer_of(wrong)["error"]["code"] == "invalid_input"
     missing = pk(tmp_path, "index", str(tmp_path / "nowhere"))
     assert missing.code == 1
     assert "Next:" in missing.err

@@ -126,8 +126,8 @@ def test_a_wrong_token_is_told_and_not_shown(tmp_path: Path, caplog: pytest.LogC
         none = World(tmp_path / "n")
         with pytest.raises(AuthError, match="needs a token"):
             none.index(server.url("team/secret.git"))
-    told = f"{raised.value.message}{raised.value.details}{raised.value.suggestion}{caplog.text}"
-    assert TOKEN not in told
+    records = f"{raised.value.message}{raised.value.details}{raised.value.suggestion}{caplog.text}"
+    assert TOKEN not in records
     assert world.listed() == {}
 
 
@@ -260,12 +260,12 @@ def test_a_path_that_is_no_folder_is_named_harmlessly(world: World) -> None:
 @pytest.mark.requirement("C-11.4-maxConcurrentIndexing")
 def test_one_repository_is_indexed_at_a_time(world: World) -> None:
     made = world.repository()
-    told: list[str] = []
+    messages: list[str] = []
     waiting = threading.Event()
 
     def progress(done: float, total: float | None, message: str) -> None:
         del done, total
-        told.append(message)
+        messages.append(message)
         waiting.set()
 
     with hold_lock(world.folder / "data" / "locks", "indexing"):
@@ -276,7 +276,7 @@ def test_one_repository_is_indexed_at_a_time(world: World) -> None:
         assert waiting.wait(20)
         assert world.listed() == {}
     thread.join(20)
-    assert "waiting" in told[0]
+    assert "waiting" in messages[0]
     assert world.listed()["my-api"]["status"] == "ready"
 
 

@@ -382,18 +382,18 @@ def test_a_refresh_tells_what_it_does_before_the_first_file_and_rises_each_time(
     made = world.repository()
     world.index(server.url("team/my-api.git"))
     made.commit({f"more{number}.py": f"more = {number}\n" for number in range(5)})
-    told: list[tuple[float, str]] = []
+    reported: list[tuple[float, str]] = []
 
     def hear(done: float, total: float | None, message: str) -> None:
         del total
-        told.append((done, message))
+        reported.append((done, message))
 
     world.call("refresh_repository", repository="my-api", line=Call(progress=hear))
-    assert [message for _, message in told][:3] == [
+    assert [message for _, message in reported][:3] == [
         "fetching my-api", "found 2 files to index", "found 4 files to index"
     ]  # fmt: skip
-    assert told[-1][1].startswith("indexed more")
-    assert all(later[0] > earlier[0] for earlier, later in pairwise(told))
+    assert reported[-1][1].startswith("indexed more")
+    assert all(later[0] > earlier[0] for earlier, later in pairwise(reported))
 
 
 def test_the_file_of_repositories_is_exactly_as_specified(world: World, server: GitServer) -> None:

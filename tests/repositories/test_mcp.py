@@ -35,9 +35,9 @@ def payload(result: Any) -> dict[str, Any]:
     """Return a result's JSON text, which its structured twin must equal."""
     first = result.content[0]
     assert isinstance(first, TextContent)
-    told: dict[str, Any] = json.loads(first.text)
-    assert result.structured_content == told
-    return told
+    answer: dict[str, Any] = json.loads(first.text)
+    assert result.structured_content == answer
+    return answer
 
 
 @pytest.mark.requirement(
@@ -59,12 +59,12 @@ async def test_a_client_finds_reads_and_refreshes_code_over_stdio(tmp_path: Path
 
             async def call(name: str, **arguments: Any) -> dict[str, Any]:
                 result = await client.call_tool(name, arguments)
-                told = payload(result)
+                answer = payload(result)
                 schema = tools[name].output_schema
                 assert schema is not None
-                jsonschema.validate(told, schema)
-                assert bool(result.is_error) == ("error" in told)
-                return told
+                jsonschema.validate(answer, schema)
+                assert bool(result.is_error) == ("error" in answer)
+                return answer
 
             found = await call("semantic_search", query="check the signature of a token", threshold=0.3)
             best = found["results"][0]

@@ -64,7 +64,7 @@ def test_a_quantile_is_the_end_of_the_bucket_that_holds_it(values: list[float]) 
     assert histogram.count == sum(histogram.buckets) == len(values)
     for share in (0.01, 0.5, 0.95, 1.0):
         true = sorted(values)[math.ceil(share * len(values)) - 1]
-        told = histogram.quantile(share)
-        assert told is not None
-        assert told >= true
-        assert told == min((end for end in BUCKETS if end >= true), default=math.inf)
+        result = histogram.quantile(share)
+        assert result is not None
+        assert result >= true
+        assert result == min((end for end in BUCKETS if end >= true), default=math.inf)

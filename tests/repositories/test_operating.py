@@ -72,11 +72,11 @@ def test_the_repository_service_answers_no_question_about_documents_as_if_there_
 @pytest.mark.requirement("C-4.1-health")
 def test_an_embedding_service_that_cannot_be_reached_shows_in_the_health(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=Unreachable())
-    told = health_status(world.service)
-    component = told["components"][world.service.provider]
+    result = health_status(world.service)
+    component = result["components"][world.service.provider]
     assert component["status"] == "down"
     assert "cannot be reached" in component["message"]
-    assert told["status"] != "healthy"
+    assert result["status"] != "healthy"
     world.service.close()
 
 
@@ -229,8 +229,8 @@ def test_an_indexing_told_to_end_leaves_the_data_whole(tmp_path: Path) -> None:
         line, cwd=ROOT, env=environment(tmp_path, {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    for told in process.stderr:
-        if "indexed " in told:
+    for result in process.stderr:
+        if "indexed " in result:
             break
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)

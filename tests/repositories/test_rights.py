@@ -21,10 +21,10 @@ def answer(world: World, name: str, arguments: dict[str, Any]) -> str:
     """Call a tool as somebody with these rights; returns what would be sent, an error too."""
     request = parse(TOOLS[name].request, arguments)
     try:
-        told = TOOLS[name].run(world.service.seen_by(SEEN), request).sent()
+        result = TOOLS[name].run(world.service.seen_by(SEEN), request).sent()
     except KnowledgeError as exc:
-        told = render_error(exc)
-    return re.sub(r"'(head_checked_at|query_time_ms)': ('[^']*'|[\d.]+)", "", str(told))
+        result = render_error(exc)
+    return re.sub(r"'(head_checked_at|query_time_ms)': ('[^']*'|[\d.]+)", "", str(result))
 
 
 def test_no_tool_tells_of_repositories_that_may_not_be_read(tmp_path: Path) -> None:

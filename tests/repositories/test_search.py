@@ -359,8 +359,8 @@ def test_a_name_defined_in_many_places_says_nothing_in_a_report(world: World, mo
     world.index(world.repository(files={**FILES, **files}).folder)
 
     def best() -> float:
-        told = world.search("A job ends too soon\n\n>>> run(job)\n", limit=50)["results"]
-        return max(each["similarity_score"] for each in told if each["file_path"].startswith("many/"))
+        result = world.search("A job ends too soon\n\n>>> run(job)\n", limit=50)["results"]
+        return max(each["similarity_score"] for each in result if each["file_path"].startswith("many/"))
 
     plain = best()
     monkeypatch.setattr("knowledge_mcp.engine.repositories.search.MOST_PLACES", 9)

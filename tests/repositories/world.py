@@ -169,10 +169,10 @@ class World:
 
 def stopping(after: int) -> Call:
     """Return a line that says to stop once so much progress was told."""
-    told: list[str] = []
+    messages: list[str] = []
 
     def progress(done: float, total: float | None, message: str) -> None:
         del total, message
-        told.extend(["x"] if done else [])
+        messages.extend(["x"] if done else [])
 
-    return Call(progress, lambda: len(told) >= after)
+    return Call(progress, lambda: len(messages) >= after)

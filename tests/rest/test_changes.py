@@ -75,11 +75,11 @@ async def test_a_kind_of_change_that_there_is_not_is_refused_with_those_that_the
         old, new = await two(world)
         for kinds in (["force", "colour"], ["same"]):
             answer = await world.client.get("/changes", params={"old": old, "new": new, "kinds": kinds})
-            told = answer.json()
-            assert (answer.status_code, told["error"]) == (422, "validation_error")
-            assert told["detail"] == f"Unknown kind of change: '{kinds[-1]}'."
+            response = answer.json()
+            assert (answer.status_code, response["error"]) == (422, "validation_error")
+            assert response["detail"] == f"Unknown kind of change: '{kinds[-1]}'."
             for name in ("force", "requirements_withdrawn", "renumbered", "merged"):
-                assert name in told["suggestion"]
+                assert name in response["suggestion"]
         (described,) = [
             each
             for each in (await world.client.get("/openapi.json")).json()["paths"]["/changes"]["get"]["parameters"]

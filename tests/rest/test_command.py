@@ -36,10 +36,10 @@ pytestmark = pytest.mark.usefixtures("logging_restored")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty working folder, with no setting of ours in the environment."""
-    wanted = environment(tmp_path, {"DATA_PATH": str(tmp_path / "data")})
-    for name in set(os.environ) - set(wanted):
+    expected = environment(tmp_path, {"DATA_PATH": str(tmp_path / "data")})
+    for name in set(os.environ) - set(expected):
         monkeypatch.delenv(name)
-    for name, value in wanted.items():
+    for name, value in expected.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -77,10 +77,10 @@ def test_all_configuration_problems_are_told_together_with_exit_code_3(
     monkeypatch.setenv("RAG_API_KEYS_FILE", "missing.json")
     with without_retries():
         assert rest.main(["--engine", "nonsense"]) == 3
-    told = capsys.readouterr()
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert output.out == ""
     for name in ("RAG_API_PORT", "QDRANT_URL", "RAG_API_KEYS_FILE", "--engine"):
-        assert name in told.err
+        assert name in output.err
 
 
 @pytest.mark.requirement("D-REQ-10.3")
@@ -93,9 +93,9 @@ def test_an_unreachable_qdrant_is_told_by_its_variables_with_exit_code_3(
     monkeypatch.setenv("RAG_API_KEY", "hush-hush")
     with without_retries():
         assert rest.main([]) == 3
-    told = capsys.readouterr().err
-    assert "QDRANT_URL" in told
-    assert "hush-hush" not in told
+    output = capsys.readouterr().err
+    assert "QDRANT_URL" in output
+    assert "hush-hush" not in output
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
@@ -119,11 +119,11 @@ def test_a_wrong_option_is_exit_code_3_and_names_the_help(
 
 
 def test_the_help_has_examples_and_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    for argument, told in (("--help", "examples:\n  rag-api\n"), ("--version", "rag-api ")):
+    for argument, result in (("--help", "examples:\n  rag-api\n"), ("--version", "rag-api ")):
         with pytest.raises(SystemExit) as caught:
             rest.main([argument])
         assert caught.value.code == 0
-        assert told in capsys.readouterr().out
+        assert result in capsys.readouterr().out
 
 
 def test_a_port_in_use_is_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,7 +107,7 @@ async def test_a_large_file_is_taken_in_whole_and_its_temporary_file_goes_with_i
 
 
 @pytest.mark.parametrize(
-    ("files", "data", "told"),
+    ("files", "data", "message"),
     [
         ({}, {"file": "no file"}, "a file is required"),
         ({"file": ("a.md", b"x")}, {"collection": "no good"}, "collection"),
@@ -122,13 +122,13 @@ async def test_a_large_file_is_taken_in_whole_and_its_temporary_file_goes_with_i
     ],
 )
 async def test_a_form_that_is_wrong_is_refused_by_the_name_of_its_field(
-    files: dict[str, Any], data: dict[str, Any], told: str
+    files: dict[str, Any], data: dict[str, Any], message: str
 ) -> None:
     async with make_world() as world:
         parts = files or {"unused": (None, "x")}
         answer = await world.client.post("/ingest_file", files=parts, data=data)
         assert answer.status_code == 422
-        assert told in answer.json()["detail"]
+        assert message in answer.json()["detail"]
         assert world.library.deposits == []
 
 
@@ -242,9 +242,9 @@ async def test_a_passage_says_what_it_was_cut_off_from_where_it_was() -> None:
         done = await world.bring(collection="ops")
         whole, cut = world.library.find(done["doc_id"]).chunks
         cut = replace(cut, context="Deploying > Going back\nTable 3\n| Case | Flow (kg/h) |")
-        for chunk, told in ((whole, None), (cut, "Table 3\n| Case | Flow (kg/h) |")):
-            assert passage(chunk, "ops", None).metadata.cut_from == told
-            assert result(Hit(chunk, 0.5, "x"), "ops", None).metadata.cut_from == told
+        for chunk, answer in ((whole, None), (cut, "Table 3\n| Case | Flow (kg/h) |")):
+            assert passage(chunk, "ops", None).metadata.cut_from == answer
+            assert result(Hit(chunk, 0.5, "x"), "ops", None).metadata.cut_from == answer
         assert "cut_from" not in passage(whole, "ops", None).model_dump(exclude_unset=True)["metadata"]
 
 

@@ -159,14 +159,14 @@ async def test_a_failure_behind_the_service_is_answered_in_the_one_form(error: K
 @pytest.mark.anyio
 @pytest.mark.requirement("D-REQ-11.9")
 @pytest.mark.parametrize(
-    ("body", "headers", "status", "told"), BODIES, ids=[f"{each[0][:30]!r}-{each[2]}" for each in BODIES]
+    ("body", "headers", "status", "message"), BODIES, ids=[f"{each[0][:30]!r}-{each[2]}" for each in BODIES]
 )
 async def test_a_body_that_is_wrong_is_refused_and_says_why(
-    body: bytes, headers: dict[str, str], status: int, told: str
+    body: bytes, headers: dict[str, str], status: int, message: str
 ) -> None:
     async with make_world() as world:
         answer = await world.client.post("/search", content=body, headers=headers)
-        assert told in is_failure(answer, status)["detail"]
+        assert message in is_failure(answer, status)["detail"]
         assert world.library.queries == []
 
 
@@ -191,8 +191,8 @@ async def test_metadata_that_cannot_be_kept_is_refused(metadata: Any) -> None:
 async def test_a_value_that_may_be_of_several_kinds_is_named_as_its_field() -> None:
     async with make_world() as world:
         answer = await world.client.post("/ingest", json={"text": "x", "metadata": {"int": {"b": 1}}})
-        told = is_failure(answer, 422)["detail"].split("; ")
-        assert {each.partition(":")[0] for each in told} == {"metadata.int"}
+        result = is_failure(answer, 422)["detail"].split("; ")
+        assert {each.partition(":")[0] for each in result} == {"metadata.int"}
         unknown = await world.client.get("/documents", params={"int": 1})
         assert is_failure(unknown, 422)["detail"] == "int: unknown field"
 

@@ -95,7 +95,7 @@ def test_engines_over_rest_answer_as_where_no_hidden_document_is_stored(tmp_path
     without = drawn.without(groups, tmp_path / "seen", MemoryStore(EnglishAnalyser()))
     asks = [CALLS[name](made) for name in METHODS for made in drawn.drawings(2)]
     calls = [(name, ARGUMENTS[name](made)) for name in sorted(ARGUMENTS) for made in drawn.drawings(2)]
-    told: list[list[str]] = []
+    reported: list[list[str]] = []
     for part, world in (("all", drawn.world), ("seen", without)):
         with ExitStack() as stack:
             url = stack.enter_context(engine_of(world.knowledge, groups, tmp_path / f"{part}-keys"))
@@ -104,7 +104,7 @@ def test_engines_over_rest_answer_as_where_no_hidden_document_is_stored(tmp_path
             service = RemoteTools(url, "k-key", "standards", policy=AT_ONCE)
             stack.callback(service.close)
             answers = [asked(remote, ask) for ask in asks]
-            told.append([*answers, *(tool_asked(service, *call) for call in calls)])
-    for place, (here, there) in enumerate(zip(*told, strict=True)):
+            reported.append([*answers, *(tool_asked(service, *call) for call in calls)])
+    for place, (here, there) in enumerate(zip(*reported, strict=True)):
         assert here == there, METHODS[place // 2] if place < len(asks) else calls[place - len(asks)]
-    assert sum("AuthError" in each for each in told[0]) == 0
+    assert sum("AuthError" in each for each in reported[0]) == 0

@@ -103,7 +103,7 @@ def test_a_pattern_of_collections_gives_no_right_to_an_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "contains no key"),
         ("alice", "line 1"),
@@ -134,12 +134,12 @@ def test_a_pattern_of_collections_gives_no_right_to_an_engine() -> None:
         ('{"a\\u0000": "hush"}', "name"),
     ],
 )
-def test_a_wrong_file_of_keys_is_refused_without_showing_a_key(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(told)):
+def test_a_wrong_file_of_keys_is_refused_without_showing_a_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         parse_keys(text)
     ring = KeyRing(path=keys_file(tmp_path, text))
     assert ring.required
-    assert told in ring.problem
+    assert message in ring.problem
     assert "hush" not in ring.problem
     assert ring.recognise(b"hush") is None
 

@@ -152,9 +152,11 @@ async def test_a_password_in_an_address_is_refused_before_it_is_logged_or_kept(
     caplog.set_level(logging.DEBUG)
     async with make_world() as world:
         for wait in (True, False):
-            told = await world.client.post("/ingest_url", json={"url": "https://ada:hunter2@x.example/a", "wait": wait})
-            assert told.status_code == 422
-            assert "a user name or a password" in told.json()["detail"]
+            answer = await world.client.post(
+                "/ingest_url", json={"url": "https://ada:hunter2@x.example/a", "wait": wait}
+            )
+            assert answer.status_code == 422
+            assert "a user name or a password" in answer.json()["detail"]
         assert (await world.client.get("/jobs")).json()["jobs"] == []
         assert "hunter2" not in repr([vars(record) for record in caplog.records])
 

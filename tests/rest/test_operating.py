@@ -309,8 +309,8 @@ async def test_a_request_s_span_and_its_work_s_are_sent_below_the_caller_s() -> 
     assert request.trace_id.hex() == "0af7651916cd43dd8448eb211c80319c"
     assert request.parent_span_id.hex() == "b7ad6b7169203331"
     assert work.parent_span_id == request.span_id
-    told = {each.key: each.value for each in request.attributes}
-    assert (told["http.route"].string_value, told["http.response.status_code"].int_value) == ("/search", 200)
+    message = {each.key: each.value for each in request.attributes}
+    assert (message["http.route"].string_value, message["http.response.status_code"].int_value) == ("/search", 200)
     assert b"hush" not in exported.SerializeToString()
 
 
@@ -320,6 +320,6 @@ async def test_traces_that_are_asked_for_and_not_installed_are_told_loudly(
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     async with make_world(options=Options(otel_traces_endpoint="http://127.0.0.1:9/v1/traces")) as world:
         assert (await world.client.get("/health")).status_code == 200
-    (told,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert "NO TRACES ARE SENT" in told.getMessage()
-    assert "clausewise[otel]" in told.getMessage()
+    (result,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert "NO TRACES ARE SENT" in result.getMessage()
+    assert "clausewise[otel]" in result.getMessage()

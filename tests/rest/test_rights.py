@@ -195,7 +195,7 @@ def put(value: Any, names: dict[str, str]) -> Any:
     return {key: put(each, names) for key, each in value.items()} if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
 
 
-def told(answer: Any, names: dict[str, str]) -> tuple[int, str, dict[str, str]]:
+def seen_of(answer: Any, names: dict[str, str]) -> tuple[int, str, dict[str, str]]:
     """Tell all that a client sees of an answer, with the names it asked for taken out."""
     text, headers = answer.text.replace(answer.headers["x-request-id"], "<id>"), dict(answer.headers)
     for place, name in names.items():
@@ -227,7 +227,7 @@ async def test_what_a_key_may_not_read_is_answered_like_what_is_not_there(tmp_pa
                 answer = await world.client.request(
                     method, put(path, names), headers=headers, **put(more, names | readable)
                 )
-                seen.append((told(answer, names), [step for step in steps if step != "work"]))
+                seen.append((seen_of(answer, names), [step for step in steps if step != "work"]))
             assert seen[0] == seen[1], (method, path)
             assert "secret" not in seen[1][0][1], (method, path)
 
@@ -251,7 +251,7 @@ async def test_figures_of_all_collections_are_for_administrators_and_for_a_key_t
         assert answer.status_code == (200 if shown else 403)
         assert ("rag_api_ingests_total" in answer.text) == shown
         if not shown:
-            assert told(answer, {}) == told(before, {})
+            assert seen_of(answer, {}) == seen_of(before, {})
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -262,7 +262,7 @@ async def test_a_key_that_may_only_write_is_not_told_what_was_there_before(tmp_p
         owner = {"Authorization": f"Bearer {KEY}"}
         place = {"collection": "docs", "filename": "gate.md"}
         body: dict[str, Any] = {"text": "The gate opens at six.", "metadata": place}
-        told: list[dict[str, Any]] = []
+        seen_of: list[dict[str, Any]] = []
         for text in ("The gate opens at six.", "The gate opens at seven."):
             answer = await world.client.post("/ingest", json=body, headers=owner)
             assert answer.status_code == 200
@@ -270,8 +270,8 @@ async def test_a_key_that_may_only_write_is_not_told_what_was_there_before(tmp_p
             found = answer.json()
             while "job_id" in found and "result" not in found:
                 found = (await world.client.get(f"/jobs/{found['job_id']}", headers=blind)).json()
-            told.append(found.get("result", found))
-        for each in told:
+            seen_of.append(found.get("result", found))
+        for each in seen_of:
             assert (each["unchanged"], each["replaced"], each["reused"]) == (False, False, 0)
             assert each["embedded"] == each["chunks"]
 

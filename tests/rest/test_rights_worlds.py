@@ -209,8 +209,8 @@ async def shown(ask: Ask, world: Made, other: Made) -> tuple[int, str, dict[str,
         tool = next(each for each in RAG.tools if each.name == path)
         result = await world.runner.call(RAG, tool, more, None, key=world.key)
         answer = httpx.Response(200, json=result.model_dump(mode="json"))
-        told: dict[str, Any] = result.structured_content or {}
-        begun = str(told.get("job_id", "")) if path == "ingest_url" else ""
+        response: dict[str, Any] = result.structured_content or {}
+        begun = str(response.get("job_id", "")) if path == "ingest_url" else ""
     else:
         answer = await world.client.request(method, path, **more)
         begun = answer.json()["job_id"] if answer.status_code == 202 else ""

@@ -178,8 +178,8 @@ async def test_a_trace_that_takes_long_is_a_job_that_ends_without_its_client(she
         answer = await world.client.get("/trace", params={"from": one, "to": other})
         assert answer.status_code == 200
         assert answer.json()["links"]
-        told = (await world.client.get(f"/jobs/{job}")).json()
-        assert (told["state"], told["progress"]["done"]) == ("done", 100.0)
+        response = (await world.client.get(f"/jobs/{job}")).json()
+        assert (response["state"], response["progress"]["done"]) == ("done", 100.0)
 
 
 async def test_nobody_waits_behind_those_who_wait_for_a_trace(shelf: Shelf) -> None:
@@ -206,9 +206,9 @@ async def test_so_many_comparisons_wait_and_no_more(shelf: Shelf, monkeypatch: p
     async with make_world(service=open_service(shelf, let.wait)) as world:
         ids = [(await world.bring(f"{ONE}\n\n{number}", filename=f"{number}.md"))["doc_id"] for number in range(4)]
         asked = [{"from": one, "to": other, "wait": "0"} for one, other in itertools.permutations(ids, 2)][:4]
-        told = [(await world.client.get("/trace", params=each)).status_code for each in asked]
+        answer = [(await world.client.get("/trace", params=each)).status_code for each in asked]
         let.set()
-    assert told == [202, 202, 202, 429]
+    assert answer == [202, 202, 202, 429]
 
 
 async def test_a_trace_that_was_cancelled_says_so_and_is_begun_anew(shelf: Shelf) -> None:
@@ -254,8 +254,8 @@ async def test_what_a_person_decides_of_links_is_respected_and_can_be_taken_back
 
         async def decide(accepted: bool | None) -> dict[str, Any]:
             pair = {"source_item": "1#1", "target_item": "1#1", "accepted": accepted}
-            told = await world.client.post("/trace/decisions", json={"from": one, "to": other, **pair})
-            assert told.json() == {"decided": accepted is not None}
+            answer = await world.client.post("/trace/decisions", json={"from": one, "to": other, **pair})
+            assert answer.json() == {"decided": accepted is not None}
             return (await world.client.get("/trace", params={"from": one, "to": other})).json()
 
         plain = (await world.client.get("/trace", params={"from": one, "to": other})).json()
@@ -279,8 +279,8 @@ async def test_a_check_quotes_evidence_and_keeps_marks(service: LibraryService) 
         assert first["checks"][0] == "limit not met: at most 5 minutes / within 8 minutes"
         assert answer["summary"]["obligation"] == 2
         mark = {"row": second["row"], "requirement": second["requirement"], "note": "no horses"}
-        told = await world.client.post("/check/marks", json={**asked, **mark, "mark": "not-applicable"})
-        assert told.json() == {"decided": 1}
+        response = await world.client.post("/check/marks", json={**asked, **mark, "mark": "not-applicable"})
+        assert response.json() == {"decided": 1}
         marked = (await world.client.get("/check", params=asked)).json()
         assert [(each["kind"], each["mark"], each["note"]) for each in marked["rows"]] == [
             ("obligation", "", ""),
@@ -294,15 +294,15 @@ async def test_a_check_quotes_evidence_and_keeps_marks(service: LibraryService) 
 
 async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(service: LibraryService) -> None:
     async with make_world(service=service) as world:
-        told = ("A zebra shall cross the road within 5 minutes.", "A zebra shall cross the road within 8 minutes.")
-        texts = [f"# 1 Roads\n\n{text}\n\nA horse shall wait at the gate.\n" for text in told]
+        result = ("A zebra shall cross the road within 5 minutes.", "A zebra shall cross the road within 8 minutes.")
+        texts = [f"# 1 Roads\n\n{text}\n\nA horse shall wait at the gate.\n" for text in result]
         first, second = [(await world.bring(text, filename=f"{n}.md"))["doc_id"] for n, text in enumerate(texts)]
         answer = (await world.client.get("/conflicts", params={"document": [first, second]})).json()
         assert (answer["documents"], answer["compared"], answer["total"]) == (2, 4, 2)
         assert answer["summary"] == {"limit": 1, "duplicate": 1}
         limit, duplicate = answer["conflicts"]
         assert (limit["why"], duplicate["also_in"]) == ("at most 5 minutes and at most 8 minutes", [])
-        for side, document, text in ((limit["one"], first, told[0]), (limit["other"], second, told[1])):
+        for side, document, text in ((limit["one"], first, result[0]), (limit["other"], second, result[1])):
             assert (side["doc_id"], side["text"], side["collection"]) == (document, text, "default")
             held = (await world.client.get(f"/documents/{document}")).json()["chunks"][side["passage"]]
             assert text in held["text"]
@@ -338,8 +338,8 @@ async def test_who_may_only_read_decides_nothing(service: LibraryService, tmp_pa
         headers = {"Authorization": "Bearer reader-key"}
         asked = {"from": one, "to": other}
         assert (await world.client.get("/trace", params=asked, headers=headers)).status_code == 200
-        told = await world.client.post("/trace/decisions", json={**asked, **pair}, headers=headers)
-        assert told.status_code == 403
+        answer = await world.client.post("/trace/decisions", json={**asked, **pair}, headers=headers)
+        assert answer.status_code == 403
         assert service.decisions("trace", one, other).links() == {}
 
 

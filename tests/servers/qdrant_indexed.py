@@ -50,10 +50,10 @@ class _Payloads(list[dict[str, Any]]):
     def places(self, field: str, values: Iterable[Any]) -> set[int] | None:
         """Return the points with any of the values, None where the index cannot tell."""
         places = self._fields.get(field)
-        wanted = list(values)
-        if places is None or not all(isinstance(each, str | bool) for each in wanted):
+        expected = list(values)
+        if places is None or not all(isinstance(each, str | bool) for each in expected):
             return None
-        return set[int]().union(*(places.get(each, ()) for each in wanted))
+        return set[int]().union(*(places.get(each, ()) for each in expected))
 
     def append(self, payload: dict[str, Any], /) -> None:
         super().append(payload)

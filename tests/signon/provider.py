@@ -92,9 +92,9 @@ class Person:
                     target = urljoin(str(page.url), page.headers["location"])
                     if target.startswith(REDIRECT):
                         came = parse_qs(urlsplit(target).query)
-                        told = {name: came[name][0] for name in ("code", "state", "iss") if name in came}
-                        assert "code" in told, target
-                        self.came.append(AuthorizationCodeResult(**told))
+                        result = {name: came[name][0] for name in ("code", "state", "iss") if name in came}
+                        assert "code" in result, target
+                        self.came.append(AuthorizationCodeResult(**result))
                         return
                     page = await browser.get(target)
                     continue

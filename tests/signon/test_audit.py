@@ -41,14 +41,14 @@ async def test_tools_and_resources_are_written_down_with_ids_and_without_any_tex
     await server.call_tool("knowledge_read", {"document_id": "nothing"})
     await server.read_resource("knowledge://documents/pumps")
     await server.read_resource("knowledge://outlines/valves")
-    told = lines(path)
-    assert [(each["tool"], each["outcome"], sorted(each["documents"])) for each in told] == [
+    result = lines(path)
+    assert [(each["tool"], each["outcome"], sorted(each["documents"])) for each in result] == [
         ("knowledge_search", "answered", ["pumps", "valves"]),
         ("knowledge_read", "not_found", []),
         ("knowledge://documents/pumps", "answered", ["pumps"]),
         ("knowledge://outlines/valves", "answered", ["valves"]),
     ]
-    assert {each["subject"] for each in told} == {"anonymous"}
+    assert {each["subject"] for each in result} == {"anonymous"}
     assert "turned" not in path.read_text(encoding="utf-8")
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -76,8 +76,8 @@ async def test_every_tool_and_resource_is_written_down_with_each_document_whose_
             answer = await server.call_tool(name, ARGUMENTS[name](drawn))
         (line,) = lines(path)
         if line["outcome"] == "answered":
-            told = str(answer).lower()
-            assert {word for word in WORDS if f"the {word}" in told} <= set(line["documents"]), name
+            result = str(answer).lower()
+            assert {word for word in WORDS if f"the {word}" in result} <= set(line["documents"]), name
         assert line["tool"] == (uri if "://" in name else name)
 
 

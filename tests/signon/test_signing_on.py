@@ -51,9 +51,9 @@ async def test_who_has_no_token_is_told_where_to_sign_on(issuer: TestIssuer) -> 
     challenge = answer.headers["www-authenticate"]
     assert challenge == f'Bearer realm="knowledge-mcp", scope="knowledge.read", resource_metadata="{METADATA}"'
     for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
-        told = await ask(app, path)
-        assert told.status == 200
-        assert json.loads(told.body) == {
+        result = await ask(app, path)
+        assert result.status == 200
+        assert json.loads(result.body) == {
             "resource": AUDIENCE, "authorization_servers": [issuer.url], "bearer_methods_supported": ["header"],
             "resource_name": "Knowledge", "scopes_supported": ["knowledge.read"],
         }  # fmt: skip

@@ -121,11 +121,11 @@ def asked(base: Any, call: Ask) -> str:
     """Ask, and write down all of the answer or of the failure, but times and the last digits of scores."""
     forget_results()
     try:
-        told = repr(call(base))
+        result = repr(call(base))
     except KnowledgeError as exc:
-        told = repr((type(exc).__name__, exc.code, exc.message, exc.details, exc.suggestion, exc.recoverable))
-    told = re.sub(r"latency_ms(': |=)[\d.]+|timestamp(': |=)'[^']+'", "", told)
-    return re.sub(r"\d+\.\d{9,}(?:e-?\d+)?", lambda found: f"{float(found[0]):.9f}", told)
+        result = repr((type(exc).__name__, exc.code, exc.message, exc.details, exc.suggestion, exc.recoverable))
+    result = re.sub(r"latency_ms(': |=)[\d.]+|timestamp(': |=)'[^']+'", "", result)
+    return re.sub(r"\d+\.\d{9,}(?:e-?\d+)?", lambda found: f"{float(found[0]):.9f}", result)
 
 
 READERS = ((), ("legal",), ("eng", "elsewhere"), ("board", "legal"))

@@ -55,7 +55,7 @@ def test_entries_without_an_address_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "body", "told"),
+    ("function", "body", "expected"),
     [
         ("sitemap", b"<html><body>Sign in</body></html>", "not a sitemap"),
         ("sitemap", b"<urlset", "not XML"),
@@ -65,10 +65,10 @@ def test_entries_without_an_address_are_left_out() -> None:
         ("propfind_answer", b"<html/>", "not a WebDAV response"),
     ],
 )
-def test_what_is_no_list_is_refused_with_the_reason(function: str, body: bytes, told: str) -> None:
+def test_what_is_no_list_is_refused_with_the_reason(function: str, body: bytes, expected: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         entries(function, body)
-    assert told in f"{caught.value.details}"
+    assert expected in f"{caught.value.details}"
     assert "https://example.org/list" in caught.value.message
 
 

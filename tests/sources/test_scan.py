@@ -81,8 +81,8 @@ def test_an_item_has_its_path_in_the_repository_its_size_hash_and_type(tmp_path:
 
 @pytest.mark.requirement("C-6.5-extensions")
 def test_the_default_extensions_are_the_specified_ones_and_more() -> None:
-    wanted = ".js .ts .jsx .tsx .cs .py .java .go .rs .cpp .c .h .md .txt .rst .json .yaml .yml .toml"
-    assert list(SPECIFIED_EXTENSIONS) == wanted.split()
+    expected = ".js .ts .jsx .tsx .cs .py .java .go .rs .cpp .c .h .md .txt .rst .json .yaml .yml .toml"
+    assert list(SPECIFIED_EXTENSIONS) == expected.split()
     assert set(SPECIFIED_EXTENSIONS) < set(DEFAULT_EXTENSIONS)
     assert len(DEFAULT_EXTENSIONS) == len(set(DEFAULT_EXTENSIONS))
 

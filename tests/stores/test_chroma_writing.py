@@ -78,18 +78,18 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
         write(self, rows)
 
     monkeypatch.setattr(ChromaTable, "_write", counted)
-    told: list[str] = []
-    store.open("c").publish([make_document(f"d{n}", MANY[:2]) for n in range(20)], told.append)
+    messages: list[str] = []
+    store.open("c").publish([make_document(f"d{n}", MANY[:2]) for n in range(20)], messages.append)
     assert written == ["40 entries", "40 entries", "61 entries"], "holders, vectors; chunks; the rest, records"
-    assert told == [f"d{n}" for n in range(20)]
+    assert messages == [f"d{n}" for n in range(20)]
     assert store.open("c").verify() == []
     written.clear()
     large = make_document("large", MANY[:2], text="x" * 2_000_000)
-    store.open("c").publish([make_document("a", ["one"]), large, make_document("b", ["two"])], told.append)
+    store.open("c").publish([make_document("a", ["one"]), large, make_document("b", ["two"])], messages.append)
     assert len(written) == 3 + 4 + 3, "a large document is made visible by a call of its own"
     assert store.open("c").verify() == []
     written.clear()
-    store.open("c").publish([make_document("a", ["three"]), make_document("a", ["four"])], told.append)
+    store.open("c").publish([make_document("a", ["three"]), make_document("a", ["four"])], messages.append)
     assert [each.content for each in store.open("c").chunks("document", ["a"])] == ["four"], (
         "named twice: the last one holds"
     )
@@ -123,9 +123,9 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
 
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed if moment == "before its record" else robbed)
-    told: list[str] = []
-    store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], told.append)
-    assert sorted(told) == ["d", "e"]
+    messages: list[str] = []
+    store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], messages.append)
+    assert sorted(messages) == ["d", "e"]
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new"]
     assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["more"]
     assert store.open("c").verify() == []
@@ -273,10 +273,10 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
 
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
-    told: list[str] = []
+    messages: list[str] = []
     with pytest.raises(InternalError, match="'d' has 0 chunks, but its record states 1"):
-        store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], told.append)
-    assert told == ["e"]
+        store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], messages.append)
+    assert messages == ["e"]
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["old"]
     assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["more"]
     assert store.open("c").verify() == []
@@ -287,16 +287,16 @@ def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_we
     folder: Path, store: ChromaStore
 ) -> None:
     other = opened(folder)
-    told: list[str] = []
+    messages: list[str] = []
 
     def published(document_id: str) -> None:
-        told.append(document_id)
-        if told == ["a"]:
+        messages.append(document_id)
+        if messages == ["a"]:
             other.drop_collection("c")
             other.create_collection("c", SPACE)
 
     store.open("c").publish([make_document("a", ["one"]), make_document("b", ["two"], text="x" * 700_000)], published)
-    assert told == ["a", "b"]
+    assert messages == ["a", "b"]
     assert [each.id for each in store.open("c").documents()] == ["b"]
     assert store.open("c").verify() == []
     other.close()

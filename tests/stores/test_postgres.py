@@ -223,27 +223,27 @@ def test_many_documents_are_published_in_groups_and_told_of_once_visible(
     monkeypatch.setattr(store, "_CHUNKS_AT_ONCE", 4)
     with closing(PostgresStore(database(), ANALYSER)) as made:
         made.create_collection("c", SPACE)
-        told: list[str] = []
+        messages: list[str] = []
 
         def tell(document_id: str) -> None:
             assert made.open("c").documents([document_id]) != []
-            told.append(document_id)
+            messages.append(document_id)
 
         many = [make_document(f"d{number}", ["alpha"] if number % 2 else []) for number in range(10)]
         large = make_document("large", [f"alpha {number}" for number in range(9)])
         made.open("c").publish([*many, large, make_document("d0", ["again"])], tell)
-        assert told == [*(each.record.id for each in many), "large", "d0"]
+        assert messages == [*(each.record.id for each in many), "large", "d0"]
         assert made.open("c").verify() == []
 
 
 def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last(database: Make) -> None:
     with closing(PostgresStore(database(), ANALYSER)) as made:
         made.create_collection("c", SPACE)
-        told: list[str] = []
+        messages: list[str] = []
         made.open("c").publish(
-            [make_document("a", ["old"]), make_document("b", ["b"]), make_document("a", ["new"])], told.append
+            [make_document("a", ["old"]), make_document("b", ["b"]), make_document("a", ["new"])], messages.append
         )
-        assert told == ["a", "b", "a"]
+        assert messages == ["a", "b", "a"]
         assert [each.content for each in made.open("c").chunks("document", ["a"])] == ["new"]
         assert made.open("c").verify() == []
 
@@ -283,8 +283,8 @@ def test_damage_to_what_was_ingested_is_told_and_never_mended(database: Make) ->
             made.create_collection("c", SPACE)
             put(made, "d", ["alpha beta", "gamma"], text="text")
             rows(url, harm)
-            told = made.open("c").verify(repair=True)
-            assert any(each.document_id == "d" and not each.repaired for each in told), harm
+            result = made.open("c").verify(repair=True)
+            assert any(each.document_id == "d" and not each.repaired for each in result), harm
             put(made, "d", ["alpha beta", "gamma"], text="text")
             made.open("c").verify(repair=True)
             assert made.open("c").verify() == [], harm
@@ -312,8 +312,8 @@ def test_a_secret_is_in_no_location_no_message_and_no_log(database: Make, caplog
     url = database().replace("postgres@", "nobody:s3cret%20word@")
     with closing(PostgresStore(url, ANALYSER)) as made:
         error = expect(Exception, made.collections)
-        told = f"{made.identity.location} {error!r} {vars(error)} {error.__cause__!r} {caplog.text}"
-        assert "s3cret" not in told
+        records = f"{made.identity.location} {error!r} {vars(error)} {error.__cause__!r} {caplog.text}"
+        assert "s3cret" not in records
         assert "nobody" not in made.identity.location
 
 

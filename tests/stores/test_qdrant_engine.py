@@ -138,12 +138,12 @@ def test_an_index_with_or_without_quantization_finds_what_comparing_all_finds(
     assert max(each.indexed for each in shards(local)) == 1600, "both vectors of each point"
     found = kept = 0
     for question in range(20):
-        for wanted in (None, Equals("document_id", "d1")):
+        for expected in (None, Equals("document_id", "d1")):
             vector = unit_vector(f"question {question}", 64)
             mine, theirs = (
                 {
                     hit.chunk_id
-                    for hit in each.open("c").search(vector=vector, text=None, filter=wanted, limit=10).dense or ()
+                    for hit in each.open("c").search(vector=vector, text=None, filter=expected, limit=10).dense or ()
                 }
                 for each in (store, oracle)
             )

@@ -210,9 +210,9 @@ def test_what_is_left_is_an_internal_error_and_garbled_answers_may_pass() -> Non
 def test_a_certificate_that_is_not_trusted_is_named() -> None:
     error = httpx.ConnectError("no")
     error.__cause__ = ssl.SSLCertVerificationError("self-signed")
-    told = error_of(ResponseHandlingException(error))
-    assert isinstance(told, ConnectionFailedError)
-    assert "certificate" in told.message
+    result = error_of(ResponseHandlingException(error))
+    assert isinstance(result, ConnectionFailedError)
+    assert "certificate" in result.message
 
 
 def test_a_pause_that_the_server_asks_for_is_kept() -> None:

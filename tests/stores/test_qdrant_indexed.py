@@ -204,8 +204,8 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
         )
         put(store, "d", ["gamma words", "delta"], text="text", structure=structure(3))
         kept = And((Equals("normative", False), In("document_id", ("d", "d1", "d2")), Prefix("clause_number", "5")))
-        for wanted in (None, kept):
-            store.open("c").search(vector=unit_vector("x"), text="alpha beta words", filter=wanted, limit=6)
+        for expected in (None, kept):
+            store.open("c").search(vector=unit_vector("x"), text="alpha beta words", filter=expected, limit=6)
         chunks = store.open("c").chunks("document", ["d1"])
         store.open("c").chunks("id", [each.id for each in chunks])
         store.open("c").vectors([each.embedding_key for each in embedded("d1", [each.content for each in chunks])])

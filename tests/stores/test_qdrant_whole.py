@@ -81,9 +81,9 @@ def repaired(store: QdrantStore, step: int) -> None:
     else:
         store.open("c").verify(repair=True)
     assert store.open("c").verify() == []
-    told: list[str] = []
-    store.open("c").publish(versions(IDS, "new"), told.append)
-    assert told == list(IDS)
+    messages: list[str] = []
+    store.open("c").publish(versions(IDS, "new"), messages.append)
+    assert messages == list(IDS)
     assert whole_versions(store) == dict.fromkeys(IDS, "new")
     assert store.open("c").verify() == []
 
@@ -96,11 +96,11 @@ def test_the_requests_grow_with_the_batches_and_not_with_the_documents(server: Q
     for count in (2, 20, 60):
         ids = [f"{count}-{number}" for number in range(count)]
         for name in ("old", "new"):
-            told: list[str] = []
+            messages: list[str] = []
             before = len(server.seen.paths)
-            store.open("c").publish(versions(ids, name), told.append)
+            store.open("c").publish(versions(ids, name), messages.append)
             asked.append(len(server.seen.paths) - before)
-            assert told == ids
+            assert messages == ids
     assert max(asked) <= 15, "a document by itself needs more"
     assert asked[2] == asked[4], "of new ones"
     assert asked[3] == asked[5], "of new versions"
@@ -115,9 +115,9 @@ def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     long = [make_document(f"long-{each}", ["word"], text="t" * 3_000_000) for each in range(4)]
     wide = [make_document("wide", ["word " * 60_000 + str(each) for each in range(30)])]
     none = [make_document(f"none-{each}", []) for each in range(250)]
-    told: list[str] = []
-    store.open("c").publish([*many, *long, *wide, *none], told.append)
-    assert told == [each.record.id for each in (*many, *long, *wide, *none)]
+    messages: list[str] = []
+    store.open("c").publish([*many, *long, *wide, *none], messages.append)
+    assert messages == [each.record.id for each in (*many, *long, *wide, *none)]
     assert server.seen.largest < 9_000_000
     assert counts_of(store.open("c")).documents == 263
     assert text_of(store.open("c"), "long-3") == "t" * 3_000_000
@@ -127,9 +127,9 @@ def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
 def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last() -> None:
     store = opened(LocalQdrant())
     store.create_collection("c", SPACE)
-    told: list[str] = []
-    store.open("c").publish([version("a", "old"), version("b", "new"), version("a", "new")], told.append)
-    assert told == ["a", "b", "a"]
+    messages: list[str] = []
+    store.open("c").publish([version("a", "old"), version("b", "new"), version("a", "new")], messages.append)
+    assert messages == ["a", "b", "a"]
     assert whole_versions(store) == {"a": "new", "b": "new"}
     assert store.open("c").verify() == []
 
@@ -144,14 +144,14 @@ def test_a_request_that_fails_leaves_each_document_old_or_new(
     for step in itertools.count():
         store = connected(server)
         begun(store)
-        told: list[str] = []
+        messages: list[str] = []
         server.faults.extend([Fault("none")] * step + [Fault(kind)])
         try:
-            store.open("c").publish(versions(IDS, "new"), told.append)
+            store.open("c").publish(versions(IDS, "new"), messages.append)
         except KnowledgeError:
-            assert told == []
+            assert messages == []
         else:
-            assert told == list(IDS)
+            assert messages == list(IDS)
         unused = len(server.faults)
         server.faults.clear()
         other = connected(server)
@@ -159,7 +159,7 @@ def test_a_request_that_fails_leaves_each_document_old_or_new(
         assert found.keys() <= set(IDS)
         assert found["b"] in {"old", "new"}
         assert all(name == "new" for each, name in found.items() if each != "b")
-        assert all(found[each] == "new" for each in told)
+        assert all(found[each] == "new" for each in messages)
         seen.add(found["b"])
         repaired(other, step)
         store.close()
@@ -176,7 +176,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
     for step in itertools.count():
         store = opened(tapped)
         begun(store)
-        left, told = [step], list[str]()
+        left, reported = [step], list[str]()
 
         def die(_: str, left: list[int] = left) -> None:
             left[0] -= 1
@@ -185,7 +185,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
 
         tapped.before = die
         try:
-            store.open("c").publish(versions(IDS, "new"), told.append)
+            store.open("c").publish(versions(IDS, "new"), reported.append)
             finished = True
         except Killed:
             finished = False
@@ -193,7 +193,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
         other = opened(tapped)
         found = whole_versions(other)
         assert found in ({"b": "old"}, dict.fromkeys(IDS, "new"))
-        assert all(found[each] == "new" for each in told)
+        assert all(found[each] == "new" for each in reported)
         repaired(other, step)
         if finished:
             assert step > 10, "it was not killed at all"
@@ -205,11 +205,11 @@ def test_a_write_of_several_whose_answer_was_lost_is_made_again_without_harm(ser
     store = connected(server, (0.0,))
     for turn in range(15):
         begun(store)
-        told: list[str] = []
+        messages: list[str] = []
         server.faults.extend([Fault("none")] * turn + [Fault("lose")])
-        store.open("c").publish(versions(IDS, "new"), told.append)
+        store.open("c").publish(versions(IDS, "new"), messages.append)
         server.faults.clear()
-        assert told == list(IDS)
+        assert messages == list(IDS)
         assert whole_versions(store) == dict.fromkeys(IDS, "new")
         assert store.open("c").verify() == []
 
@@ -251,10 +251,10 @@ def test_what_is_discarded_before_its_commit_is_written_again_and_the_old_versio
             tapped.before = look
 
     tapped.before = discard
-    told: list[str] = []
-    store.open("c").publish(versions(IDS, "new"), told.append)
+    messages: list[str] = []
+    store.open("c").publish(versions(IDS, "new"), messages.append)
     tapped.before = None
-    assert told == list(IDS)
+    assert messages == list(IDS)
     assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
     assert store.open("c").verify() == []
 
@@ -279,7 +279,7 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
     winners: set[str] = set()
     for step in range(20):
         begun(store)
-        left, told = [step], list[str]()
+        left, reported = [step], list[str]()
 
         def overtake(_: str, left: list[int] = left) -> None:
             left[0] -= 1
@@ -288,10 +288,10 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
                 interfere(rival, kind)
 
         tapped.before = overtake
-        store.open("c").publish(versions(IDS, "new"), told.append)
+        store.open("c").publish(versions(IDS, "new"), reported.append)
         overtaken = tapped.before is None
         tapped.before = None
-        assert sorted(told) == list(IDS)
+        assert sorted(reported) == list(IDS)
         found = whole_versions(opened(tapped))
         assert found["a"] == "new"
         assert overtaken or found == dict.fromkeys(IDS, "new")
@@ -314,11 +314,11 @@ def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the
             tapped.before = overtake
 
     tapped.before = overtake
-    told: list[str] = []
+    messages: list[str] = []
     with pytest.raises(InternalError, match="'b'"):
-        store.open("c").publish(versions(IDS, "new"), told.append)
+        store.open("c").publish(versions(IDS, "new"), messages.append)
     tapped.before = None
-    assert told == ["a", "c"]
+    assert messages == ["a", "c"]
     assert [each.content for each in store.open("c").chunks("document", ["b"])] == ["alpha rival"]
     store.open("c").verify(repair=True)
     assert store.open("c").verify() == []

@@ -89,9 +89,9 @@ def test_a_fault_that_passes_is_not_seen_and_one_that_stays_is_told(
     assert search(store) == 4
     assert not server.faults
     server.faults.extend([fault] * 4)
-    with pytest.raises(kind) as told:
+    with pytest.raises(kind) as result:
         store.open("c").documents()
-    assert told.value.__cause__ is not None
+    assert result.value.__cause__ is not None
     assert not server.faults, "it was not tried four times"
     assert search(store) == 4
 

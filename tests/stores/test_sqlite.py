@@ -176,13 +176,13 @@ def test_a_damaged_file_is_told_by_verify_or_by_the_error(tmp_path: Path) -> Non
     for place in range(8192 * 3, len(data), 8192):
         data[place : place + 400] = b"\xff" * 400
     path.write_bytes(bytes(data))
-    told: list[str] = []
+    messages: list[str] = []
     try:
-        told = [each.message for each in open_store(path).open("c").verify() if each.suggestion]
+        messages = [each.message for each in open_store(path).open("c").verify() if each.suggestion]
     except InternalError as exc:
-        told = [exc.message]
-    assert told
-    assert "damaged" in told[0]
+        messages = [exc.message]
+    assert messages
+    assert "damaged" in messages[0]
 
 
 def test_a_full_disk_is_told_and_the_old_state_stays_whole(tmp_path: Path) -> None:

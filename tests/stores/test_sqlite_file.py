@@ -88,6 +88,6 @@ def test_a_record_that_is_damaged_inside_is_told_as_damage(tmp_path: Path, bad: 
 def test_what_a_finding_tells_to_run_is_a_command_that_exists() -> None:
     source = "".join(Path(str(each.__file__)).read_text(encoding="utf-8") for each in (checking, verify))
     documented = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-    told = re.findall(r"`(knowledge [a-z]+ --[a-z]+)`", source)
-    assert told
-    assert [command for command in told if command not in documented] == []
+    result = re.findall(r"`(knowledge [a-z]+ --[a-z]+)`", source)
+    assert result
+    assert [command for command in result if command not in documented] == []

@@ -242,12 +242,12 @@ def test_a_collection_in_qdrant_names_its_newer_index_when_all_of_it_can_be_foun
         honest = search.tell
         found: list[tuple[list[str] | None, str]] = []
 
-        def told(connection: QdrantConnection, home: str, changes: dict[str, Any]) -> None:
+        def result(connection: QdrantConnection, home: str, changes: dict[str, Any]) -> None:
             honest(connection, home, changes)
             if "analyser" in changes:
                 found.append(answers(other, "verified"))
 
-        monkeypatch.setattr(search, "tell", told)
+        monkeypatch.setattr(search, "tell", result)
         assert answers(newer, "verified") == (["1"], "")
     assert found == [(["1"], "")]
 
@@ -349,30 +349,30 @@ def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(
         assert any(line.strip() == what for line in iter(each.stdout.readline, "")), f"never said '{what}'"
 
     def ended(each: subprocess.Popen[str]) -> dict[str, Any]:
-        told, _ = each.communicate("stop\n", timeout=60)
+        reported, _ = each.communicate("stop\n", timeout=60)
         assert each.returncode == 0
-        return json.loads(told.splitlines()[-1])
+        return json.loads(reported.splitlines()[-1])
 
     replicas = [replica("english-1") for _ in range(3)]
     try:
         for each in replicas:
             heard(each, "answers")
-        told: list[tuple[str, dict[str, Any]]] = []
+        reported: list[tuple[str, dict[str, Any]]] = []
         for place in range(3):
             fresh = replica("english-2")
             replicas.append(fresh)
             heard(fresh, "answers")
             old = replicas[place]
             heard(old, "degraded")
-            told.append(("english-1", ended(old)))
-        told.extend(("english-2", ended(each)) for each in replicas[3:])
+            reported.append(("english-1", ended(old)))
+        reported.extend(("english-2", ended(each)) for each in replicas[3:])
     finally:
         for each in replicas:
             with each:
                 each.kill()
-    say(json.dumps(told))
-    assert sum(each["indexed"] for _, each in told) == 1, "the collection was indexed more than once"
-    for version, each in told:
+    say(json.dumps(reported))
+    assert sum(each["indexed"] for _, each in reported) == 1, "the collection was indexed more than once"
+    for version, each in reported:
         if version == "english-1":
             assert each["whole"]
             assert each["degraded"]

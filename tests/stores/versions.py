@@ -70,9 +70,9 @@ def main() -> None:
             say("answers")
     health = store.open("c").info()
     store.close()
-    told = {"searches": searches, "whole": whole, "degraded": degraded, "written": written, "refused": refused}
-    told["slowest_ms"] = round(1000 * slowest)
-    say(json.dumps({**told, "indexed": indexed, "info": health.degraded if health else ""}))
+    result = {"searches": searches, "whole": whole, "degraded": degraded, "written": written, "refused": refused}
+    result["slowest_ms"] = round(1000 * slowest)
+    say(json.dumps({**result, "indexed": indexed, "info": health.degraded if health else ""}))
 
 
 if __name__ == "__main__":

@@ -30,17 +30,17 @@ def test_a_checkpoint_below_a_watch_raises_what_the_watch_raises() -> None:
 
 def test_items_are_checked_one_by_one() -> None:
     seen: list[int] = []
-    told = threading.Event()
+    result = threading.Event()
 
     def look() -> None:
-        if told.is_set():
+        if result.is_set():
             raise StopError
 
     def work() -> None:
         for item in check_each(range(10)):
             seen.append(item)
             if item == 3:
-                told.set()
+                result.set()
 
     with watch_for_stop(look, every=0.0), pytest.raises(StopError):
         work()

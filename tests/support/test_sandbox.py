@@ -78,9 +78,9 @@ def test_the_child_knows_no_secret_and_has_streams_of_its_own(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     (child,) = values(sandbox, "identity")
-    told = {"HOME", "PYTHONPATH", "PYTHONUTF8", "TMPDIR"}
+    result = {"HOME", "PYTHONPATH", "PYTHONUTF8", "TMPDIR"}
     by_the_package = {"ANONYMIZED_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "ORT_DISABLE_TELEMETRY"}
-    assert set(child["environment"]) == told | by_the_package
+    assert set(child["environment"]) == result | by_the_package
     assert child["stdin"] == ""
     assert child["session"] != os.getsid(0)
 
@@ -112,9 +112,9 @@ def test_a_job_that_breaks_is_reported_and_its_child_replaced(
     sandbox: Sandbox, job: str, kind: FailureKind, said: str
 ) -> None:
     before = pid(sandbox)
-    told = failure(sandbox, job)
-    assert told.kind is kind
-    assert said in told.details
+    result = failure(sandbox, job)
+    assert result.kind is kind
+    assert said in result.details
     assert is_gone(before)
     assert pid(sandbox) != before
 
@@ -127,8 +127,8 @@ def test_values_before_a_failure_are_delivered(sandbox: Sandbox) -> None:
 
 
 def test_a_job_that_asks_for_too_much_memory_is_stopped(sandbox: Sandbox) -> None:
-    told = failure(sandbox, "eat", Limits(memory=64 * MIB), size=512 * MIB)
-    assert told.kind is FailureKind.OUT_OF_MEMORY
+    result = failure(sandbox, "eat", Limits(memory=64 * MIB), size=512 * MIB)
+    assert result.kind is FailureKind.OUT_OF_MEMORY
     assert list(values(sandbox, "eat", Limits(memory=64 * MIB), size=MIB)) == [MIB]
 
 
@@ -139,15 +139,15 @@ def test_the_memory_limit_of_one_job_does_not_bind_the_next(sandbox: Sandbox) ->
 
 @pytest.mark.parametrize("job", ["spin", "stall"])
 def test_a_job_that_never_ends_is_stopped(sandbox: Sandbox, job: str) -> None:
-    told = failure(sandbox, job, Limits(seconds=30, silence=0.3))
-    assert told.kind is FailureKind.TOO_SLOW
-    assert "without a sign of progress" in told.details
+    result = failure(sandbox, job, Limits(seconds=30, silence=0.3))
+    assert result.kind is FailureKind.TOO_SLOW
+    assert "without a sign of progress" in result.details
 
 
 def test_time_in_all_is_limited_too(sandbox: Sandbox) -> None:
-    told = failure(sandbox, "stall", Limits(seconds=0.4, silence=30))
-    assert told.kind is FailureKind.TOO_SLOW
-    assert "in all" in told.details
+    result = failure(sandbox, "stall", Limits(seconds=0.4, silence=30))
+    assert result.kind is FailureKind.TOO_SLOW
+    assert "in all" in result.details
 
 
 def test_a_value_larger_than_allowed_is_not_taken_in(sandbox: Sandbox) -> None:

@@ -87,16 +87,16 @@ class Kernel:
     def _NtResumeProcess(self, _: Any) -> int:  # noqa: N802
         return 0
 
-    def _GetExitCodeProcess(self, _: Any, told: Any) -> int:  # noqa: N802
-        told._obj.value = self.exit_code
+    def _GetExitCodeProcess(self, _: Any, expected: Any) -> int:  # noqa: N802
+        expected._obj.value = self.exit_code
         return 1
 
-    def _K32GetProcessMemoryInfo(self, handle: Any, told: Any, size: int) -> int:  # noqa: N802
-        told._obj.committed, told._obj.peak_committed = 50 << 20, 60 << 20
+    def _K32GetProcessMemoryInfo(self, handle: Any, expected: Any, size: int) -> int:  # noqa: N802
+        expected._obj.committed, expected._obj.peak_committed = 50 << 20, 60 << 20
         return size
 
-    def _QueryInformationJobObject(self, job: Any, kind: int, told: Any, *_: Any) -> int:  # noqa: N802
-        told._obj.process_peak = 70 << 20
+    def _QueryInformationJobObject(self, job: Any, kind: int, expected: Any, *_: Any) -> int:  # noqa: N802
+        expected._obj.process_peak = 70 << 20
         return kind
 
     def _GetSystemWindowsDirectoryW(self, name: Any, size: int) -> int:  # noqa: N802
@@ -233,8 +233,8 @@ def test_a_folder_is_locked_by_a_file_beside_it_that_goes_with_it(kernel: Kernel
 def test_jobs_run_in_a_child_that_the_system_s_job_limits(kernel: Kernel) -> None:
     made = Sandbox()
     assert list(made.run(f"{JOBS}:count", {"to": 300}, limits=Limits(memory=10 << 20))) == list(range(300))
-    (told,) = kernel.limits.values()
-    assert told == (0x2000 | 0x400 | 0x100 | 0x8, 60 << 20, 1)  # ends with us, no dialog, memory, alone
+    (result,) = kernel.limits.values()
+    assert result == (0x2000 | 0x400 | 0x100 | 0x8, 60 << 20, 1)  # ends with us, no dialog, memory, alone
     assert kernel.asked.index("AssignProcessToJobObject") < kernel.asked.index("NtResumeProcess")
     made.close()
     assert "TerminateJobObject" in kernel.asked

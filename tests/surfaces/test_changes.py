@@ -102,8 +102,8 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     added = ask(world, "knowledge_changes", document="lifts-2018", kinds=["requirements_added"])
     assert [(each["became"], each["changes"][0]["requirement"]) for each in added["changes"]] == [("added", "added")]
     both = ask(world, "knowledge_changes", document="lifts-2018", kinds=["number", "added"])
-    told = {each["became"]: [change["kind"] for change in each["changes"]] for each in both["changes"]}
-    assert told == {"edited": ["number"], "added": ["words"]}, "an added clause is shown whole"
+    result = {each["became"]: [change["kind"] for change in each["changes"]] for each in both["changes"]}
+    assert result == {"edited": ["number"], "added": ["words"]}, "an added clause is shown whole"
     page = ask(world, "knowledge_changes", document="lifts-2018", limit=1)
     assert page["next_cursor"] == 1
     after = ask(world, "knowledge_changes", document="lifts-2018", limit=1, cursor=1)
@@ -125,8 +125,8 @@ def test_definitions_weigh_more_than_new_requirements_and_these_more_than_clause
         World(tmp_path).holding({"a-2018.md": OLD, "a-2023.md": newer}), "knowledge_changes", document="ACME 100"
     )
     first = [each["changes"][0] if "changes" in each else each for each in answer["changes"]]
-    told = [each.get("requirement") or each.get("kind") or each["became"] for each in first]
-    assert told == ["force", "definition", "added", "renamed", "renumbered"]
+    result = [each.get("requirement") or each.get("kind") or each["became"] for each in first]
+    assert result == ["force", "definition", "added", "renamed", "renumbered"]
 
 
 def test_a_clause_that_is_in_neither_edition_is_refused_and_not_called_unchanged(world: World) -> None:
@@ -249,8 +249,8 @@ def test_code_of_indexed_repositories_is_touched_too(tmp_path: Path) -> None:
     shadow = World(tmp_path / "code", store=world.store, collection="repo_lift.next")
     shadow.ingest()
     answer = ask(world, "knowledge_impact", document="ACME 100")
-    told = [(each["reference"], each["text"]) for each in answer["touched"] if each["kind"] == "code"]
-    assert told == [
+    result = [(each["reference"], each["text"]) for each in answer["touched"] if each["kind"] == "code"]
+    assert result == [
         ("ACME 100:2018, clause 2", "DOOR = 5 # seconds, ACME 100:2018, clause 2"),
         ("REQ-PIT-7", "covers REQ-PIT-7, but not REQ-PIT-70"),
     ]

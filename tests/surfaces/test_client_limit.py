@@ -55,7 +55,7 @@ def tokens() -> Callable[[str], int]:
     return RemoteTokenizer().count
 
 
-def told(name: str, knowledge: Knowledge, **arguments: Any) -> dict[str, Any]:
+def sent(name: str, knowledge: Knowledge, **arguments: Any) -> dict[str, Any]:
     """Call a tool as a transport does."""
     tool = TOOLS[name]
     response = tool.run(knowledge, parse(tool.request, arguments))
@@ -93,7 +93,7 @@ def test_a_huge_document_in_any_script_fills_no_answer_above_the_clients_limit(
     kind: str, tokens: Callable[[str], int]
 ) -> None:
     knowledge = long_book(LETTERS[kind])
-    sizes = {f"{name} {number}": tokens(compact(told(name, knowledge, **arguments)))
+    sizes = {f"{name} {number}": tokens(compact(sent(name, knowledge, **arguments)))
              for number, (name, arguments) in enumerate(CALLS)}  # fmt: skip
     assert {name: size for name, size in sizes.items() if size > CLIENT_LIMIT} == {}
     assert max(sizes.values()) > CLIENT_LIMIT / 2, "the documents are not long enough to show it"
@@ -113,7 +113,7 @@ def test_what_an_answer_could_not_hold_is_found_behind_its_cursor(kind: str, tok
     found: list[str] = []
     cursor: int | None = 0
     while cursor is not None:
-        answer = told("knowledge_search", Paged([]), query="泵" * 2_000, n_results=100, cursor=cursor)
+        answer = sent("knowledge_search", Paged([]), query="泵" * 2_000, n_results=100, cursor=cursor)
         assert tokens(compact(answer)) <= CLIENT_LIMIT
         found += [each["id"] for each in answer["results"]]
         cursor = answer.get("next_cursor")
@@ -122,7 +122,7 @@ def test_what_an_answer_could_not_hold_is_found_behind_its_cursor(kind: str, tok
     headings: list[str] = []
     cursor = 0
     while cursor is not None:
-        answer = told("knowledge_outline", base, document_id="book", limit=200, cursor=cursor)
+        answer = sent("knowledge_outline", base, document_id="book", limit=200, cursor=cursor)
         assert tokens(compact(answer)) <= CLIENT_LIMIT
         headings += [each["number"] for each in answer["sections"]]
         cursor = answer.get("next_cursor")
@@ -137,7 +137,7 @@ def test_a_notice_that_stands_in_every_document_is_named_a_few_times_and_counted
             twins = tuple(f"Standard {number} of a long name, 1.2 Notice, p. 2" for number in range(2_000))
             return SearchAnswer((Hit(chunk, 0.5, "Book", also_in=twins),), query.mode, 1)
 
-    (result,) = told("knowledge_search", Same(), query="pump")["results"]
+    (result,) = sent("knowledge_search", Same(), query="pump")["results"]
     assert result["also_in"][0] == "Standard 0 of a long name, 1.2 Notice, p. 2"
     assert len(result["also_in"]) + result["also_in_more"] == 2_000
     assert "snippet" not in result
@@ -154,7 +154,7 @@ def test_an_altered_quote_of_greatest_length_is_answered_within_the_limit(tokens
             found = QuotePlace(said[:9_000], Excerpt(printed, place, "Book, 1"), 0.6, differences)
             return QuoteAnswer(QuoteVerdict.ALTERED, (found,) * 5, 1)
 
-    answer = told("knowledge_verify_quote", Altered(), quote=said)
+    answer = sent("knowledge_verify_quote", Altered(), quote=said)
     assert tokens(compact(answer)) <= CLIENT_LIMIT
     assert answer["places"][0]["citation"] == "Book, 1"
     assert answer["places"][0]["differences"], "some of them are told"
@@ -163,7 +163,7 @@ def test_an_altered_quote_of_greatest_length_is_answered_within_the_limit(tokens
 
 def test_a_base_of_thousands_of_documents_is_described_within_the_limit(tokens: Callable[[str], int]) -> None:
     knowledge = FakeKnowledge([FakeDocument(f"文件-{number:05d}", "泵站标准 " * 6, ()) for number in range(3_000)])
-    answer = told("knowledge_stats", knowledge)
+    answer = sent("knowledge_stats", knowledge)
     assert tokens(compact(answer)) <= CLIENT_LIMIT
     assert answer["knowledge_base"]["total_documents"] == 3_000
     assert answer["truncated"]["omitted"] == 3_000 - len(answer["documents"])
@@ -179,7 +179,7 @@ def test_pages_with_long_notes_come_in_parts_that_join(tokens: Callable[[str], i
     seen: list[int] = []
     cursor: int | None = 0
     while cursor is not None:
-        answer = told(
+        answer = sent(
             "knowledge_outline", Noted(), document_id="example-standard", coverage=True, limit=200, cursor=cursor
         )
         assert tokens(compact(answer)) <= CLIENT_LIMIT
@@ -197,7 +197,7 @@ def test_the_estimate_of_tokens_is_near_and_rather_too_high(kind: str, tokens: C
 
 def test_the_estimate_holds_for_answers_as_they_are(tokens: Callable[[str], int]) -> None:
     for name, arguments in CALLS:
-        text = compact(told(name, long_book(LETTERS["english"], sections=40), **arguments))
+        text = compact(sent(name, long_book(LETTERS["english"], sections=40), **arguments))
         assert 0.96 * tokens(text) <= tokens_about(text) <= 1.5 * tokens(text), name
     keys = " ".join(hashlib.sha256(bytes([number])).hexdigest() for number in range(200))
     assert 0.9 * tokens(keys) <= tokens_about(keys) <= 1.5 * tokens(keys)

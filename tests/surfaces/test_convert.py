@@ -229,11 +229,11 @@ def test_the_surface_converts_only_and_neither_indexes_nor_searches() -> None:
 def test_progress_is_told_while_a_file_is_read_and_at_the_end(world: World) -> None:
     path = world.folder / "slow.txt"
     path.write_text("text")
-    told: list[tuple[float, float | None, str]] = []
+    reported: list[tuple[float, float | None, str]] = []
     heard = threading.Event()
 
     def progress(done: float, of: float | None, words: str) -> None:
-        told.append((done, of, words))
+        reported.append((done, of, words))
         heard.set()
         world.slow.go.set()
 
@@ -241,10 +241,10 @@ def test_progress_is_told_while_a_file_is_read_and_at_the_end(world: World) -> N
     assert tool.is_long
     tool.answer(world.service, parse(tool.request, {"uri": str(path)}), Call(progress))
     assert heard.is_set()
-    assert told[-1] == (100.0, 100.0, "done")
-    amounts = [done for done, _, _ in told]
+    assert reported[-1] == (100.0, 100.0, "done")
+    amounts = [done for done, _, _ in reported]
     assert amounts == sorted(set(amounts))
-    assert told[0][2].startswith("reading")
+    assert reported[0][2].startswith("reading")
 
 
 def test_a_caller_who_gives_up_is_answered_at_once_and_the_reading_stops(world: World) -> None:

@@ -81,9 +81,9 @@ def test_a_locator_tells_boxes_labels_and_lines_only_where_there_are_any() -> No
     chunk: Chunk = FakeKnowledge().document_chunks("example-standard")[0]
     boxes = (Box(7, 72.4, 100.2, 300.7, 110.0), Box(7, 72.4, 111.0, 299.0, 130.9), Box(8, 320.0, 50.0, 540.5, 60.0))
     rich = replace(chunk, page_numbers=(7, 8), page_labels=("iv", "v"), lines=(10, 12), boxes=boxes)
-    told = search_result(Hit(rich, 0.5, "Cited."), "full").model_dump(mode="json", exclude_unset=True)["locator"]
-    assert told["boxes"] == [[7, 72, 100, 301, 131], [8, 320, 50, 541, 60]]
-    assert (told["page_labels"], told["lines"]) == (["iv", "v"], [10, 12])
+    result = search_result(Hit(rich, 0.5, "Cited."), "full").model_dump(mode="json", exclude_unset=True)["locator"]
+    assert result["boxes"] == [[7, 72, 100, 301, 131], [8, 320, 50, 541, 60]]
+    assert (result["page_labels"], result["lines"]) == (["iv", "v"], [10, 12])
     bare = locator(Locator("d", Span(0, 1), "00")).model_dump(exclude_unset=True)
     assert set(bare) == {"document_id", "span", "content_hash"}
 
@@ -309,9 +309,9 @@ def test_every_verdict_is_explained_and_differences_are_shown(verdict: QuoteVerd
     answer = ask("knowledge_verify_quote", Judge(), quote="It must be kept.")
     assert answer["verdict"] == verdict.value
     assert answer["message"]
-    told = answer["places"][0]
-    assert (told["quoted"], told["similarity"]) == ("must be kept", 0.9123)
-    assert told["differences"] == [{"quoted": "must", "printed": "shall"}, {"quoted": "", "printed": "not"}]
+    result = answer["places"][0]
+    assert (result["quoted"], result["similarity"]) == ("must be kept", 0.9123)
+    assert result["differences"] == [{"quoted": "must", "printed": "shall"}, {"quoted": "", "printed": "not"}]
     assert answer["degraded"] == ["The store was slow."]
 
 

@@ -46,7 +46,7 @@ def test_it_fills_the_port_and_its_chunks_are_the_spans_they_claim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "clauses"),
+    ("expected", "clauses"),
     [
         (None, {"5.3.1", "5.3.2", "5.30", "2"}),
         (Equals("document_id", "example-handbook"), {"2"}),
@@ -55,8 +55,8 @@ def test_it_fills_the_port_and_its_chunks_are_the_spans_they_claim() -> None:
         (And((Equals("normative", value=True), Prefix("clause_number", "5"))), {"5.3.1", "5.3.2"}),
     ],
 )
-def test_its_filters_keep_what_they_say(wanted: Filter | None, clauses: set[str]) -> None:
-    answer = FakeKnowledge().search(SearchQuery("verification plan", filter=wanted))
+def test_its_filters_keep_what_they_say(expected: Filter | None, clauses: set[str]) -> None:
+    answer = FakeKnowledge().search(SearchQuery("verification plan", filter=expected))
     assert {hit.chunk.clause_number for hit in answer.hits} == clauses
 
 

@@ -82,11 +82,11 @@ def test_what_an_assistant_reads_of_the_tools_takes_two_thousand_tokens_and_the_
 
 def test_an_argument_without_words_is_explained_by_its_name_or_by_another_tool() -> None:
     fields = [each for tool in SURFACE.tools for each in input_schema(tool.request)["properties"].items()]
-    told = {name for name, field in fields if "description" in field}
+    result = {name for name, field in fields if "description" in field}
     search, keywords = (input_schema(TOOLS[name].request)["properties"] for name in ("knowledge_search", KEYWORDS))
     for name in ("document_type", "chunk_type", "detail"):
         assert keywords[name]["enum"] == search[name]["enum"]
-    assert {"edition", "metadata", "clause_number", "from", "to", "chunk_id", "detail"} <= told
+    assert {"edition", "metadata", "clause_number", "from", "to", "chunk_id", "detail"} <= result
     assert "knowledge_search" in TOOLS[KEYWORDS].description
 
 

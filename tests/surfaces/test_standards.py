@@ -293,10 +293,10 @@ def test_what_a_passage_has_beside_the_specified_fields_is_told_only_where_there
     chunk, _ = FakeKnowledge().chunk(ask("knowledge_search", query="verification plan")["results"][0]["id"])
     plain = replace(chunk, clause_number=None, page_numbers=(), page_labels=(), section_hierarchy=("Foreword",))
     rich = replace(chunk, page_numbers=(7, 8), page_labels=("iv", "v"), lines=(10, 12))
-    told = search_result(Hit(rich, 1.7, "Cited."), "full").model_dump(mode="json", exclude_unset=True)
-    assert told["score"] == 1.0
-    assert told["source"]["page_labels"] == ["iv", "v"]
-    assert told["source"]["lines"] == [10, 12]
+    result = search_result(Hit(rich, 1.7, "Cited."), "full").model_dump(mode="json", exclude_unset=True)
+    assert result["score"] == 1.0
+    assert result["source"]["page_labels"] == ["iv", "v"]
+    assert result["source"]["lines"] == [10, 12]
     bare = search_result(Hit(plain, -0.1, "Cited."), "full").model_dump(mode="json", exclude_unset=True)
     assert bare["score"] == 0.0
     assert bare["source"]["section"] == "Foreword"
@@ -310,14 +310,14 @@ def test_every_surface_tells_what_a_passage_was_cut_off_from() -> None:
     chunk, _ = FakeKnowledge().chunk(ask("knowledge_search", query="verification plan")["results"][0]["id"])
     whole = replace(chunk, context="Pumps > 5 Loads")
     row = replace(chunk, context="Pumps > 5 Loads\nTable 3\n| Part | Weight |", content="| pump | 3 kg |")
-    for each, told in ((row, "Table 3\n| Part | Weight |"), (whole, None)):
+    for each, result in ((row, "Table 3\n| Part | Weight |"), (whole, None)):
         hit = Hit(each, 0.5, "Cited.")
         shown = (
             search_result(hit, "full"),
             rag_tools.search_result(hit, "default"),
             planning_tools.search_result(FakeKnowledge(), hit, {}, {}),
         )
-        assert [answer.sent().get("cut_from") for answer in shown] == [told] * 3
+        assert [answer.sent().get("cut_from") for answer in shown] == [result] * 3
 
 
 def test_definitions_and_requirements_tell_what_else_is_known_of_them() -> None:

@@ -39,7 +39,7 @@ class Long(FakeKnowledge):
         return SearchAnswer(tuple(self.hits[query.offset : end]), query.mode, 1, more=len(self.hits) > end)
 
 
-def told(knowledge: Long, **arguments: Any) -> dict[str, Any]:
+def sent(knowledge: Long, **arguments: Any) -> dict[str, Any]:
     """Search, and return what would be sent."""
     request = parse(StandardsSearchRequest, {"query": "what does the crane lift", **arguments})
     return search(knowledge, request).model_dump(mode="json", exclude_unset=True)
@@ -47,11 +47,11 @@ def told(knowledge: Long, **arguments: Any) -> dict[str, Any]:
 
 def test_without_a_budget_every_passage_is_whole_and_the_cursor_leads_to_the_next() -> None:
     knowledge = Long()
-    first = told(knowledge, n_results=10)
+    first = sent(knowledge, n_results=10)
     assert [each["content"] for each in first["results"]] == TEXTS[:10]
     assert "snippet" not in first["results"][0]
     assert first["results"][0]["also_in"] == ["twin"]
-    second = told(knowledge, n_results=25, cursor=first["next_cursor"])
+    second = sent(knowledge, n_results=25, cursor=first["next_cursor"])
     assert [each["content"] for each in second["results"]] == TEXTS[10:]
     assert "next_cursor" not in second
     assert knowledge.asked[0].fold
@@ -62,7 +62,7 @@ def test_without_a_budget_every_passage_is_whole_and_the_cursor_leads_to_the_nex
 def test_with_a_budget_passages_are_whole_and_the_last_is_a_snippet_about_the_question(
     tokens: int, detail: str
 ) -> None:
-    answer = told(Long(), n_results=10, max_tokens=tokens, detail=detail)
+    answer = sent(Long(), n_results=10, max_tokens=tokens, detail=detail)
     contents = [each["content"] for each in answer["results"]]
     assert tokens_about(compact(answer)) <= max(tokens, 200), "all that is sent counts"
     assert contents[:-1] == TEXTS[: len(contents) - 1]
@@ -71,12 +71,12 @@ def test_with_a_budget_passages_are_whole_and_the_last_is_a_snippet_about_the_qu
     if last.get("snippet"):
         assert "lifts no more than" in last["content"]
     assert answer["next_cursor"] == answer["total"] == len(contents)
-    end = told(Long(TEXTS[:10]), n_results=10, max_tokens=50)
+    end = sent(Long(TEXTS[:10]), n_results=10, max_tokens=50)
     assert end["next_cursor"] == end["total"] < 10, "what was dropped can be asked for, at the end too"
 
 
 def test_a_budget_that_the_first_result_would_exceed_is_spent_on_text_and_citation() -> None:
-    large, small = (told(Long(), max_tokens=tokens, detail="full")["results"][0] for tokens in (2000, 300))
+    large, small = (sent(Long(), max_tokens=tokens, detail="full")["results"][0] for tokens in (2000, 300))
     assert large["locator"]["content_hash"]
     assert "metadata" in large
     assert small.keys() == {"id", "content", "score", "source", "also_in", "snippet"}
@@ -84,7 +84,7 @@ def test_a_budget_that_the_first_result_would_exceed_is_spent_on_text_and_citati
 
 
 def test_detail_text_leaves_what_is_quoted_and_cited() -> None:
-    answer = told(Long(), detail="text")
+    answer = sent(Long(), detail="text")
     assert [each["content"] for each in answer["results"]] == TEXTS[:10]
     assert all(each["source"] == {"citation": f"place {at}"} for at, each in enumerate(answer["results"]))
     assert all(each.keys() <= {"id", "content", "score", "source", "also_in"} for each in answer["results"])
@@ -96,7 +96,7 @@ def test_an_answer_that_a_host_would_cut_ends_earlier_and_says_where_to_go_on() 
     seen: list[str] = []
     cursor, rounds = 0, 0
     while True:
-        answer = told(knowledge, n_results=40, cursor=cursor)
+        answer = sent(knowledge, n_results=40, cursor=cursor)
         assert shorten(answer, "results") == answer, "nothing is cut afterwards"
         assert len(compact(answer)) <= 96_000
         seen.extend(each["content"] for each in answer["results"])
@@ -121,4 +121,4 @@ def test_the_keyword_search_has_the_same_bounds() -> None:
 @pytest.mark.parametrize("wrong", [{"max_tokens": 10}, {"cursor": -1}, {"max_per_document": 0}])
 def test_bounds_that_are_none_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=next(iter(wrong))):
-        told(Long(), **wrong)
+        sent(Long(), **wrong)

@@ -158,9 +158,11 @@ def test_pages_follow_one_another_without_another_run(world: World, tmp_path: Pa
 
 
 def test_progress_is_told_while_texts_are_embedded(world: World) -> None:
-    told: list[str] = []
-    ask(world, "knowledge_trace", Call(lambda _, __, words: told.append(words)), **{"from": "manual", "to": "pumps"})
-    assert told[-1] == "done"
+    messages: list[str] = []
+    ask(
+        world, "knowledge_trace", Call(lambda _, __, words: messages.append(words)), **{"from": "manual", "to": "pumps"}
+    )
+    assert messages[-1] == "done"
 
 
 def test_names_that_lead_nowhere_are_refused_with_near_ones(world: World) -> None:

@@ -249,7 +249,7 @@ def test_an_ip_version_six_network_counts_as_one_sender() -> None:
 
 def test_connections_stay_below_the_descriptors_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for descriptors, most in ((256, 160), (1024, 768), (1_000_000, 1024), (20, 8)):
-        monkeypatch.setattr("knowledge_mcp.transports.shared.serving._descriptors", lambda told=descriptors: told)
+        monkeypatch.setattr("knowledge_mcp.transports.shared.serving._descriptors", lambda result=descriptors: result)
         assert usual_limits() == ConnectionLimits(most, most // 2)
 
 

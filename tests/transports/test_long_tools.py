@@ -45,10 +45,10 @@ def server_with(work: Callable[[Knowledge, Nothing, Call], Done], name: str = "s
 
 
 async def test_the_caller_is_told_how_far_a_long_tool_is() -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+    reported: list[tuple[float, float | None, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total, message))
+        reported.append((progress, total, message))
 
     def work(_: Knowledge, __: Nothing, call: Call) -> Done:
         for step in range(3):
@@ -59,7 +59,7 @@ async def test_the_caller_is_told_how_far_a_long_tool_is() -> None:
         async with Client(server_with(work)) as client:
             result = await client.call_tool("work", {}, progress_callback=note)
     assert result.structured_content == {"steps": 3}
-    assert told == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+    assert reported == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
 async def test_a_long_tool_hears_that_its_caller_has_given_up() -> None:

@@ -118,17 +118,17 @@ async def test_progress_of_a_call_that_fails_is_told_before_the_error_which_stay
         call.progress(1, 2, "half")
         raise InternalError("It broke.")
 
-    told: list[float] = []
+    reported: list[float] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append(progress)
+        reported.append(progress)
 
     with anyio.fail_after(20):
         async with Client(server_with(work)) as client:
             result = await client.call_tool("work", {}, progress_callback=note)
     assert result.is_error
     assert result.structured_content == {"error": "It broke."}
-    assert told == [1]
+    assert reported == [1]
 
 
 async def test_an_outbox_is_read_in_order_to_its_end() -> None:

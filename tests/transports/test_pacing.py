@@ -32,9 +32,9 @@ def opened(url: str) -> tuple[socket.socket, str]:
     stream.settimeout(20)
     stream.connect((str(address.hostname), address.port or 0))
     stream.sendall(b"GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
-    told = b""
-    while (found := re.search(rb"data: (\S*session_id=[0-9a-f]{32})\r", told)) is None:
-        told += stream.recv(512)
+    result = b""
+    while (found := re.search(rb"data: (\S*session_id=[0-9a-f]{32})\r", result)) is None:
+        result += stream.recv(512)
     return stream, found[1].decode()
 
 

@@ -77,9 +77,9 @@ def _names_in(schema: Any) -> set[str]:
         return {name for each in cast("list[Any]", schema) for name in _names_in(each)}
     if not isinstance(schema, dict):
         return set()
-    told = cast("dict[str, Any]", schema)
-    own = {*told.get("properties", {}), *map(str, told.get("enum", ())), str(told.get("const", ""))}
-    return own.union(*map(_names_in, told.values()))
+    result = cast("dict[str, Any]", schema)
+    own = {*result.get("properties", {}), *map(str, result.get("enum", ())), str(result.get("const", ""))}
+    return own.union(*map(_names_in, result.values()))
 
 
 def _unknown(text: str, surface: str) -> list[str]:

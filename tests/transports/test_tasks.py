@@ -99,24 +99,24 @@ async def asked(client: Client, method: str, task: str, **more: Any) -> dict[str
 async def settled(client: Client, task: str) -> dict[str, Any]:
     """Ask until the task has ended."""
     while True:
-        told = await asked(client, "tasks/get", task)
-        if told["status"] != "working":
-            return told
+        result = await asked(client, "tasks/get", task)
+        if result["status"] != "working":
+            return result
 
 
 async def test_a_long_call_is_answered_by_a_task_that_says_how_far_it_is_and_what_came_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told, may_end = threading.Event(), threading.Event()
+    result, may_end = threading.Event(), threading.Event()
 
     def work(_: Knowledge, __: Nothing, call: Call) -> Done:
         call.progress(1, 3, "one of three")
-        told.set()
+        result.set()
         assert may_end.wait(20)
         return Done(steps=3)
 
     async with begun(work, monkeypatch) as (client, task):
-        await anyio.to_thread.run_sync(told.wait, 20)
+        await anyio.to_thread.run_sync(result.wait, 20)
         under_way = await asked(client, "tasks/get", task)
         assert (under_way["status"], under_way["statusMessage"]) == ("working", "one of three")
         assert under_way["ttlMs"] is None

@@ -51,9 +51,9 @@ def exchange(lines: list[str], expected: int) -> list[dict[str, Any]]:
         server.stdin.write("".join(f"{line}\n" for line in lines).encode())
         server.stdin.flush()
         answers = [server.stdout.readline() for _ in range(expected)]
-        rest, told = server.communicate()
+        rest, result = server.communicate()
         guard.cancel()
-    assert b"Traceback" not in told
+    assert b"Traceback" not in result
     assert server.returncode == 0
     return [json.loads(line) for line in (*answers, *rest.splitlines()) if line]
 

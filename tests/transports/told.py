@@ -19,6 +19,6 @@ def text_of(result: Any) -> str:
 
 def payload(result: Any) -> dict[str, Any]:
     """Return a result's JSON text, which its structured twin must equal."""
-    told: dict[str, Any] = json.loads(text_of(result))
-    assert result.structured_content == told
-    return told
+    answer: dict[str, Any] = json.loads(text_of(result))
+    assert result.structured_content == answer
+    return answer
