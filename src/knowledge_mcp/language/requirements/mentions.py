@@ -48,7 +48,8 @@ _NOUNS = re.compile(
 )
 """What may be between such words and the name: "satisfies the system requirement SYS-4"."""
 _MATES = re.compile(
-    r"(?:[\w./-]{0,40}\d[\w.)\]-]{0,20}[\s*_`]{0,3}(?:,|;|/|&|\b(?:and|or|und|oder|et|ou|y|o|e|en|och|og|и)\b)[\s*_`\[(]{0,4}){1,8}\Z"
+    r"(?:(?=[^\s,;/&]{0,40}\d)[^\s,;/&]{1,200}\s{0,3}(?:[,;/&]|\b(?:and|or|und|oder|et|ou|y|o|e|en|och|og|и)\b)\s{0,3})"
+    r"{1,8}[*_`\[(]{0,4}\Z"
 )
 """Names of other things in the same list."""
 _LOOK = " \t\xa0*_`~\"'“”„«»‘’"
