@@ -59,7 +59,7 @@ def test_headings_of_ingested_files_have_lines_also_where_a_passage_begins_above
         each["old"]["line"]
         for each in answer_of(knowledge("compare", "gates-2018", "gates-2023", "--json"))["alignment"]
     ]
-    assert places == [4, 6, 7]
+    assert places == [1, 4, 6, 7]  # front matter, then the headings
     outline = answer_of(knowledge("outline", "gates-2023", "--json"))
     assert [(each["title"], each["line"]) for each in outline["sections"]] == [("Gates", 4), ("Loads", 6), ("Wind", 7)]
     assert "line 7" in knowledge("outline", "gates-2023").out
