@@ -109,6 +109,7 @@ def test_the_state_says_what_is_down_and_what_cannot_be_reached(console: Console
 
 def test_a_request_that_nobody_answers_changes_the_status_at_once(console: Console, service: Service) -> None:
     console.open()
+    console.search("horse")
     expect(console.at("#status-text")).to_have_text("Ready")
     console.page.context.set_offline(True)
     try:
