@@ -145,6 +145,29 @@ def test_limits_are_compared_in_base_units(demand: str, said: str, result: str) 
     assert [each.result for each in limit_checks(demand, [(said, "")])] == result.split("|")
 
 
+@pytest.mark.parametrize(
+    ("demand", "said", "result"),
+    [
+        ("Type 2 pumps shall weigh at most 5 kg.", "Type 20 pumps weigh 8 kg.", "not stated"),
+        ("Type 2 pumps shall weigh at most 5 kg.", "Pumps of type 2 weigh 8 kg.", "not met"),
+        ("Type 2 pumps shall weigh at most 5 kg.", "The pumps weigh 8 kg.", "not met"),
+        ("Type 2 pumps shall weigh at most 5 kg.", "Pumps of types 1 to 3 weigh 8 kg.", "not met"),
+        ("Type 2 pumps shall weigh at most 5 kg.", "Type 1 weighs 4 kg, and type 2 weighs 9 kg.", "not met"),
+        ("Type 2 pumps shall weigh at most 5 kg.", "It is 9 kg for type 1 and 4 kg for type 2.", "met"),
+        ("Doors of class A1 shall be 900 mm wide.", "Doors of class A10 are 800 mm wide.", "not stated"),
+        ("Doors of class A1 shall be 900 mm wide.", "Doors of class A1 are 800 mm wide.", "not met"),
+        ("Kind 3-1 shall weigh at most 5 kg.", "Kind: 3-12; Mass: 8 kg", "not stated"),
+        ("Kind 3-1 shall weigh at most 5 kg.", "Product: 3-12; Mass: 8 kg", "not stated"),
+        ("Kind 3-1 shall weigh at most 5 kg.", "Product: 3-1; Mass: 8 kg", "not met"),
+        ("Kind 3-1 shall weigh at most 5 kg.", "Table 3-12 gives a mass of 8 kg.", "not met"),
+        ("Pumps of type 2 shall have at least IP65.", "Pumps of type 20 have IP54.", "not stated"),
+        ("SYS-1 The pump shall weigh at most 5 kg.", "SYS-12 The pump weighs 8 kg.", "not met"),
+    ],
+)
+def test_a_number_of_another_kind_or_item_is_not_compared(demand: str, said: str, result: str) -> None:
+    assert [each.result for each in limit_checks(demand, [(said, "here")])] == [result]
+
+
 def test_a_number_of_a_lesser_quote_does_not_make_up_for_the_best_one() -> None:
     demand = "Corridors shall be at least 900 mm wide."
     narrow, door, silent = (

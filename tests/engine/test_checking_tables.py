@@ -125,6 +125,15 @@ def test_rows_may_be_named_by_one_letter(tmp_path: Path) -> None:
     assert rows["Table 1#1"].evidence == ()
 
 
+def test_a_row_named_by_joined_numbers_is_not_answered_for_by_another(tmp_path: Path) -> None:
+    table = "| Kind | Mass, kg |\n|---|---|\n| Pump 3-1 | 5 |\n| Pump 3-2 | 9 |"
+    text = f"Masses of pumps shall not exceed the values of Table 1.\n\nTable 1 — Masses\n\n{table}"
+    design = "| Kind | Mass, kg | Number |\n|---|---|---|\n| Pump 3-12 | 8 | 1 |\n| Pump 3-2 | 10 | 1 |"
+    rows = checked(tmp_path, text, design)
+    assert rows["Table 1#1"].evidence == ()
+    assert checks_of(rows["Table 1#2"]) == ["not met at most 9 kg / 10 kg"]
+
+
 def test_the_caption_tells_what_numbers_are(tmp_path: Path) -> None:
     table = "| Task | Light, lx |\n|---|---|\n| Reading | 500 |\n| Walking | 100 |"
     rows = checked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -24,6 +24,7 @@ from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, telling_apart, words_about
 from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, limits_in
+from knowledge_mcp.language.quantities.subjects import are_apart, subjects_of, without_names
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
@@ -85,12 +86,12 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
     is_away = _AWAY.search(demand) is not None
     stated: list[_Stated] = []
     for quote, where in evidence:
-        numbers = (*limits_in(quote, language_of(quote) or language), *ratings_in(quote))
+        numbers = (*without_names(quote, limits_in(quote, language_of(quote) or language)), *ratings_in(quote))
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
-    limits = limits_in(demand, language)
+    limits, ratings = without_names(demand, limits_in(demand, language)), list(ratings_in(demand))
     if tabled is None:
         asked = [(each, _of_this(telling_apart(demand, limits, each), stated)) for each in limits]
-        asked += [(each, stated) for each in ratings_in(demand)]
+        asked += [(each, stated) for each in ratings]
     else:
         asked = _asked_in_row(demand, limits, tabled.bound, stated)
     for limit, chosen in asked:
@@ -99,7 +100,9 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
         # the best quote with a number decides: a number of another quote may belong to something else
         measured = measured_in(demand, limit)
         is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS or is_rating(limit))
-        told = next(filter(None, (_told(limit, measured, is_open, *each) for each in chosen)), None)
+        subjects = subjects_of(demand, limits, limit)
+        alike = chosen if not subjects else [_of_same(subjects, *each) for each in chosen]
+        told = next(filter(None, (_told(limit, measured, is_open, *each) for each in alike)), None)
         if told is not None:
             found.append(told)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
@@ -122,6 +125,12 @@ def _asked_in_row(
         own = stated if is_alone else [_near(column, limit.unit, *each) for each in stated]
         found.append((replace(limit, bound=bound) if limit.bound is Bound.EXACT else limit, own))
     return found
+
+
+def _of_same(subjects: Mapping[str, frozenset[str]], numbers: Sequence[Quantity], quote: str, where: str) -> _Stated:
+    """Leave out the numbers of another numbered kind or item: "Type 20" says nothing about "Type 2"."""
+    found = (*limits_in(quote, language_of(quote)), *ratings_in(quote))
+    return [each for each in numbers if not are_apart(subjects, subjects_of(quote, found, each))], quote, where
 
 
 def _near(column: str, unit: str, numbers: Sequence[Quantity], quote: str, where: str) -> _Stated:

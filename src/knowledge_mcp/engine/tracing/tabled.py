@@ -137,7 +137,7 @@ def _goes_on(words: str, whole: str) -> bool:
 
 
 _RULE = re.compile(r"[\s|:+=-]*")
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+(?:(?<=\d)[-.](?=\d)[^\W_]+)*")
 _NOT_EXCEEDED = re.compile(
     r"\b(?:not (?:to )?be exceeded|nicht (?:zu )?überschr\w{3,8}|ne doi(?:t|vent) pas (?:être )?dépass\w{1,4})\b",
     re.IGNORECASE,
