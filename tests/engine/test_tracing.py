@@ -183,6 +183,16 @@ def test_words_of_grammar_are_those_of_the_language() -> None:
     ) == [("Heizung", "Pumpe"), ("Anlage",)]  # fmt: skip
 
 
+def test_numbers_are_compared_as_they_are_measured_and_a_single_digit_speaks_for_no_link() -> None:
+    assert witness(
+        ("The pump draws 1,3 A.", "A lamp needs 1.7 A from port 1."),
+        ("The valve opens at 2.5 bar.", "A horn is silent below 2,5 bar."),
+        ("The shaft measures 12.375 inches.", "A rod has 12.391 inches."),
+        ("The gate has 4 bolts.", "4 lamps are lit."),
+        ("The relay holds 12 contacts.", "It has 12 coils."),
+    ) == [(), ("2.5", "bar"), ("inches",), (), ("12",)]  # fmt: skip
+
+
 def test_a_word_that_most_items_have_speaks_for_no_link() -> None:
     names = "alpha bravo carol delta echo fox golf hotel india julia".split()
     found = witness(*((f"The system handles {name}.", f"Our system tests {name}.") for name in names))

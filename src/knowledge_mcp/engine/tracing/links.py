@@ -33,7 +33,10 @@ _ENOUGH = 20
 """Minimum items for ignoring a word that more than half of them have; of three, two may be the link."""
 _SAMPLE = 200
 """Number of items used to detect the language."""
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:(?:[-'’]|(?<=\d)[.,](?=\d))[^\W_]+)*")
+"""A word, or a number as it is measured: "1,3"."""
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=(?:\d{1,2}|\d{4,20})\Z)")
+"""A comma before three digits may separate thousands."""
 _RULE = re.compile(r"[\s|:+=-]*")
 _NO_LINK = re.compile(
     r"\W*(?:none|n/?a|nil|tb[dc]|derived|not applicable|keine?|entfällt|aucune?|ningun[oa])?\W*", re.IGNORECASE
@@ -458,7 +461,7 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
 class _Witness:
     """Finds the evidence for links: weights words by their rarity among the items, and caches sentences.
 
-    Function words, words of force, and words that most items have are not evidence.
+    Function words, words of force, single digits, and words that most items have are not evidence.
     """
 
     def __init__(self, items: Sequence[TraceItem]) -> None:
@@ -472,7 +475,7 @@ class _Witness:
         self._weights = {
             word: math.log((len(items) + 1) / times)
             for word, times in frequency.items()
-            if times <= most and word not in silent
+            if times <= most and word not in silent and not (len(word) == 1 and word.isdecimal())
         }
         self._cache: dict[int, list[tuple[str, dict[str, str]]]] = {}
         self._words = 0
@@ -522,5 +525,8 @@ class _Witness:
 
 
 def _stem(word: str) -> str:
+    """Return what forms of a word have in common; a number stays whole, with a full stop for a decimal comma."""
     lowered = word.lower()
+    if lowered[0].isdecimal():
+        return _DECIMAL_COMMA.sub(".", lowered)
     return lowered if len(lowered) <= 4 else lowered[: max(4, len(lowered) - 2)]
