@@ -8,7 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
+from knowledge_mcp.engine.core.designations import Designation, designations, names_of
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, own_ids
@@ -24,7 +26,7 @@ from knowledge_mcp.language.identifiers import (
 from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
-from knowledge_mcp.model.collection import OutlineEntry
+from knowledge_mcp.model.collection import DESIGNATION_KEYS, OutlineEntry
 from knowledge_mcp.model.document import RequirementItem, Span
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -110,10 +112,22 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
         found = [(Span(0, len(reading.text)), TraceItem("", title, reading.text, ""))]
     found.sort(key=lambda each: each[0])
     ids = own_ids(item.id for _, item in found)
+    called = _designations_of(reading)
     return [
-        (replace(item, id=own, citation=_cited(reading, span, item.id)), span)
+        (replace(item, id=own, citation=_cited(reading, span, item.id), designations=called), span)
         for own, (span, item) in zip(ids, found, strict=True)
     ]
+
+
+def _designations_of(reading: ReadDocument) -> tuple[Designation, ...]:
+    """List the designations in the names of a document; in a file's front matter, first heading and name."""
+    if reading.record is not None:
+        names = names_of(reading.record)
+    else:
+        stated = [value for key, value in reading.metadata if key.lower() in {"title", *DESIGNATION_KEYS}]
+        titles = [each.title for each in reading.structure.sections[:1]]
+        names = [*((each, False) for each in (*stated, *titles)), (PurePosixPath(reading.name).stem, True)]
+    return tuple(dict.fromkeys(each for name, slug in names for each in designations(name, slug=slug)))
 
 
 def _cited(reading: ReadDocument, span: Span, identifier: str) -> str:

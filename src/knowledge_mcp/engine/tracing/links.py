@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from knowledge_mcp.engine.core.designations import Designation
+from knowledge_mcp.engine.tracing.applied import AppliedClauses
 from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
@@ -81,6 +83,7 @@ class TraceItem:
         name: its id within its document, used by links, if `id` starts with the document.
         beside: the text next to it in its document, which may name items of the other set: "Parent: SYS-3".
         informative: its file says that it is not binding, as a text between requirements.
+        designations: of its document.
     """
 
     id: str
@@ -95,6 +98,7 @@ class TraceItem:
     name: str = ""
     beside: str = ""
     informative: bool = False
+    designations: tuple[Designation, ...] = ()
 
     @property
     def label(self) -> str:
@@ -335,6 +339,10 @@ class _Declared:
         self._sides = (sources, targets)
         self._known = (_by_name(sources), _by_name(targets))
         self._names = ItemNames(self._known)
+        self._applied = tuple(
+            AppliedClauses((each.designations, each.place or each.name or each.id, each.id) for each in side)
+            for side in self._sides
+        )
         for side in (0, 1):
             own = _Cells(self._sides[side], self._known[side])
             for each in check_each(self._sides[side]):
@@ -371,6 +379,7 @@ class _Declared:
             self._listing[side].add(item.id)
         self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in links))
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
+        meant |= self._applied[1 - side].in_text("\n".join(own_lines))
         mentioned = {one: said for one, said in found.mentioned.items() if one not in own_names}
         self._link(side, item.id, NamedItems(meant, found.denied - own_names, mentioned))
         # the parts of "SYS-3, 5" and "SYS-12a, b", unless all are numbers
