@@ -161,6 +161,8 @@ def test_limits_are_compared_in_base_units(demand: str, said: str, result: str) 
         ("Kind 3-1 shall weigh at most 5 kg.", "Product: 3-1; Mass: 8 kg", "not met"),
         ("Kind 3-1 shall weigh at most 5 kg.", "Table 3-12 gives a mass of 8 kg.", "not met"),
         ("Pumps of type 2 shall have at least IP65.", "Pumps of type 20 have IP54.", "not stated"),
+        ("Pump P-1 shall weigh at most 5 kg.", "The pump weighs 8 kg and is connected to P-12.", "not met"),
+        ("Pump P-1 shall weigh at most 5 kg.", "The pump P-12 weighs 8 kg.", "not stated"),
         ("SYS-1 The pump shall weigh at most 5 kg.", "SYS-12 The pump weighs 8 kg.", "not met"),
     ],
 )

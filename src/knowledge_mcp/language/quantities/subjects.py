@@ -29,8 +29,13 @@ _ALONE = re.compile(
     r"(?<![\w.,/-])(?:[A-Z]{1,4}-?\d{1,4}(?:-\d{1,4}){0,3}[a-z]?|\d{1,3}-\d{1,3}[a-z]?)(?![\w/-]|[.,]\d)"
 )
 """Names of items without a noun: "P-101", "A10", "3-12"."""
-_REFERS = re.compile(rf"(?:[(\[]|\b[A-Z]{{2,}}[ /]|\b(?:{NUMBERED})\s{{1,2}})\Z")
-"""What comes before other numbers: a bracket, an issuer of standards ("EN 54-3"), the name of a place ("Table 3-1")."""
+_REFERS = re.compile(
+    rf"(?:[(\[]|\b[A-Z]{{2,}}[ /]|\b(?:{NUMBERED}|[Ss]ee|by|per|to|from|with|[Ss]iehe|[Gg]emäß|nach|mit"
+    r"|[Vv]oir|[Ss]elon|avec)\s{1,2})\Z"
+)
+"""What precedes names that are not the subject: a bracket, an issuer of standards ("EN 54-3"), the word for a place
+("Table 3-1"), a word that refers or connects ("as required by SYS-12").
+"""
 _LABELLED = re.compile(r"[*_`]{0,3}(?:[:.\])|]|\s[*_`]{0,3}[^\W\d_a-zß-ÿ])")
 """What follows the label of a requirement: "SYS-1 The pump", "SYS-1: The pump"."""
 _MARKS = " \t\n*_`#>|-"
