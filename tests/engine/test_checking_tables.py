@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, Standard, checked_against
 from knowledge_mcp.engine.tracing.readings import read_ingested
-from knowledge_mcp.engine.tracing.tabled import row_said
+from knowledge_mcp.engine.tracing.tabled import row_text
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import Seeker
@@ -169,4 +169,4 @@ def test_other_tables_are_no_obligations(tmp_path: Path, standard: str) -> None:
     ],
 )
 def test_a_row_is_said_with_the_units_of_its_numbers(heads: list[str], cells: list[str], said: str) -> None:
-    assert row_said(heads, cells) == said
+    assert row_text(heads, cells) == said

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.evidence.quote_finding import Searched, Sought, alike, sought
+from knowledge_mcp.engine.evidence.quote_finding import PreparedQuote, Searched, alike, prepare_quote
 from knowledge_mcp.engine.evidence.quote_parts import cover, forms, split_at_ellipses
 from knowledge_mcp.language.quote_words import Words, read_words
 from knowledge_mcp.model.document import Span
@@ -19,7 +19,7 @@ from knowledge_mcp.model.evidence import QuoteVerdict
 
 def verdict_of(text: str, quote: str) -> QuoteVerdict:
     """Judge a quote by one text alone."""
-    part = sought(quote.strip())
+    part = prepare_quote(quote.strip())
     assert part is not None
     spans = Searched(text).equal(part)
     if not spans:
@@ -142,10 +142,10 @@ def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_told(text: 
     kind = data.draw(st.sampled_from(["change", "insert", "delete"]))
     changed = [*quote[:place], *([] if kind == "delete" else [other]), *quote[place + (kind != "insert") :]]
     altered = " ".join(changed)
-    assume(sought(altered) is not None)
+    assume(prepare_quote(altered) is not None)
     assume(in_a_row(altered) not in in_a_row(text))
     assert verdict_of(text, altered) is QuoteVerdict.NOT_FOUND
-    part = sought(altered)
+    part = prepare_quote(altered)
     assert part is not None
     near = alike(part.text, part.words, text, read_words(text))
     if near is not None:
@@ -156,7 +156,7 @@ def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_told(text: 
 
 def test_the_hyphen_of_a_broken_word_is_no_beginning_and_the_word_is_told() -> None:
     text, quote = "re-\nquire aa bb", "- quire aa"
-    part = sought(quote)
+    part = prepare_quote(quote)
     assert part is not None
     assert verdict_of(text, quote) is QuoteVerdict.NOT_FOUND
     near = alike(part.text, part.words, text, read_words(text))
@@ -188,13 +188,13 @@ def test_words_tell_where_they_stand_and_leave_nothing_but_blanks_out(text: str)
 def test_a_whole_quote_is_found_without_trying_its_words_from_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern of all words would be tried again from each "a": a text that repeats itself stopped the server."""
     text = "a " * 3000 + "rule B, shall not"
-    part = sought("a " * 1000 + "rule b")
+    part = prepare_quote("a " * 1000 + "rule b")
     assert part is not None
 
     def refuse(*_: object) -> None:
         raise AssertionError("a pattern of all words was made")
 
-    monkeypatch.setattr(Sought, "pattern", refuse)
+    monkeypatch.setattr(PreparedQuote, "pattern", refuse)
     assert Searched(text).equal(part) == [Span(4000, 6006)]
 
 
@@ -204,7 +204,7 @@ def test_a_quote_of_words_that_stand_everywhere_is_not_put_together_from_all_pla
     dice = random.Random(1)
     words = ["shall", "not", "exceed", "the", "limit", "pump", "motor"]
     searched = Searched(" ".join(dice.choices(words, k=20_000)))
-    part = sought(" ".join(dice.choices(words, k=800)))
+    part = prepare_quote(" ".join(dice.choices(words, k=800)))
     assert part is not None
     read: list[int] = []
     whole = Searched.words

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from knowledge_mcp.engine.core.documents import outline_of, read_document
-from knowledge_mcp.engine.evidence.quote_finding import Searched, sought
+from knowledge_mcp.engine.evidence.quote_finding import Searched, prepare_quote
 from knowledge_mcp.engine.evidence.references import references_of
 from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.engine.search.lookup import definitions_in
@@ -143,7 +143,7 @@ def test_the_documents_that_references_may_lead_to(world: World) -> None:
 
 
 def test_the_places_where_a_quote_may_stand(monkeypatch: pytest.MonkeyPatch) -> None:
-    caller, part = Caller(), sought("the pump shall not leak")
+    caller, part = Caller(), prepare_quote("the pump shall not leak")
     assert part is not None
     searched = Searched("The pump, shall; not: leak? " * MANY)
     read = Searched.words

@@ -118,13 +118,13 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
     sign = _SIGN.search(text, max(0, number.start - 3), number.start)
     start = sign.start() if sign else number.start
     other = f"({number.other:.15g})" if number.other is not None else ""
-    said = f"{number.value:.15g}{other}" if number.is_word else _number_key(text[start : number.end])
-    said = said if number.is_word else _without_zeros(said, number.value, of_all=measures)
+    number_key = f"{number.value:.15g}{other}" if number.is_word else _number_key(text[start : number.end])
+    number_key = number_key if number.is_word else _without_zeros(number_key, number.value, of_all=measures)
     printed = text[number.end : end].strip(" \u00a0\u2009\u202f-")
     is_word = " " in printed or (len(printed) > 3 and printed[1:].isalpha() and printed[1:].islower())
     name = printed if is_word else ""  # a symbol is printed with its number
     kind = current["kind"].lower().replace(".", "") if current else ""
-    key = f"{said} {unit.factor:g} {unit.base}{kind}" if measures else said
+    key = f"{number_key} {unit.factor:g} {unit.base}{kind}" if measures else number_key
     return PrintedMark(key, text[start : number.end if name else end].strip(), start, end, name)
 
 

@@ -96,15 +96,15 @@ class DocumentClassifier:
 
     def __call__(self, document: Document) -> Classification:
         """Classify by name, title and opening text; a type stated by the document wins."""
-        said = document.document_type or _said(document)
-        if said is not None:
-            return Classification(said.value)
+        stated = document.document_type or _stated_type(document)
+        if stated is not None:
+            return Classification(stated.value)
         scores = _scores(document)
         best = max(scores, key=lambda kind: scores[kind])
         return Classification((best if scores[best] >= _ENOUGH else DocumentType.CUSTOM).value)
 
 
-def _said(document: Document) -> DocumentType | None:
+def _stated_type(document: Document) -> DocumentType | None:
     for key, value in document.metadata:
         if key.lower() in {"document_type", "doc_type"} and value.strip().lower() in {
             kind.value for kind in DocumentType

@@ -35,7 +35,7 @@ class EditionMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EditionStatement:
     """What the beginning of a text says about its edition; fields are empty if it says nothing.
 
     Attributes:
@@ -102,7 +102,7 @@ def mark_of(name: str) -> EditionMark | None:
     )
 
 
-def edition_said(value: str) -> EditionMark:
+def edition_in_field(value: str) -> EditionMark:
     """Read the value of an `edition` or `version` field, which may be just "2" or "B"."""
     text = value.strip()
     found = mark_of(text)
@@ -200,7 +200,7 @@ _COVER = 1_500
 """Characters of a cover, which states the edition on its own line."""
 
 
-def said_in(text: str) -> Told:
+def edition_statement(text: str) -> EditionStatement:
     """Read what the beginning of a document says about its own edition and the earlier ones."""
     beginning, cover = text[:_BEGINNING], text[:_COVER]
     line = _EDITION_LINE.search(cover)
@@ -211,7 +211,7 @@ def said_in(text: str) -> Told:
     replaces = [match["what"].strip() for match in (*_LABELLED.finditer(beginning), *_SENTENCE.finditer(beginning))]
     gone, status = _GONE.search(beginning), _STATUS.search(cover)
     word = gone["how"] if gone else status["how"] if status else ""
-    return Told(
+    return EditionStatement(
         edition=re.sub(r"[ *_:]{1,10}", " ", line["said"]).strip() if line else "",
         published=published,
         replaces=tuple(dict.fromkeys(replaces)),

@@ -152,9 +152,9 @@ _LEAST_SHARE = 0.5
 def _languages(text: str) -> list[str]:
     """List the languages of a document that says everything in each of them; most documents have one."""
     step = max(len(text) // _PARTS, _PART_LENGTH)
-    told = Counter(language_of(text[start : start + _PART_LENGTH]) for start in range(0, len(text), step))
-    del told[""]
-    return [code for code, count in told.items() if count >= _LEAST_SHARE * max(told.values())]
+    languages = Counter(language_of(text[start : start + _PART_LENGTH]) for start in range(0, len(text), step))
+    del languages[""]
+    return [code for code, count in languages.items() if count >= _LEAST_SHARE * max(languages.values())]
 
 
 def _first_convention(text: str) -> Convention:

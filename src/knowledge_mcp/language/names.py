@@ -224,7 +224,7 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
         return Exactness.TITLE
-    return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
+    return _text_exactness(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
 
 
 def _is_called(chunk: Chunk, name: Name) -> bool:
@@ -239,8 +239,8 @@ def _as_item(chunk: Chunk, name: Name) -> Exactness:
         return Exactness.OWN
     number = name.key.removeprefix(name.item).strip()
     if chunk.clause_number == number or _item_line(number).search(chunk.content):
-        said = " ".join((chunk.content, chunk.context, chunk.section_title, *chunk.section_hierarchy)).casefold()
-        return Exactness.TITLE if name.item in said else Exactness.OPENING
+        text = " ".join((chunk.content, chunk.context, chunk.section_title, *chunk.section_hierarchy)).casefold()
+        return Exactness.TITLE if name.item in text else Exactness.OPENING
     return Exactness.MENTIONED if name.pattern.search(chunk.content) else Exactness.ABSENT
 
 
@@ -250,7 +250,7 @@ def _is_in_annex(chunk: Chunk, name: Name) -> bool:
     )
 
 
-def _said(chunk: Chunk, name: Name) -> Exactness:
+def _text_exactness(chunk: Chunk, name: Name) -> Exactness:
     """Return how a chunk's text matches a name."""
     if any(_opens(name, line) for line in chunk.content.splitlines()):
         return Exactness.OPENING

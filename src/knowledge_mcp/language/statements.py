@@ -247,8 +247,8 @@ class _Finder:
         if force is None:
             return lead.modality, lead.negated, True
         marker = _MARKER.match(words)
-        goes_on = words[marker.end() if marker else 0 :][:1].islower()
-        if goes_on and RANK[lead.modality] > RANK[force.modality]:
+        continues = words[marker.end() if marker else 0 :][:1].islower()
+        if continues and RANK[lead.modality] > RANK[force.modality]:
             return lead.modality, lead.negated, True
         return force.modality, force.negated, False
 

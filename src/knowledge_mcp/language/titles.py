@@ -153,7 +153,7 @@ def subject_of(text: str) -> str:
 
 def _subject(text: str, candidates: Sequence[TitleCandidate]) -> list[TitleCandidate]:
     recognised = any(each.recognised for each in candidates)
-    return [TitleCandidate(said, TitleSource.SUBJECT, recognised)] if (said := subject_of(text)) else []
+    return [TitleCandidate(subject, TitleSource.SUBJECT, recognised)] if (subject := subject_of(text)) else []
 
 
 _FILE = re.compile(r"\S+\.(?:docx?|fmx\.xml|html?|md|odt|pdf|xml)", re.IGNORECASE)

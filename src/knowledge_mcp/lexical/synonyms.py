@@ -109,15 +109,15 @@ class SynonymList:
     def _add(self, line: str, where: str) -> list[str]:
         """Add one line, and return its phrases that can never match."""
         left, arrow, right = line.partition("=>")
-        said = _phrases(left, where)
-        others = _phrases(right, where) if arrow else said
-        if not arrow and len(said) < 2:
+        phrases = _phrases(left, where)
+        others = _phrases(right, where) if arrow else phrases
+        if not arrow and len(phrases) < 2:
             raise ConfigError(
                 f"SYNONYMS: {where} has one phrase only.",
                 suggestion="Write `a, b` or `a => b`; a line that begins with # is a remark.",
             )
         unsearched: list[str] = []
-        for each in said:
+        for each in phrases:
             phrase = self._phrase(each)
             if phrase.terms:
                 self._take(phrase, others)

@@ -113,7 +113,7 @@ class _Matcher:
         for place, clause in enumerate(new.clauses):
             for name in self._called(self._new, place, clause.file):
                 self._by_name[name].append(place)
-        self._notes = dict(self._told(old, new))
+        self._notes = dict(self._explained(old, new))
         self._runs = own_runs_in_common(old.clauses, new.clauses)
         self._numbers_stay = self._most_numbers_stay()
 
@@ -189,8 +189,8 @@ class _Matcher:
                 for one, other in some.items()
                 if not is_contained(side.clauses[one].text, there.clauses[other].text)
             ]
-            held = {clause.index for clause, _ in holders(asked, there.clauses, texts)}
-            parted.update(held if side is self._old else (back[each] for each in held))
+            contained_in_joined = {clause.index for clause, _ in holders(asked, there.clauses, texts)}
+            parted.update(contained_in_joined if side is self._old else (back[each] for each in contained_in_joined))
         for one in parted:
             pairs.part(one)
 
@@ -206,19 +206,19 @@ class _Matcher:
     def _near(self, one: int) -> list[int]:
         """List the new clauses that an old one may have become; none if a note says what became of it."""
         clause = self._old.clauses[one]
-        if self._is_told(one):
+        if self._is_explained(one):
             return []
         near = set(self._new.most_alike(self._old.weights[one]))
         for name in self._called(self._old, one, self._files.get(clause.file, clause.file)):
             near.update(self._by_name.get(name, ())[:RARE])
         return [place for place in sorted(near) if not self._new.clauses[place].is_only_a_note]
 
-    def _is_told(self, one: int) -> bool:
+    def _is_explained(self, one: int) -> bool:
         """Return whether a note says what became of an old clause, or it is a note itself."""
         return self._old.clauses[one].is_only_a_note or bool(one in self._notes and self._notes[one].went_to)
 
     def _may_join(self, one: int, other: int) -> bool:
-        return not self._is_told(one) and not self._new.clauses[other].is_only_a_note
+        return not self._is_explained(one) and not self._new.clauses[other].is_only_a_note
 
     def _evidence(self, one: int, other: int) -> _Evidence:
         old, new = self._old, self._new
@@ -281,8 +281,8 @@ class _Matcher:
         """Return whether the parents or the siblings of two clauses belong together; at first, by their path."""
         old, new = self._old.clauses[one], self._new.clauses[other]
         if known is not None:
-            held = known.hold(old, new, self._files) or known.neighbours_went(old, new)
-            return held or self._stands_at_the_top(old, new)
+            are_together = known.hold(old, new, self._files) or known.neighbours_went(old, new)
+            return are_together or self._stands_at_the_top(old, new)
         paths = self._old.paths[one], self._new.paths[other]
         return paths[0][:-1] == paths[1][:-1] and self._files.get(old.file, old.file) == new.file
 
@@ -359,7 +359,7 @@ class _Matcher:
         tops = self._old.is_at_top(old) and self._new.is_at_top(new)
         return in_one and tops and (old.parent is None) != (new.parent is None)
 
-    def _told(self, old: Edition, new: Edition) -> Iterator[tuple[int, Clause]]:
+    def _explained(self, old: Edition, new: Edition) -> Iterator[tuple[int, Clause]]:
         """Yield old clauses, by their index, with the note of the new edition that names them.
 
         A number alone is not enough, because every insertion shifts it: the heading must also be equal, or only say
@@ -403,12 +403,14 @@ class _Matcher:
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
         fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
         known = [(each.old.index, each.new.index) for each in links if each.old is not None and each.new is not None]
-        for clause, holder in self._held(self._old, self._new, lost, known):
+        for clause, holder in self._with_containers(self._old, self._new, lost, known):
             yield ClauseLink(LinkKind.MERGED, clause, holder)
-        for clause, holder in self._held(self._new, self._old, fresh, [(other, one) for one, other in known]):
+        for clause, holder in self._with_containers(
+            self._new, self._old, fresh, [(other, one) for one, other in known]
+        ):
             yield ClauseLink(LinkKind.SPLIT, holder, clause)
 
-    def _held(
+    def _with_containers(
         self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], links: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[Clause, Clause]]:
         """Yield clauses with those of the other edition that contain them: word for word, or else in other words.

@@ -29,7 +29,7 @@ _WITHDRAWN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What replaces a withdrawn clause, and where it went."""
-_GOES_ON = re.compile(r"\n\s*\n|\b(?:shall|must|should|may|muss|soll|darf)\b", re.IGNORECASE)
+_CONTINUED = re.compile(r"\n\s*\n|\b(?:shall|must|should|may|muss|soll|darf)\b", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"[\[(][^\[\]()]{3,300}[\])]\Z")
 _INTO = re.compile(
     r"(?:(?P<moved>moved|transferred|relocated|renumbered)\s+(?:to|as)|(?:incorporated|merged|integrated|included|absorbed)"
@@ -310,10 +310,10 @@ def _counted_by_hundreds(entries: Sequence[OutlineEntry]) -> dict[int, tuple[str
 def _take_note(clause: Clause) -> None:
     """Read "[Withdrawn: Incorporated into AC-2.]" and similar, if a clause or its heading contains nothing else."""
     aside = _IN_BRACKETS.search(clause.heading)
-    said = clause.text or (aside.group() if aside else clause.heading if clause.number else "")
-    if _WITHDRAWN.match(said) is None or _GOES_ON.search(said):
+    note_text = clause.text or (aside.group() if aside else clause.heading if clause.number else "")
+    if _WITHDRAWN.match(note_text) is None or _CONTINUED.search(note_text):
         return
-    into = _INTO.search(said)
+    into = _INTO.search(note_text)
     clause.went_to = tuple(place.replace(" ", "") for place in _PLACE.findall(into["to"])) if into else ()
     clause.has_moved = into is not None and into["moved"] is not None
 

@@ -80,12 +80,12 @@ def _language(edition: Edition) -> str:
 
     Some are mistaken for a similar language.
     """
-    told = Counter(code for clause in edition.clauses if (code := language_of(clause.text)))
-    code, count = told.most_common(1)[0] if told else ("", 0)
-    return code if count > _MOST_CLAUSES * told.total() else ""
+    languages = Counter(code for clause in edition.clauses if (code := language_of(clause.text)))
+    code, count = languages.most_common(1)[0] if languages else ("", 0)
+    return code if count > _MOST_CLAUSES * languages.total() else ""
 
 
-def held_part(knowledge: Knowledge, document_id: str) -> EditionPart:
+def ingested_part(knowledge: Knowledge, document_id: str) -> EditionPart:
     """Read an ingested document as an edition's only part."""
     text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
     return stored_part(knowledge.document(document_id), text, structure, knowledge.document_chunks(document_id))

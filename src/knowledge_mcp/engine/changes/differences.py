@@ -162,14 +162,18 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
     Args:
         found: changes by the index of their link; modified in place.
     """
-    gone = Counter(_said(each) for changes in found.values() for each in changes if each.requirement == "withdrawn")
-    come = Counter(_said(each) for changes in found.values() for each in changes if each.requirement == "added")
+    gone = Counter(
+        _words_of_change(each) for changes in found.values() for each in changes if each.requirement == "withdrawn"
+    )
+    come = Counter(
+        _words_of_change(each) for changes in found.values() for each in changes if each.requirement == "added"
+    )
     for requirement in ("withdrawn", "added"):
         left = gone & come
         for changes in found.values():
             for at, each in enumerate(changes):
-                if each.requirement == requirement and left[_said(each)] > 0:
-                    left[_said(each)] -= 1
+                if each.requirement == requirement and left[_words_of_change(each)] > 0:
+                    left[_words_of_change(each)] -= 1
                     changes[at] = replace(each, requirement="")
     for changes in found.values():
         taken = [f" {plain(each.after)} " for each in changes if each.requirement == "added"]
@@ -183,7 +187,7 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
                 changes[at] = replace(each, requirement="")
 
 
-def _said(change: TextChange) -> tuple[str, ...]:
+def _words_of_change(change: TextChange) -> tuple[str, ...]:
     return tuple(words_and_signs(change.old_text or change.new_text))
 
 
@@ -225,8 +229,8 @@ def _together(links: Sequence[ClauseLink]) -> list[list[int]]:
     for place, link in enumerate(links):
         sides = [(name, side.index) for name, side in (("old", link.old), ("new", link.new)) if side is not None]
         joined = [place]
-        for held in {id(groups[side]): groups[side] for side in sides if side in groups}.values():
-            joined += held
+        for existing in {id(groups[side]): groups[side] for side in sides if side in groups}.values():
+            joined += existing
         for member in joined:
             for name, side in (("old", links[member].old), ("new", links[member].new)):
                 if side is not None:
@@ -252,7 +256,7 @@ def _inside(
     whole = [*_definitions(olds, news), *_references(olds, news, numbers, own.designations)] if olds and news else []
     for change in whole:
         yield group[0][0], change
-    told = _Told(whole)
+    reported = _Reported(whole)
     places = PrintedPlaces((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     pairs = list(pair_sentences(texts, others, weights))
@@ -267,7 +271,7 @@ def _inside(
             found = _edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
         else:
             found = [_alone(" ".join(ones), " ".join(theirs), convention)]
-        yield from ((home, change) for change in found if not told.has(change))
+        yield from ((home, change) for change in found if not reported.has(change))
 
 
 def _stated(texts: Sequence[str], convention: Convention) -> set[int]:
@@ -329,7 +333,7 @@ def _obliges(sentence: str, convention: Convention) -> bool:
 _POSSIBLE = frozenset({"", "can", "cannot", "can not"})
 
 
-class _Told:
+class _Reported:
     """Detects changed words that belong to an already reported definition or reference."""
 
     def __init__(self, changes: Sequence[TextChange]) -> None:

@@ -198,7 +198,9 @@ class _Search:
         own = {chunk.document_id for chunk, _ in passages for each in chunk.definitions if plain(each.term) == name}
         if subject.kind is SubjectKind.IDENTIFIER:
             own |= {chunk.document_id for chunk, _ in passages if _has_another(chunk, subject)} - set(self.editions)
-        said = {(document, each.text) for (document, _, _), each in self.found.items() if each.change is subject.change}
+        reported = {
+            (document, each.text) for (document, _, _), each in self.found.items() if each.change is subject.change
+        }
         for chunk, citation in passages:
             named = subject.place_in(chunk.content)
             if named is None or chunk.document_id in own:
@@ -209,7 +211,7 @@ class _Search:
             editions = self.editions.get(chunk.document_id, set())
             dated = min(editions) if len(editions) == 1 else ""
             touched = _touched(chunk, citation, link, dated, "", subject.change, kind)
-            if (chunk.document_id, touched.text) not in said:
+            if (chunk.document_id, touched.text) not in reported:
                 self.found.setdefault((chunk.document_id, span.start, subject.name), touched)
 
 
@@ -340,8 +342,8 @@ def _identifiers(
         changed = [(clause, each) for each in changes if (clause := getattr(each.link, side)) is not None]
         changed = [(clause, each) for clause, each in changed if not _is_unchanged(each)]
         found |= {clause.number: each for clause, each in changed if is_identifier(clause.number)}
-        said = [one for chunk in knowledge.document_chunks(record.id) for one in chunk.statements if one.identifier]
-        for statement in check_each(said):
+        reported = [one for chunk in knowledge.document_chunks(record.id) for one in chunk.statements if one.identifier]
+        for statement in check_each(reported):
             identifier = str(statement.identifier)
             texts.setdefault(identifier, set()).add(f"{side} {statement.text}")
             for clause, each in changed:

@@ -55,17 +55,17 @@ class Leftovers:
         Text that every chapter repeats is not matched between a removed chapter and a new one.
         """
         olds, news = (
-            _once(clauses, lambda clause: _said(clause) if words_of(clause.text) else None)
+            _once(clauses, lambda clause: _words_of_clause(clause) if words_of(clause.text) else None)
             for clauses in self._left(pairs)
         )
-        said = Counter(_said(clause) for side in (self._old, self._new) for clause in side.clauses)
+        counts = Counter(_words_of_clause(clause) for side in (self._old, self._new) for clause in side.clauses)
         for words, one in olds.items():
             other = news.get(words)
             if other is None:
                 continue
             is_above_joined = one.parent is None or other.parent is None
             is_above_joined = is_above_joined or one.parent in pairs.forward or other.parent in pairs.backward
-            if is_above_joined or said[words] <= 2:
+            if is_above_joined or counts[words] <= 2:
                 yield one.index, other.index
 
     def _by_runs(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
@@ -114,7 +114,7 @@ def _once(clauses: Iterable[Clause], key: Callable[[Clause], tuple[str, ...] | N
     return {name: same[0] for name, same in found.items() if len(same) == 1}
 
 
-def _said(clause: Clause) -> tuple[str, ...]:
+def _words_of_clause(clause: Clause) -> tuple[str, ...]:
     return plain(clause.heading), *words_of(clause.text)
 
 

@@ -20,7 +20,7 @@ FORCE_KEY, NUMBER_KEY = "<force>", "<number>"
 _COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 
 _BEGINNING = re.compile(r"(?<![\w.])")
-_GOES_ON = re.compile(r"\w|\.\d")
+_CONTINUATION = re.compile(r"\w|\.\d")
 _FIRST = 2
 """Length of the prefix by which names are looked up; all names of one document may start the same way."""
 
@@ -48,7 +48,7 @@ class PrintedPlaces:
         for place in (found.start() for found in _BEGINNING.finditer(sentence)) if self._targets else ():
             for length in self._lengths.get(sentence[place : place + _FIRST], ()) if place >= end else ():
                 words = sentence[place : place + length]
-                if words in self._targets and not _GOES_ON.match(sentence, place + length):
+                if words in self._targets and not _CONTINUATION.match(sentence, place + length):
                     end = place + length
                     yield PrintedMark(words, words, place, end)
                     break

@@ -22,5 +22,5 @@ def changed_properties(links: Sequence[ClauseLink]) -> Iterator[tuple[int, str, 
         for name in {**was, **now} if was else ():
             before, after = was.get(name, ""), now.get(name, "")
             if before != after:
-                told = [f"{name}: {value}" if value else "" for value in (before, after)]
-                yield place, before, after, told[0], told[1]
+                lines = [f"{name}: {value}" if value else "" for value in (before, after)]
+                yield place, before, after, lines[0], lines[1]

@@ -34,8 +34,10 @@ def replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[
     by_place = list(_among(sides, [[word for word, _ in side] for side in sides], _met))
     if len(by_place) < 2:  # there cannot be fewer
         return by_place
-    said = [{mark.key for _, mark in side if mark is not None} for side in sides]
-    names = [[mark.key if mark and mark.key in said[0] & said[1] else word for word, mark in side] for side in sides]
+    key_of = [{mark.key for _, mark in side if mark is not None} for side in sides]
+    names = [
+        [mark.key if mark and mark.key in key_of[0] & key_of[1] else word for word, mark in side] for side in sides
+    ]
     return min(by_place, list(_among(sides, names, lambda pairs, _: pairs)), key=len)
 
 
@@ -83,14 +85,14 @@ def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:
     waiting: defaultdict[tuple[str, bool] | None, deque[int]] = defaultdict(deque)
     is_only = key == FORCE_KEY and len(gone) == len(come) == 1
 
-    def said(mark: PrintedMark | None) -> tuple[str, bool] | None:
+    def key_of(mark: PrintedMark | None) -> tuple[str, bool] | None:
         return None if mark is None or is_only else (mark.key, mark.counts)
 
     for there in come:
-        waiting[said(pairs[there][1])].append(there)
+        waiting[key_of(pairs[there][1])].append(there)
     for place in gone:
         one = pairs[place][0]
-        if same := waiting[said(one)]:
+        if same := waiting[key_of(one)]:
             there = same.popleft()
             found[place], found[there] = (one, pairs[there][1]), None
     return [pair for pair in found if pair is not None]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.wording import words_and_numbers, words_and_signs
-from knowledge_mcp.language.requirements.denied import is_said_gone
+from knowledge_mcp.language.requirements.denied import has_withdrawn_text
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -176,10 +176,10 @@ def is_gone(text: str | None) -> bool:
     if not text:
         return False
     if is_row(text):
-        return is_said_gone(next((cell for cell in cell_texts(text)[1:] if cell), ""), "")
+        return has_withdrawn_text(next((cell for cell in cell_texts(text)[1:] if cell), ""), "")
     mark = _MARK.match(text)
-    said = text[mark.end() :] if mark is not None else text
-    return not words_and_signs(said) or is_said_gone(said, "")
+    rest = text[mark.end() :] if mark is not None else text
+    return not words_and_signs(rest) or has_withdrawn_text(rest, "")
 
 
 def _taken_in(

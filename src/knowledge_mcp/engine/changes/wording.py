@@ -81,26 +81,26 @@ def holders(
     N-grams have four words. Those that a container's partner, whose text is in `partners`, also has do not count,
     because they came from there. Nor do those that occur in too many clauses to be distinctive.
     """
-    wanted = {clause.index: _runs_of(clause.text) for clause in clauses}
-    sought = {run for each in wanted.values() for run in each}
+    runs_of_clause = {clause.index: _runs_of(clause.text) for clause in clauses}
+    all_runs = {run for each in runs_of_clause.values() for run in each}
     found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, other in enumerate(check_each(others) if sought else ()):
-        for run in _runs_of(other.text) & sought:
+    for place, other in enumerate(check_each(others) if all_runs else ()):
+        for run in _runs_of(other.text) & all_runs:
             if len(found[run]) <= RARE:
                 found[run].append(place)
     telling = {run: places for run, places in found.items() if len(places) <= RARE}
 
     @functools.cache  # one clause may be a candidate for hundreds
     def runs(text: str) -> set[tuple[str, ...]]:
-        return _runs_of(text) & sought
+        return _runs_of(text) & all_runs
 
     for clause in clauses:
-        shared = Counter(place for run in wanted[clause.index] for place in telling.get(run, ()))
+        shared = Counter(place for run in runs_of_clause[clause.index] for place in telling.get(run, ()))
         taken: dict[int, int] = {}
         for place, count in sorted(shared.items()):
-            if place not in partners or count <= _HALF * len(wanted[clause.index]):
+            if place not in partners or count <= _HALF * len(runs_of_clause[clause.index]):
                 continue
-            own = wanted[clause.index] - runs(partners[place])
+            own = runs_of_clause[clause.index] - runs(partners[place])
             gained = len(own & runs(others[place].text))
             if gained > _HALF * len(own):
                 taken[place] = gained

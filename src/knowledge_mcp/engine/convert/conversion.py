@@ -207,8 +207,8 @@ class ConversionService:
             collection=collection, filename=filename, text=read.text, metadata=tuple(metadata.items()), force=force
         )
         deposited = library.deposit(deposit, on_progress=ingesting, cancelled=cancelled)
-        unheard = [sentence for sentence in document.warnings if sentence not in deposited.warnings]
-        return replace(deposited, warnings=(*unheard, *deposited.warnings))
+        new_warnings = [sentence for sentence in document.warnings if sentence not in deposited.warnings]
+        return replace(deposited, warnings=(*new_warnings, *deposited.warnings))
 
     def warm_up(self) -> None:
         """Do nothing: each reader loads its library with the first file of its kind."""

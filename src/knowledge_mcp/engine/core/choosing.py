@@ -213,7 +213,7 @@ def _documents_with(records: Sequence[DocumentRecord], where: Sequence[tuple[str
     """
     if not where:
         return None
-    matching = [record for record in records if all(_says(record, name, value) for name, value in where)]
+    matching = [record for record in records if all(_has_value(record, name, value) for name, value in where)]
     if not matching:
         _explain(records, where)
     if 2 * len(matching) > len(records):  # the shorter list is faster in every store
@@ -222,7 +222,7 @@ def _documents_with(records: Sequence[DocumentRecord], where: Sequence[tuple[str
     return In("document_id", tuple(record.id for record in matching))
 
 
-def _says(record: DocumentRecord, name: str, value: str) -> bool:
+def _has_value(record: DocumentRecord, name: str, value: str) -> bool:
     expected = value.strip().casefold()
     if _key(name) == "date":
         return any(_is_within(date, expected) for date in _values(record, name))
@@ -264,7 +264,7 @@ def _explain(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]
                 f"No document here has the metadata field '{name[:60]}'.",
                 suggestion=f"Available fields: {', '.join(names[: 2 * _MOST_LISTED]) or 'nothing'}.",
             )
-        if not any(_says(record, name, value) for record in records):
+        if not any(_has_value(record, name, value) for record in records):
             raise InvalidInputError(
                 f"No document here has '{value[:60]}' as '{name[:60]}'.",
                 suggestion=f"Available values: {list_first([each[:60] for each in values], _MOST_LISTED)}.",

@@ -64,8 +64,8 @@ def section_of(chunk: Chunk) -> str:
 
 def _join(chunk: Chunk, record: DocumentRecord | None, clause: str, item: str = "") -> str:
     parts = [_title(chunk, record), clause, item, _place(chunk, "row" if _has_rows(record) else "line")]
-    said = ", ".join(part for part in parts if part).translate(_BRACKETS)
-    return TURNING.sub("", said + _origin(chunk.source_path, record))
+    joined = ", ".join(part for part in parts if part).translate(_BRACKETS)
+    return TURNING.sub("", joined + _origin(chunk.source_path, record))
 
 
 def _origin(source: str, record: DocumentRecord | None) -> str:

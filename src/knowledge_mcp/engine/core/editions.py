@@ -12,7 +12,7 @@ from knowledge_mcp.engine.core.designations import Designation, Directory, desig
 from knowledge_mcp.language.editions import (
     EditionMark,
     EditionStatus,
-    edition_said,
+    edition_in_field,
     is_periodic,
     mark_of,
     parse_status,
@@ -94,13 +94,13 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
     }:
         return _NOTHING
     metadata = dict(record.metadata)
-    stated = next((edition_said(value) for key in _EDITION_KEYS if (value := metadata.get(key))), None)
+    stated = next((edition_in_field(value) for key in _EDITION_KEYS if (value := metadata.get(key))), None)
     designation = _find_designation(record)
     in_title = mark_of(record.title)
     in_file_name = mark_of(_stem(record))
     in_path = _version_in_path(record)
     mark = _merge([stated, designation[1] if designation else None, in_title, in_file_name, in_path])
-    family, by = _family(record, designation, in_title, in_file_name, in_path, is_said=stated is not None)
+    family, by = _family(record, designation, in_title, in_file_name, in_path, is_stated=stated is not None)
     date = next((found for key in _DATE_KEYS if (found := _date(metadata.get(key, "")))), "")
     status = next((found for key in _STATUS_KEYS if (found := parse_status(metadata.get(key, "")))), "")
     if not status and parse_status(record.title) == EditionStatus.DRAFT:
@@ -143,7 +143,7 @@ def _family(
     in_file_name: EditionMark | None,
     in_path: EditionMark | None,
     *,
-    is_said: bool,
+    is_stated: bool,
 ) -> tuple[str, str]:
     """Choose the evidence for the family: an explicit statement, the designation, the title, the path."""
     family = record.label("family")
@@ -155,12 +155,12 @@ def _family(
             else (f"told:{family.casefold()}", "by hand" if by_hand else "front matter")
         )
     if designation is not None:
-        return designation[0], "designation" if designation[1] is not None or is_said or record.label(
+        return designation[0], "designation" if designation[1] is not None or is_stated or record.label(
             "published"
         ) else ""
     words = without_marks(record.title)
-    explicit = is_said or (in_title is not None and in_title.is_explicit)
-    if in_title is not None or is_said:
+    explicit = is_stated or (in_title is not None and in_title.is_explicit)
+    if in_title is not None or is_stated:
         return ("", "") if is_periodic(record.title) and not explicit else (f"title:{words}", "title")
     if in_path is not None:
         return f"path:{_without_version(record)}:{words}", "path"
@@ -191,7 +191,7 @@ def _beside(designation: Designation, name: str, end: int) -> EditionMark | None
     after = mark_of(name[end:])
     if not designation.edition:
         return after
-    own = edition_said(designation.edition)
+    own = edition_in_field(designation.edition)
     kind = "" if own.date else "Rev. " if designation.edition.isdigit() else ""
     return EditionMark(f"{kind}{designation.edition.upper()}", own.date or (after.date if after else ""), own.version)
 

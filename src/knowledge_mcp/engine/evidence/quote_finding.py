@@ -259,7 +259,7 @@ _SPELLED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class PreparedQuote:
     """The tokens of a quote, or of a part of one, to search for.
 
     Attributes:
@@ -289,11 +289,11 @@ class Sought:
         return re.compile(rf"[\W_{RAISED}]*+".join(map(re.escape, keys)) + after)
 
 
-def sought(text: str, start: int = 0, end: int | None = None) -> Sought | None:
+def prepare_quote(text: str, start: int = 0, end: int | None = None) -> PreparedQuote | None:
     """Prepare a quote, or the part `text[start:end]` of one; None if it contains no word."""
     words = read_words(text, start, end, is_quote=True)
     real = tuple(index for index in range(len(words)) if words.is_word(index) and index not in words.optional)
-    return Sought(text, words, real) if real else None
+    return PreparedQuote(text, words, real) if real else None
 
 
 class Searched:
@@ -312,7 +312,7 @@ class Searched:
         self._letters = ""
         self._runs = array("Q"), array("Q")
 
-    def equal(self, part: Sought, limit: int = 20) -> list[Span]:
+    def equal(self, part: PreparedQuote, limit: int = 20) -> list[Span]:
         """List the places where all tokens of a quote follow each other, apart from typographic differences."""
         found: list[Span] = []
         for near, end in self._whole_places(part):
@@ -338,7 +338,7 @@ class Searched:
             start = self.text.find(quoted, start + 1)
         return []
 
-    def longest(self, part: Sought, first: int, seed: int) -> tuple[int, Span | None]:
+    def longest(self, part: PreparedQuote, first: int, seed: int) -> tuple[int, Span | None]:
         """Find the longest sequence of the quote's tokens from an index on; return its end, and its span.
 
         Args:
@@ -359,7 +359,7 @@ class Searched:
                     best = reached, span
         return best
 
-    def _followed(self, part: Sought, first: int, near: int, length: int) -> list[tuple[int, Span | None]]:
+    def _followed(self, part: PreparedQuote, first: int, near: int, length: int) -> list[tuple[int, Span | None]]:
         """Follow a quote from each place where it may start, as `follow` does; most end after a few tokens."""
         size = min(length, _FIRST_LOOK)
         while True:
@@ -380,7 +380,7 @@ class Searched:
             stop = end + next((n for n in range(100) if self.text[end + n : end + n + 1].strip() == ""), 0)
         return read_words(self.text, line, stop)
 
-    def windows(self, part: Sought) -> list[Words]:
+    def windows(self, part: PreparedQuote) -> list[Words]:
         """List the parts of the text that share most with a quote, the best first: rare words in a similar order."""
         length = part.words.ends[-1] - part.words.starts[0]
         width = max(48, length // 2)
@@ -402,7 +402,7 @@ class Searched:
             for each in chosen
         ]
 
-    def _anchors(self, part: Sought) -> Iterator[tuple[str, int, float, list[int]]]:
+    def _anchors(self, part: PreparedQuote) -> Iterator[tuple[str, int, float, list[int]]]:
         """Yield the longest word of each part of a quote, with its offset, weight and occurrences.
 
         A short word, which is too common, is combined with the next one.
@@ -435,32 +435,32 @@ class Searched:
         match = pattern.search(copy)
         while match is not None and tried < _MOST_TRIED:
             checkpoint()
-            if match.start() == 0 or not _goes_on(copy, match.start()):
+            if match.start() == 0 or not _is_inside_word(copy, match.start()):
                 tried += 1
                 yield self._original(match.start()), self._original(match.end())
             match = pattern.search(copy, match.start() + 1)
 
-    def _whole_places(self, part: Sought) -> Iterator[tuple[int, int]]:
+    def _whole_places(self, part: PreparedQuote) -> Iterator[tuple[int, int]]:
         """Yield the places of a whole quote's letters and digits, with anything between them, overlapping ones too.
 
         They are searched in a copy without other characters. A pattern of all words would be retried from every
         possible start, and with a repetitive text the time would be the product of both lengths.
         """
-        wanted = _GAP.sub("", "".join(part.words.keys[index] for index in part.real).lower())
-        if not wanted:
+        letters = _GAP.sub("", "".join(part.words.keys[index] for index in part.real).lower())
+        if not letters:
             yield from self._places(part.pattern())  # only raised digits
             return
         copy, tried = self._searchable_text(), 0
         self._letters = self._letters or _GAP.sub("", copy)
         whole = part.words.keys[part.real[-1]][-1].isascii()
-        place = self._letters.find(wanted)
+        place = self._letters.find(letters)
         while place >= 0 and tried < _MOST_TRIED:
             checkpoint()
-            start, end = self._in_copy(place), self._in_copy(place + len(wanted) - 1) + 1
-            if not (start and _goes_on(copy, start)) and not (whole and _RUN_OF_LETTERS.match(copy, end)):
+            start, end = self._in_copy(place), self._in_copy(place + len(letters) - 1) + 1
+            if not (start and _is_inside_word(copy, start)) and not (whole and _RUN_OF_LETTERS.match(copy, end)):
                 tried += 1
                 yield self._original(start), self._original(end)
-            place = self._letters.find(wanted, place + 1)
+            place = self._letters.find(letters, place + 1)
 
     def _in_copy(self, place: int) -> int:
         """Map an offset among the letters and digits to the searched copy."""
@@ -501,12 +501,12 @@ class Searched:
         return place + (self._shifts[index] if index >= 0 else 0)
 
 
-def _goes_on(copy: str, place: int) -> bool:
+def _is_inside_word(copy: str, place: int) -> bool:
     """Return whether a word of plain letters started before this offset; a digit may be a footnote mark."""
     return copy[place].isascii() and copy[place - 1].isalpha()
 
 
-def _begins(part: Sought, first: int, words: Words, near: int) -> list[int]:
+def _begins(part: PreparedQuote, first: int, words: Words, near: int) -> list[int]:
     """List the indexes where a quote may start whose first real word is at an offset, the most likely first.
 
     First with as many marks before the word as in the quote, then more, because some may be left out, then fewer.

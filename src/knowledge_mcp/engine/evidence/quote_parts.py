@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from knowledge_mcp.engine.evidence.quote_finding import Searched, Sought, sought
+from knowledge_mcp.engine.evidence.quote_finding import PreparedQuote, Searched, prepare_quote
 from knowledge_mcp.language.quantities.reading import DENIED
 from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.document import Span
@@ -36,25 +36,25 @@ class QuotePart:
     quoted: str
 
 
-def forms(quote: str) -> list[Sought]:
+def forms(quote: str) -> list[PreparedQuote]:
     """List what a quote may mean: itself, and itself without surrounding quotation marks; empty without any word."""
     text = quote.strip()
-    whole = sought(text)
+    whole = prepare_quote(text)
     if whole is None:
         return []
     inner = text[1:-1].strip() if len(text) > 2 and text[0] in _MARKS and text[-1] in _MARKS else ""
-    bare = sought(inner) if inner else None
+    bare = prepare_quote(inner) if inner else None
     return [whole] if bare is None else [whole, bare]
 
 
-def split_at_ellipses(quote: Sought) -> list[Sought]:
+def split_at_ellipses(quote: PreparedQuote) -> list[PreparedQuote]:
     """Split a quote at its ellipses; parts without a word are left out."""
-    parts: list[Sought | None] = []
+    parts: list[PreparedQuote | None] = []
     start = 0
     for match in _ELLIPSIS.finditer(quote.text):
-        parts.append(sought(quote.text, start, match.start()))
+        parts.append(prepare_quote(quote.text, start, match.start()))
         start = match.end()
-    parts.append(sought(quote.text, start))
+    parts.append(prepare_quote(quote.text, start))
     return [part for part in parts if part is not None]
 
 
@@ -93,7 +93,7 @@ def denial_between(text: str, spans: Sequence[Span]) -> str:
     return ""
 
 
-def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[QuotePart], bool] | None:
+def cover(part: PreparedQuote, texts: Sequence[tuple[str, Searched]]) -> tuple[list[QuotePart], bool] | None:
     """Combine a quote from passages, as few and as long as possible; None if a part of it is in no text.
 
     Returns:
@@ -116,7 +116,7 @@ def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[Quo
 
 
 def _longest_piece(
-    part: Sought, first: int, ends: frozenset[int], texts: Sequence[tuple[str, Searched]]
+    part: PreparedQuote, first: int, ends: frozenset[int], texts: Sequence[tuple[str, Searched]]
 ) -> tuple[QuotePart | None, int]:
     """Find the longest piece from a token on, in the first text that contains it."""
     sentence_stop = min((end for end in ends if end > first), default=len(part.words))
@@ -134,7 +134,7 @@ def _longest_piece(
     back = max((end for end in ends if first < end <= stop), default=first)
     if stop < len(part.words) and back > first and _count(part, back, stop) <= _OVERRUN:
         stop = back
-        shorter = sought(part.text, part.words.starts[first], part.words.ends[stop - 1])
+        shorter = prepare_quote(part.text, part.words.starts[first], part.words.ends[stop - 1])
         found = searched.equal(shorter, 1) if shorter is not None else []
         if not found:
             return None, first
@@ -155,7 +155,7 @@ def _is_left_out(before: QuotePart, after: QuotePart, texts: dict[str, Searched]
     return sum(between.is_word(n) for n in inside) < _LITTLE_LEFT_OUT
 
 
-def _count(part: Sought, first: int, stop: int) -> int:
+def _count(part: PreparedQuote, first: int, stop: int) -> int:
     return sum(first <= index < stop for index in part.real)
 
 

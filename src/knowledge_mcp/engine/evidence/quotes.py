@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import passage
-from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike
+from knowledge_mcp.engine.evidence.quote_finding import PreparedQuote, QuoteMatch, Searched, alike
 from knowledge_mcp.engine.evidence.quote_parts import QuotePart, chain, cover, denial_between, forms, split_at_ellipses
 from knowledge_mcp.language.quote_words import read_words
 from knowledge_mcp.model.chunk import Chunk
@@ -87,13 +87,13 @@ def verify_quote(base: Base, query: QuoteQuery) -> QuoteAnswer:
         NotFoundError: the named document does not exist; names similar ids.
         KnowledgeError: the store failed before anything was found.
     """
-    said = _parse_quote(query.quote)
+    quote_forms = _parse_quote(query.quote)
     if query.document_id is not None:
         documents.document(base, query.document_id)
-        return _Comparison(base, said).in_one(query.document_id)
+        return _Comparison(base, quote_forms).in_one(query.document_id)
     if not base.exists():
         return QuoteAnswer(QuoteVerdict.NOT_FOUND, (), 0)
-    return _Comparison(base, said).anywhere()
+    return _Comparison(base, quote_forms).anywhere()
 
 
 def verdict_in(searched: Searched, quote: str) -> QuoteVerdict:
@@ -110,15 +110,15 @@ def verdict_in(searched: Searched, quote: str) -> QuoteVerdict:
     return QuoteVerdict.NOT_FOUND
 
 
-def _parse_quote(quote: str) -> list[Sought]:
+def _parse_quote(quote: str) -> list[PreparedQuote]:
     if len(quote) > _LONGEST:
         raise InvalidInputError(
             f"The quote has {len(quote):,} characters, more than {_LONGEST:,}.", suggestion="Check it in parts."
         )
-    said = forms(quote)
-    if not said:
+    quote_forms = forms(quote)
+    if not quote_forms:
         raise InvalidInputError("The quote contains no words.", suggestion="Give the words to check.")
-    return said
+    return quote_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +137,18 @@ class _Near:
     """A part of the quote with the most similar passage."""
 
     document_id: str
-    part: Sought
+    part: PreparedQuote
     likeness: QuoteMatch
 
 
 class _Comparison:
     """Compares one quote with documents; each is read once."""
 
-    def __init__(self, base: Base, said: Sequence[Sought]) -> None:
+    def __init__(self, base: Base, quote_forms: Sequence[PreparedQuote]) -> None:
         self._base = base
         self._records = Records(base)
-        self._said = said
-        self._bare = said[-1]
+        self._forms = quote_forms
+        self._bare = quote_forms[-1]
         self._parts = split_at_ellipses(self._bare)
         self._texts: dict[str, tuple[Searched, DocumentParts] | None] = {}
         self._likenesses: dict[str, list[QuoteMatch | None]] = {}
@@ -238,7 +238,7 @@ class _Comparison:
     def _equal(self, document_ids: Sequence[str]) -> list[_Match]:
         """List the places that equal the quote; with ellipses, also those where its parts follow one another."""
         texts = self._read_texts(document_ids)
-        for form in self._said:
+        for form in self._forms:
             found = [
                 _Match(document_id, form.quoted, span, span.of(searched.text) == form.quoted)
                 for document_id, searched in texts
@@ -369,7 +369,7 @@ class _Comparison:
         return QuoteAnswer(verdict, tuple(places), searched, degraded, doubted)
 
 
-def _most_alike(part: Sought, searched: Searched) -> QuoteMatch | None:
+def _most_alike(part: PreparedQuote, searched: Searched) -> QuoteMatch | None:
     best: QuoteMatch | None = None
     for words in check_each(searched.windows(part)):
         found = alike(part.text, part.words, searched.text, words)

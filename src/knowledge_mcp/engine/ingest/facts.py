@@ -12,7 +12,7 @@ from pathlib import PurePath
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.documents import manual_labels, relabel
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED, Editions, edition_of_record, facts_of
-from knowledge_mcp.language.editions import mark_of, said_in
+from knowledge_mcp.language.editions import edition_statement, mark_of
 from knowledge_mcp.language.phrases import word_runs, words_of
 from knowledge_mcp.language.titles import plain_name
 from knowledge_mcp.model.collection import (
@@ -181,7 +181,7 @@ _EDITION_KEYS = ("edition", "version", "revision", "issue")
 def stated_edition(document: Document, earlier: DocumentRecord | None) -> dict[str, str]:
     """Add the edition stated at the beginning of a document, if its metadata has none, and what was set by hand."""
     metadata = dict(document.metadata)
-    statement = said_in(document.text)
+    statement = edition_statement(document.text)
     labels: dict[str, str] = {}
     if statement.edition and not any(metadata.get(key) for key in _EDITION_KEYS) and mark_of(document.title) is None:
         labels["edition"] = f"{statement.edition}, {statement.published}" if statement.published else statement.edition
@@ -253,8 +253,10 @@ def _compare_with_editions(base: Base, record: DocumentRecord, records: Sequence
     if share >= LEAST_IN_COMMON:
         relabel(base, record.id, {CONFIRMED: facts.family})
         return {}
-    said = f"{record.id} is named like an edition of {nearest}, but has {share:.0%} in common with it: kept separate."
-    return {record.id: said}
+    warning = (
+        f"{record.id} is named like an edition of {nearest}, but has {share:.0%} in common with it: kept separate."
+    )
+    return {record.id: warning}
 
 
 def _runs(base: Base, record: DocumentRecord) -> set[tuple[str, ...]]:

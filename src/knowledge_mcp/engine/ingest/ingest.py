@@ -149,10 +149,10 @@ class Ingest:
         started = time.perf_counter()
         self._base.check_space()
         plan = make_plan(self._base, self._pipeline, source, self._options, self._on_event, self._cancelled)
-        goes_on = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
+        may_proceed = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
         planned: tuple[PlannedDocument, ...] = ()
         taken: list[str] = []
-        if goes_on:
+        if may_proceed:
             self._outcomes.plan(item.uri for item in plan.todo)
             there = (*(item.uri for item in plan.todo), *(each.source for each in plan.skipped))
             names = Names(plan.known, self._options.vanished, (*self._options.other_sources, *there), plan.todo)

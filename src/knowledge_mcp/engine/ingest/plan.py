@@ -174,8 +174,8 @@ def _with_columns(item: SourceItem, earlier: DocumentRecord | None) -> SourceIte
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
     keys = {*SETTABLE, ALLOWED, *dict(item.labels).get(GIVEN, "").split(", ")}
-    said = all(record.label(key) == value for key, value in item.labels if key in keys)
-    return said and record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
+    has_labels = all(record.label(key) == value for key, value in item.labels if key in keys)
+    return has_labels and record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
 
 
 def _numbers(release: str) -> tuple[int, ...]:

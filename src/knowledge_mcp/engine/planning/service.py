@@ -337,9 +337,9 @@ def _open_file(raw_path: str, path: Path, roots: Sequence[Path] | None) -> _File
     except UnreadableDocumentError as exc:
         raise PlanningError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
     except OSError as exc:
-        said = exc.strerror or type(exc).__name__
+        reason = exc.strerror or type(exc).__name__
         raise PlanningError(
-            "extraction_failed", f"The file cannot be read: {said}.", suggestion="Check its permissions."
+            "extraction_failed", f"The file cannot be read: {reason}.", suggestion="Check its permissions."
         ) from exc
 
 

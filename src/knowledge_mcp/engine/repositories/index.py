@@ -236,7 +236,7 @@ class IndexRun:
         self._manifest = manifest
         self._call = call
         self._begun = begun
-        self._said = 0.0
+        self._reported_at = 0.0
 
     def run(self, copy: Checkout) -> IndexResult:
         """Index the working copy.
@@ -453,25 +453,25 @@ class IndexRun:
         self._manifest = dataclasses.replace(self._manifest, files_done=done, files_total=total)
         if event.kind is IngestEventKind.STORED:
             self._call.progress(float(done), float(total), f"indexed {path_of(event.source)}")
-        if time.monotonic() - self._said >= _HEARTBEAT:
+        if time.monotonic() - self._reported_at >= _HEARTBEAT:
             self._write()
 
     def _write(self, **changed: object) -> None:
         fields = {"host": HOST, "heartbeat": now(), **changed}
         self._manifest = dataclasses.replace(self._manifest, **fields)
         write_manifest(self._base.store, self._target, self._manifest, self._embedder.space)
-        self._said = time.monotonic()
+        self._reported_at = time.monotonic()
 
 
 def _warnings(copy: Checkout, records: Sequence[DocumentRecord]) -> tuple[str, ...]:
     """List each warning once, with its file, or the number of files and one of them."""
     paths: dict[str, list[str]] = {}
     for record in records:
-        for said in record.warnings:
-            paths.setdefault(said, []).append(path_of(record.id))
+        for warning in record.warnings:
+            paths.setdefault(warning, []).append(path_of(record.id))
     warnings = [
-        f"{each[0]}: {said}" if len(each) == 1 else f"{said} ({how_many(len(each), 'file')}, e.g. {each[0]})"
-        for said, each in paths.items()
+        f"{each[0]}: {warning}" if len(each) == 1 else f"{warning} ({how_many(len(each), 'file')}, e.g. {each[0]})"
+        for warning, each in paths.items()
     ]
     if copy.absent:
         warnings.append(f"Submodules without files: {', '.join(copy.absent)}. Index their own repositories.")

@@ -142,9 +142,10 @@ class RepositoriesFile:
                 text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
                 write_atomically(self.path, text.encode("utf-8", "backslashreplace"), durable=True, private=True)
         except OSError as exc:
-            said = exc.strerror or type(exc).__name__
+            reason = exc.strerror or type(exc).__name__
             raise InternalError(
-                f"{self.path} cannot be written: {said}.", suggestion="Check its permissions and the disk's free space."
+                f"{self.path} cannot be written: {reason}.",
+                suggestion="Check its permissions and the disk's free space.",
             ) from exc
 
 

@@ -372,9 +372,9 @@ class CodeSearch:
     ) -> list[CodeCandidate]:
         """Compute the similarities of all hits; a chunk that the lexical leg did not list counts with BM25 `unseen`."""
         near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
-        said = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
+        word_scores = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
         by_name = symbols if trip.mode != "dense" or query.symbol is not None else ()
-        chunk_ids = list(dict.fromkeys((*near, *said, *by_name)))
+        chunk_ids = list(dict.fromkeys((*near, *word_scores, *by_name)))
         if query.symbol is not None:
             chunk_ids = [each.id for each in passages.get(chunk_ids) if stands_in(each, query.symbol)]
         near |= self._missing_cosines(base, trip.vector, [each for each in chunk_ids if each not in near])
@@ -384,7 +384,7 @@ class CodeSearch:
         asks_symbol = asks_for_symbol(query.text)
         rated: list[CodeCandidate] = []
         for chunk_id in check_each(chunk_ids):
-            bm25 = max(said.get(chunk_id, unseen), 0.0)
+            bm25 = max(word_scores.get(chunk_id, unseen), 0.0)
             if trip.mode == "keyword":
                 similarity = by_words(bm25)
             else:

@@ -76,12 +76,12 @@ def blend(
         cut: the lexical leg was cut at its limit, so that missing chunks may have as many words as its last hit.
     """
     near = {hit.chunk_id: hit.score for hit in dense}
-    said = {hit.chunk_id: hit.score for hit in lexical}
+    word_scores = {hit.chunk_id: hit.score for hit in lexical}
     farthest = _UNSEEN * max(0.0, dense[-1].score) if dense else 0.0
     fewest = lexical[-1].score if lexical and cut else 0.0
     totals = [
-        (min(0.0, -near.get(chunk_id, farthest) - WORDS * said.get(chunk_id, fewest) / in_full), chunk_id)
-        for chunk_id in near | said
+        (min(0.0, -near.get(chunk_id, farthest) - WORDS * word_scores.get(chunk_id, fewest) / in_full), chunk_id)
+        for chunk_id in near | word_scores
     ]
     totals.sort()
     best = sorted((total / (_HALF - total), chunk_id) for total, chunk_id in totals[:limit])  # equal scores by id
@@ -100,8 +100,8 @@ def in_turns(
     found: dict[str, Ranked] = {}
     deepest, end, lowest = max(len(dense or ()), len(lexical or ())), size, 1.0
     while True:
-        near, said = (None if leg is None else leg[:end] for leg in (dense, lexical))
-        for chunk_id, score, by_meaning, by_words in rank(near, said, limit + len(found), end):
+        near, best_words = (None if leg is None else leg[:end] for leg in (dense, lexical))
+        for chunk_id, score, by_meaning, by_words in rank(near, best_words, limit + len(found), end):
             if chunk_id not in found:
                 lowest = min(lowest, score)
                 found[chunk_id] = (chunk_id, lowest, by_meaning, by_words)
@@ -218,10 +218,10 @@ def signals(dense: Sequence[LegHit], lexical: Sequence[LegHit], terms: int, chun
         estimated by `words_in_full`); its lead over the tenth, as a share of it; share of the ten best by meaning that
         are among the ten best by words.
     """
-    near, said = dense[:_BEST], lexical[:_BEST]
-    best = said[0].score if said else 0.0
-    tenth = said[-1].score if len(said) == _BEST else 0.0
-    both = {hit.chunk_id for hit in near} & {hit.chunk_id for hit in said}
+    near, word_hits = dense[:_BEST], lexical[:_BEST]
+    best = word_hits[0].score if word_hits else 0.0
+    tenth = word_hits[-1].score if len(word_hits) == _BEST else 0.0
+    both = {hit.chunk_id for hit in near} & {hit.chunk_id for hit in word_hits}
     return (
         near[0].score,
         near[0].score - near[-1].score,
@@ -423,8 +423,8 @@ def phrased(
 
 def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
     """Return whether a passage contains the words of every phrase together."""
-    said = _saying(chunk)
-    return all(said.holds(each) for each in phrases)
+    words = _saying(chunk)
+    return all(words.holds(each) for each in phrases)
 
 
 def _saying(chunk: Chunk) -> Saying:
@@ -441,13 +441,13 @@ def first_verbatim(
     """Put hits first that contain most of a question in its word order, longest matches first; at most `limit`."""
     best = [hit.chunk_id for hit in lexical[:BEST_BY_WORDS]]
     shares = {each.id: _saying(each).share(question, _MOSTLY) for each in passages.get(best)}
-    said = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}
-    if not said:
+    verbatim = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}
+    if not verbatim:
         return list(ranked)
     known = {hit[0]: hit for hit in ranked}
     places = {hit[0]: place for place, hit in enumerate(ranked[:TOGETHER])}
     words = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(lexical[:BEST_BY_WORDS], start=1)}
     most = ranked[0][1] if ranked else 1.0
-    order = sorted(said, key=lambda each: (-said[each], places.get(each, TOGETHER), each))
+    order = sorted(verbatim, key=lambda each: (-verbatim[each], places.get(each, TOGETHER), each))
     first = [known.pop(each, (each, 0.0, None, words[each])) for each in order]
     return [*((each[0], most, *each[2:]) for each in first), *known.values()][:limit]

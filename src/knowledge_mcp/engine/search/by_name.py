@@ -67,17 +67,17 @@ def pinned(
     places = {hit[0]: place for place, hit in enumerate(ranked[:TOGETHER])}
     chunks = passages.get(list(dict.fromkeys([*places, *order])))
     least = _least(asked)
-    borne: dict[str, tuple[Exactness, Chunk]] = {}
+    matched: dict[str, tuple[Exactness, Chunk]] = {}
     for chunk in chunks:
         exact = best_exactness(chunk, asked.names, least)
         if within and chunk.document_id not in within:
             exact = exact if is_document else Exactness.ABSENT
         elif is_document:
             exact = max(exact, Exactness.TITLE)
-        borne[chunk.id] = exact, chunk
-    named = [(exact, chunk) for exact, chunk in borne.values() if exact >= least]
+        matched[chunk.id] = exact, chunk
+    named = [(exact, chunk) for exact, chunk in matched.values() if exact >= least]
     if asked.alone:
-        documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}
+        documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, matched))))}
         last = len(documents)
         named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
         if any(each.item for each in asked.names):  # a line that begins with 7 means something else in other documents
@@ -219,8 +219,8 @@ def _both(filter: Filter | None, other: Filter) -> Filter:
     return other if filter is None else And((filter, other))
 
 
-def _in(order: Sequence[str], borne: dict[str, tuple[Exactness, Chunk]]) -> list[Chunk]:
-    return [borne[key][1] for key in order if key in borne]
+def _in(order: Sequence[str], matched: dict[str, tuple[Exactness, Chunk]]) -> list[Chunk]:
+    return [matched[key][1] for key in order if key in matched]
 
 
 def _least(asked: QuestionNames) -> Exactness:

@@ -99,13 +99,13 @@ def folded(hits: Sequence[Hit], count: int | None = None) -> list[Hit]:
 def _below_heading(chunk: Chunk) -> str:
     """Return a passage with its own title instead of the headings at its beginning."""
     headings = {"", chunk.document_title, *chunk.section_hierarchy}
-    said, rest = chunk.content, chunk.content
+    body, rest = chunk.content, chunk.content
     while rest:
         line, _, rest = rest.partition("\n")
         if line.strip() not in headings:
             break
-        said = rest
-    return f"{chunk.section_title}\n{said}" if len(said) < len(chunk.content) else said
+        body = rest
+    return f"{chunk.section_title}\n{body}" if len(body) < len(chunk.content) else body
 
 
 def indexes_last(hits: Sequence[Hit]) -> list[Hit]:

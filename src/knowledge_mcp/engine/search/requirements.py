@@ -105,7 +105,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
         places *= 2
     hits = tuple(every[query.offset : end])
     answerability = None if named or not hits else about.answerability
-    said = named or not hits or _says(base, query.topic, about, hits)
+    has_topic = named or not hits or _contains_topic(base, query.topic, about, hits)
     notes = () if named or not hits else about.notes
     return RequirementAnswer(
         hits,
@@ -113,7 +113,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
         about.degraded,
         about.also_asked,
         answerability,
-        said,
+        has_topic,
         notes=notes,
         more=len(every) > end,
     )
@@ -134,7 +134,7 @@ def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
     return [hit for hit, _ in kept]
 
 
-def _says(base: Base, topic: str, about: SearchAnswer, hits: Sequence[RequirementHit]) -> bool:
+def _contains_topic(base: Base, topic: str, about: SearchAnswer, hits: Sequence[RequirementHit]) -> bool:
     """Return whether a hit or its passage contains a word of a topic, or of its synonyms."""
     terms = set(base.analyser.query_terms(with_other_words(topic, about.also_asked)))
     texts = dict.fromkeys(text for hit in hits for text in (hit.statement.text, hit.chunk.embedding_text))
@@ -344,16 +344,16 @@ def words_of(group: Sequence[Statement], text: str) -> str:
     if first.identifier is None:
         return first.text
     parts = [first.text]
-    said = first.span.end
+    end = first.span.end
     if first.lead_in is None:
-        said = _own_end(text, first.span.start, first.span.end)
-        parts = [_WHITE.sub(" ", text[first.span.start : said]).strip()]
+        end = _own_end(text, first.span.start, first.span.end)
+        parts = [_WHITE.sub(" ", text[first.span.start : end]).strip()]
     for statement in group[1:]:
-        if statement.span.start < said:
+        if statement.span.start < end:
             continue
         stop = _own_end(text, statement.span.start, statement.span.end) if statement.lead_in is None else 0
-        said = max(statement.span.end, stop)
-        parts.append(_WHITE.sub(" ", text[statement.span.start : said]).strip())
+        end = max(statement.span.end, stop)
+        parts.append(_WHITE.sub(" ", text[statement.span.start : end]).strip())
     return " ".join(parts)
 
 

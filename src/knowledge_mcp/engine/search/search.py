@@ -219,9 +219,9 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
 
     The best hits do not depend on how many are requested, so that pages are consistent.
     """
-    wanted = _wanted(base, query)
-    answer, depth = _search_to(base, query, question, wanted, by_edition=by_edition)
-    if not answer.more and depth == wanted < _DEEPEST:
+    needed = _needed_depth(base, query)
+    answer, depth = _search_to(base, query, question, needed, by_edition=by_edition)
+    if not answer.more and depth == needed < _DEEPEST:
         answer, _ = _search_to(base, query, question, _DEEPEST, by_edition=by_edition)
     return answer
 
@@ -287,7 +287,7 @@ def _search_to(
     return answer, len(ranked)
 
 
-def _wanted(base: Base, query: SearchQuery) -> int:
+def _needed_depth(base: Base, query: SearchQuery) -> int:
     """Return how many hits to find, so that enough are left and it is known whether more follow."""
     end = query.offset + query.limit
     spare = end + _SPARE if query.fold or query.per_document is not None else 1
@@ -333,7 +333,11 @@ def _ranked(
         named = USUAL_WEIGHT if query.weight is None else query.weight
         weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
         ranked = in_turns(
-            dense, lexical, base.depth, query.limit, lambda near, said, most, _: base.fuse(near, said, weight, most)
+            dense,
+            lexical,
+            base.depth,
+            query.limit,
+            lambda near, word_hits, most, _: base.fuse(near, word_hits, weight, most),
         )
     if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
         ranked = first_verbatim(passages, query.text, lexical, ranked, query.limit)
@@ -356,9 +360,9 @@ def _blended(
     The ranks in each hit are those in the legs as requested. `only` lists the chunks that may be found.
     """
 
-    def rank(near: Sequence[LegHit] | None, said: Sequence[LegHit] | None, most: int, size: int) -> list[Ranked]:
+    def rank(near: Sequence[LegHit] | None, word_hits: Sequence[LegHit] | None, most: int, size: int) -> list[Ranked]:
         nearest = [hit for hit in near or () if only is None or hit.chunk_id in only]
-        return blend(nearest, said or (), in_full, most, cut=len(said or ()) >= size)
+        return blend(nearest, word_hits or (), in_full, most, cut=len(word_hits or ()) >= size)
 
     first = in_turns(dense, lexical, base.depth, query.limit, rank)
     depth = whole(query.limit, base.depth)
@@ -368,7 +372,7 @@ def _blended(
     moved = in_turns(again[1], lexical, base.depth, query.limit, rank)
     passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all in one read
     near = places(dense, {hit[0] for hit in moved})
-    return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
+    return [(chunk_id, score, near.get(chunk_id), word_rank) for chunk_id, score, _, word_rank in moved]
 
 
 def _mode_left(legs: LegResults, mode: SearchMode, degraded: list[str]) -> SearchMode:

@@ -33,7 +33,7 @@ from knowledge_mcp.engine.tracing.obligations import (
 )
 from knowledge_mcp.engine.tracing.opposing import opposed_words
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
-from knowledge_mcp.engine.tracing.tabled import row_said
+from knowledge_mcp.engine.tracing.tabled import row_text
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.sentences import LEADS, cell_texts, is_row, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord
@@ -177,7 +177,7 @@ def check(
     """
     sentences = [(number, *each) for number, part in enumerate(parts) for each in stated_in(part)]
     demands = [without_own_label(each.text) or each.text for each in obligations]
-    best = seek(demands, [said for _, _, said in sentences], _TRIED)
+    best = seek(demands, [text for _, _, text in sentences], _TRIED)
     searched = [Searched(part.text) for part in parts]
     headings = headings_of(parts, terms)
     rows: list[CheckRow] = []
@@ -192,7 +192,7 @@ def check(
             and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
         quoted = [quote for quote, _ in found]
-        stated = [(said if is_row(quote.quote) else quote.quote, quote.citation) for quote, said in found]
+        stated = [(text if is_row(quote.quote) else quote.quote, quote.citation) for quote, text in found]
         checks = limit_checks(each.text, stated, each.tabled) if stated else []
         sure = [(quote.quote, quote.citation) for quote in quoted if quote.probability >= FOUND]
         advised = force_check(each.text, sure)
@@ -214,12 +214,12 @@ def check(
     return CheckReport(tuple(rows), outdated, has_evidence or len(rows) < _FEWEST_ROWS)
 
 
-def _is_about(about: str, said: str, terms: Terms) -> bool:
+def _is_about(about: str, sentence: str, terms: Terms) -> bool:
     """Return whether a sentence has all figures and single letters of a row's name, and one of its words."""
     letters = [each.upper() for each in about.split() if len(each) == 1 and each.isalpha()]
-    if not all(re.search(rf"(?<![\w(]){each}(?!\w)", said) for each in letters):
+    if not all(re.search(rf"(?<![\w(]){each}(?!\w)", sentence) for each in letters):
         return False
-    there = frozenset(terms(said))
+    there = frozenset(terms(sentence))
     named = frozenset(terms(" ".join(each for each in about.split() if len(each) > 1 or each.isdigit())))
     figures = {each for each in named if any(map(str.isdigit, each))}
     words = named - figures
@@ -261,7 +261,9 @@ def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
     for entry in part.structure.sections:
         if entry.span.start >= begin:
             found = _stated(part.text, begin, entry.span.start)
-            yield from found if begin else ((span, said) for span, said in found if not _is_title(span.of(part.text)))
+            yield from (
+                found if begin else ((span, sentence) for span, sentence in found if not _is_title(span.of(part.text)))
+            )
             begin = max(begin, heading_end(part.text, entry))
     yield from _stated(part.text, begin, len(part.text))
 
@@ -278,9 +280,9 @@ def _stated(text: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
         is_item = _ITEM.match(words) is not None
         if not is_item:
             lead = ""
-        said = row_said(head, cell_texts(words)) if head else f"{lead} {words}".strip()
-        if len(_WORD.findall(said[:_LONGEST])) >= _FEWEST_WORDS or _NAMED_FIGURE.search(said):
-            yield span, said
+        sentence = row_text(head, cell_texts(words)) if head else f"{lead} {words}".strip()
+        if len(_WORD.findall(sentence[:_LONGEST])) >= _FEWEST_WORDS or _NAMED_FIGURE.search(sentence):
+            yield span, sentence
         if LEADS.search(words) is not None and not is_item:
             lead = words[-_LONGEST:]
 
@@ -355,22 +357,22 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
     for number, row in enumerate(rows):
         if row.obligation.tabled is not None:
             continue  # its limits are already compared with its evidence
-        for place, said in enumerate((None, *row.evidence)):
+        for place, evidence in enumerate((None, *row.evidence)):
             key = f"{number}/{place}"
-            owners[key] = (number, said)
-            items.append(TraceItem(key, "", row.obligation.text if said is None else said.quote, key))
+            owners[key] = (number, evidence)
+            items.append(TraceItem(key, "", row.obligation.text if evidence is None else evidence.quote, key))
     added: dict[int, list[RowCheck]] = {}
     for each in conflicts(items, terms):
         if each.kind is ConflictKind.DUPLICATE:
             continue
         sides = [owners[one.id] for one in (each.one, each.other, *each.also_in)]
-        demanded = {number for number, said in sides if said is None}
-        for number, said in sides:
-            is_told = each.kind is ConflictKind.FORCE and any(
+        demanded = {number for number, evidence in sides if evidence is None}
+        for number, evidence in sides:
+            is_reported = each.kind is ConflictKind.FORCE and any(
                 check.kind is CheckType.FORCE for check in rows[number].checks
             )
-            if said is not None and number in demanded and not is_told:
-                conflict = RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, each.kind.value, each.why, said.citation)
+            if evidence is not None and number in demanded and not is_reported:
+                conflict = RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, each.kind.value, each.why, evidence.citation)
                 added.setdefault(number, []).append(conflict)
     return [
         replace(row, checks=(checks := (*row.checks, *added[number])), verdict=_verdict(row.evidence, checks))

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.tracing.obligations import InTable
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import section_demanded
-from knowledge_mcp.language.editions import said_in
+from knowledge_mcp.language.editions import edition_statement
 from knowledge_mcp.language.force import PLAIN, Force, force_of
 from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
@@ -102,9 +102,9 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
         is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS or is_rating(limit))
         subjects = subjects_of(demand, limits, limit)
         alike = chosen if not subjects else [_of_same(subjects, *each) for each in chosen]
-        told = next(filter(None, (_told(limit, measured, is_open, *each) for each in alike)), None)
-        if told is not None:
-            found.append(told)
+        check = next(filter(None, (_limit_check(limit, measured, is_open, *each) for each in alike)), None)
+        if check is not None:
+            found.append(check)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
             found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, str(limit)))
     return found
@@ -155,9 +155,9 @@ def _of_this(apart: tuple[frozenset[str], frozenset[str]], stated: Sequence[_Sta
     own: list[_Stated] = []
     neutral: list[_Stated] = []
     for numbers, quote, where in stated:
-        said = [(each, words_about(quote, numbers, each)) for each in numbers]
-        own.append(([each for each, words in said if words & ours and not words & theirs], quote, where))
-        neutral.append(([each for each, words in said if words & ours or not words & theirs], quote, where))
+        described = [(each, words_about(quote, numbers, each)) for each in numbers]
+        own.append(([each for each, words in described if words & ours and not words & theirs], quote, where))
+        neutral.append(([each for each, words in described if words & ours or not words & theirs], quote, where))
     return own if any(numbers for numbers, _, _ in own) else neutral
 
 
@@ -170,7 +170,7 @@ _AWAY = re.compile(
 """Text after the number of things that do not count: "with one pump out of service"."""
 
 
-def _told(
+def _limit_check(
     limit: Quantity, measured: str, is_open: bool, numbers: Sequence[Quantity], quote: str, where: str
 ) -> RowCheck | None:
     """Check a limit against the numbers of its unit in a quote; None if they say nothing about it.
@@ -188,8 +188,8 @@ def _told(
         for kept, each in same:
             if kept is is_kept:
                 words = each.printed if each.bound is Bound.EXACT else quote[each.start : each.end].strip()
-                told = RowResult.DIFFERS if is_open and not is_kept else result
-                return RowCheck(CheckType.LIMIT, told, str(limit), words, where)
+                outcome = RowResult.DIFFERS if is_open and not is_kept else result
+                return RowCheck(CheckType.LIMIT, outcome, str(limit), words, where)
     return None
 
 
@@ -245,11 +245,11 @@ def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | No
         quotes: the evidence that counts as found, with its citations, best first.
     """
     asked = _strongest(demand)
-    said = [(_strongest(quote), quote, where) for quote, where in quotes]
+    strengths = [(_strongest(quote), quote, where) for quote, where in quotes]
     if asked is None or asked.modality is not Modality.REQUIREMENT:
         return None
-    advised = [each for each in said if each[0] is not None and each[0].modality is Modality.RECOMMENDATION]
-    if not advised or len(advised) < len(said):
+    advised = [each for each in strengths if each[0] is not None and each[0].modality is Modality.RECOMMENDATION]
+    if not advised or len(advised) < len(strengths):
         return None
     force, quote, where = advised[0]
     word = quote[force.start : force.end] if force is not None else ""
@@ -352,7 +352,7 @@ class EditionsKnown:
                 self._required[each.bodies, each.core] = each
         self._replaced = {
             (each.bodies, each.core, each.edition)
-            for replaced in said_in(standard).replaces
+            for replaced in edition_statement(standard).replaces
             for each in mentioned(replaced)
         }
 

@@ -60,10 +60,12 @@ def whole_item(reading: ReadDocument, called: str) -> TraceItem:
         reading: the document.
         called: the name of its file without the extension.
     """
-    said = {key.lower(): value for key, value in reading.metadata}
-    stated = (said[each] for each in PUBLIC_NAMES if each in said and heading_identifier(said[each]) == said[each])
+    fields = {key.lower(): value for key, value in reading.metadata}
+    stated = (
+        fields[each] for each in PUBLIC_NAMES if each in fields and heading_identifier(fields[each]) == fields[each]
+    )
     own = next(stated, None) or file_identifier(called)
-    title = said.get("title", own) if own else reading.name
+    title = fields.get("title", own) if own else reading.name
     beside = "" if own else words_of_file(called)
     attributes = dict(reading.metadata)
     return TraceItem(own or reading.name, title, _text_of(reading), reading.name, attributes=attributes, beside=beside)
@@ -103,7 +105,7 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
         for group, clause in demands
     ]
     beside = _beside(reading, [(group[0].identifier or "", group[0].span.start) for group, _ in demands])
-    found = [(span, replace(item, beside=said)) for (span, item), said in zip(found, beside, strict=True)]
+    found = [(span, replace(item, beside=text)) for (span, item), text in zip(found, beside, strict=True)]
     for each, span in clauses:
         number = each.number or heading_identifier(each.title) or ""
         found.append((span, TraceItem(number, each.title, span.of(reading.text), "")))
@@ -219,10 +221,10 @@ class _Gathering:
 
     def end_table(self) -> None:
         """Assign a table that names no demand to the current one; otherwise the current one ends."""
-        said = related(list(map(cell_texts, self._rows)), self._named_in, self._begun_in)
-        for owner, rows in said.items():
+        by_owner = related(list(map(cell_texts, self._rows)), self._named_in, self._begun_in)
+        for owner, rows in by_owner.items():
             self.found[owner] += [f"{row}\n" for row in rows]
-        if said:
+        if by_owner:
             self._current = None
         elif self._current is not None:
             self.found[self._current] += self._rows

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.tracing.applied import AppliedClauses
 from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.language.requirements.denied import is_line_gone, is_said_gone, is_state_gone
+from knowledge_mcp.language.requirements.denied import has_withdrawn_text, is_line_gone, is_state_gone
 from knowledge_mcp.language.requirements.matrices import is_crossed, related
 from knowledge_mcp.language.requirements.mentions import is_aside
 from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
@@ -221,7 +221,7 @@ def trace(
         [each for each in side if each.id not in left] for side, left in zip((sources, targets), gone, strict=True)
     )
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
-    mentions = {pair: said for pair, said in stated.mentions.items() if pair not in declared}
+    mentions = {pair: sentence for pair, sentence in stated.mentions.items() if pair not in declared}
     denied = stated.denied - declared
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     proposed = {pair: share for pair, share in proposed.items() if pair not in denied}
@@ -271,8 +271,8 @@ def _links(
         pair = (by_id[0][named[0]], by_id[1][named[1]])
         evidence = witness.evidence(*pair)
         if verdict is Verdict.MENTIONED:
-            side, said = mentions[named]
-            evidence = replace(evidence, words=(said,), **{"to_text" if side else "from_text": said})
+            side, sentence = mentions[named]
+            evidence = replace(evidence, words=(sentence,), **{"to_text" if side else "from_text": sentence})
         found.append(TraceLink(*pair, verdict, share, evidence))
     return found
 
@@ -304,12 +304,12 @@ def _unproven(links: Sequence[TraceLink]) -> tuple[tuple[TraceItem, str], ...]:
 
 def _copies(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> tuple[TraceItem, ...]:
     """List items of the second set that quote items of the first; none if most do, because it is another edition."""
-    known = {each.name or each.id: _said(each) for each in sources}
-    found = tuple(each for each in targets if each.text and known.get(each.name or each.id) == _said(each))
+    known = {each.name or each.id: _words_without_id(each) for each in sources}
+    found = tuple(each for each in targets if each.text and known.get(each.name or each.id) == _words_without_id(each))
     return found if len(found) < _OF_AN_EDITION * len(targets) else ()
 
 
-def _said(item: TraceItem) -> list[str]:
+def _words_without_id(item: TraceItem) -> list[str]:
     """List the words of an item without its own id, for comparison with others."""
     own = item.name or item.id
     place = item.text.find(own) if own else -1
@@ -321,7 +321,7 @@ def is_withdrawn(item: TraceItem) -> bool:
     """Return whether an item says that it is withdrawn: by its state, its text, or the text next to it."""
     return (
         any(is_state_gone(name, value) for name, value in item.attributes.items())
-        or is_said_gone(item.text, item.name or item.id)
+        or has_withdrawn_text(item.text, item.name or item.id)
         or is_line_gone(item.beside, item.text)
     )
 
@@ -352,8 +352,8 @@ class _Declared:
         prose, tables = _parted(item.words)
         for table in tables:
             rows = list(map(cell_texts, table))
-            said = related(rows, own.named_in)
-            relates = {name: self._names.in_text("\n".join(lines), 1 - side) for name, lines in said.items()}
+            by_name = related(rows, own.named_in)
+            relates = {name: self._names.in_text("\n".join(lines), 1 - side) for name, lines in by_name.items()}
             if any(name != item.id and found.meant for name, found in relates.items()):
                 for name, found in relates.items():
                     self._link(side, name, found)
@@ -371,7 +371,7 @@ class _Declared:
         own_names = {item.id, item.name}
         typed = list(zip(item.links, item.link_kinds or [""] * len(item.links), strict=True))
         links = [link for link, kind in typed if not is_aside(kind)]
-        stated = [said for each in item.attributes.items() if (said := self._stated(*each, 1 - side))]
+        stated = [by_name for each in item.attributes.items() if (by_name := self._stated(*each, 1 - side))]
         stated += [f"{kind}: {link}" for link, kind in typed if is_aside(kind)]
         found = self._names.in_text(" |\n".join(("\n".join(own_lines), *stated)), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in links]
@@ -380,11 +380,11 @@ class _Declared:
         self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in links))
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         meant |= self._applied[1 - side].in_text("\n".join(own_lines))
-        mentioned = {one: said for one, said in found.mentioned.items() if one not in own_names}
+        mentioned = {one: by_name for one, by_name in found.mentioned.items() if one not in own_names}
         self._link(side, item.id, NamedItems(meant, found.denied - own_names, mentioned))
         # the parts of "SYS-3, 5" and "SYS-12a, b", unless all are numbers
-        goes_on = [link for link in links if link.isdecimal() or len(link) == 1]
-        skipped = goes_on if len(goes_on) < len(links) else []
+        parts = [link for link in links if link.isdecimal() or len(link) == 1]
+        skipped = parts if len(parts) < len(links) else []
         self.lost += [
             (item, link)
             for link, ids in listed
@@ -413,8 +413,8 @@ class _Declared:
     def _link(self, side: int, name: str, found: NamedItems) -> None:
         for pairs, others in ((self.meant, found.meant), (self.denied, found.denied)):
             pairs.update((other, name) if side else (name, other) for other in others)
-        for other, said in found.mentioned.items():
-            self.mentions.setdefault((other, name) if side else (name, other), (side, said))
+        for other, sentence in found.mentioned.items():
+            self.mentions.setdefault((other, name) if side else (name, other), (side, sentence))
 
 
 class _Cells:

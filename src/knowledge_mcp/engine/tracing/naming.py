@@ -115,10 +115,10 @@ class ItemNames:
         together: list[tuple[int, int, list[str]]] = []  # names separated only by "and" or a comma
         for each in self._places(text):
             if together and _JOINED.fullmatch(text, together[-1][1], each[0]) is None:
-                _tell(text, together, known, found)
+                _add_names(text, together, known, found)
                 together = []
             together.append(each)
-        _tell(text, together, known, found)
+        _add_names(text, together, known, found)
         return found
 
     def opening(self, line: str, side: int) -> tuple[set[str], str]:
@@ -237,7 +237,7 @@ class ItemNames:
             yield from ((each.text, last.end()) for each in named[:1])
 
 
-def _tell(
+def _add_names(
     text: str, together: Sequence[tuple[int, int, list[str]]], known: Mapping[str, str], found: NamedItems
 ) -> None:
     """Add the ids of one list; "SYS-3 and SYS-4 are open" denies both, "SYS-3, SYS-4 (open)" only the last."""

@@ -31,11 +31,11 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
     def telling(text: str) -> list[str]:
         return list(terms(" ".join(word for word in text.split() if word.strip(".,;:").lower() not in silent)))
 
-    wanted, said = set(telling(demand)), telling(quote)
-    is_same = 2 * sum(term in wanted for term in said) >= len(said)
+    demanded, stated = set(telling(demand)), telling(quote)
+    is_same = 2 * sum(term in demanded for term in stated) >= len(stated)
     if is_same and not is_limited(quote, language) and not list(denials(demand, language)):
         for words, printed in denials(quote, language):
-            if {*telling(words)[:1]} & wanted:
+            if {*telling(words)[:1]} & demanded:
                 return "not denied", printed
     return _opposite_words(demand, quote, terms)
 

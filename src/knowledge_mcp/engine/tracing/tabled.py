@@ -52,7 +52,7 @@ def measured_below(above: str, cell: str) -> tuple[str, str] | None:
     return None if named is None else (named[0], f"{cell} {named[1]}")
 
 
-def row_said(heads: Sequence[str], cells: Sequence[str]) -> str:
+def row_text(heads: Sequence[str], cells: Sequence[str]) -> str:
     """Format a row with the headers of its cells: "Room: Theatre; Minimum flow: 30 m³/h".
 
     A number gets the unit in its header, in a separate cell ("Flow | m³/h | 30"), or in the row's first cell: "Flow,
@@ -63,9 +63,9 @@ def row_said(heads: Sequence[str], cells: Sequence[str]) -> str:
     led = None if unit or not cells else _named_unit(cells[0])
     if led is not None and any(map(is_figure, cells[1:])):
         return "; ".join(
-            _said(f"{led[0]} ({above})" if above else led[0], cell, led[1]) for above, cell in pairs[1:] if cell
+            _cell_text(f"{led[0]} ({above})" if above else led[0], cell, led[1]) for above, cell in pairs[1:] if cell
         )
-    return "; ".join(_said(above, cell, unit) for above, cell in pairs if cell and cell != unit)
+    return "; ".join(_cell_text(above, cell, unit) for above, cell in pairs if cell and cell != unit)
 
 
 def _unit_in(row: Sequence[tuple[str, str]]) -> str:
@@ -73,11 +73,11 @@ def _unit_in(row: Sequence[tuple[str, str]]) -> str:
     return next((cell for above, cell in row if is_unit(cell) and (len(cell) > 1 or _OF_UNITS.match(above))), "")
 
 
-def _said(above: str, cell: str, unit: str) -> str:
+def _cell_text(above: str, cell: str, unit: str) -> str:
     if (measured := measured_below(above, cell)) is not None:
         return ": ".join(filter(None, measured))
-    said = f"{cell} {unit}" if unit and is_figure(cell) else cell
-    return f"{above}: {said}" if above else said
+    text = f"{cell} {unit}" if unit and is_figure(cell) else cell
+    return f"{above}: {text}" if above else text
 
 
 def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
@@ -100,7 +100,7 @@ def completed(words: str, row: Sequence[tuple[str, str]]) -> str:
         behind = row[place + 1][1] if place + 1 < len(row) else ""
         measured = measured_below(above, cell) or (("", f"{cell} {behind}") if is_unit(behind) else None)
         whole = f"{words} {measured[1]}" if measured is not None else words
-        return whole if whole != words and _goes_on(words, whole) else words
+        return whole if whole != words and _lacks_figure(words, whole) else words
     return words
 
 
@@ -126,7 +126,7 @@ def is_unit(words: str) -> bool:
     return is_physical(unit.base) and re.fullmatch(EACH, words[unit.end - 2 :]) is not None
 
 
-def _goes_on(words: str, whole: str) -> bool:
+def _lacks_figure(words: str, whole: str) -> bool:
     """Return whether a sentence lacks its figure: it ends with words of a limit, or with "be", "of" and similar."""
     if words.endswith(("=", ":", "≤", "≥", "<", ">")):
         return True
@@ -214,16 +214,16 @@ def rows_tabled(text: str, table: str, language: str) -> Iterator[TabledRow]:
     words = [_words_about(cells) for _, cells in below]
     shared = set(words[0]).intersection(*words) if len(words) > 1 else set[str]()
     for (row, cells), own in zip(below, words, strict=True):
-        said = row_said(heads, cells)
+        row_words = row_text(heads, cells)
         about = " ".join(word for word in own if word not in shared)
-        if about and row_limits(said, limits_in(said, language)):
-            yield TabledRow(name, row, said, about, bound)
+        if about and row_limits(row_words, limits_in(row_words, language)):
+            yield TabledRow(name, row, row_words, about, bound)
 
 
 def _words_about(cells: Sequence[str]) -> list[str]:
     """List the words of a row before its first figure, which say what its numbers are, without units and "maximum"."""
-    told = itertools.takewhile(lambda cell: not is_figure(cell) and not _is_measured(cell), cells)
-    named = (re.split(r",\s|\s[(\[]|\sin\s", cell)[0] for cell in told if len(cell) == 1 or not is_unit(cell))
+    leading = itertools.takewhile(lambda cell: not is_figure(cell) and not _is_measured(cell), cells)
+    named = (re.split(r",\s|\s[(\[]|\sin\s", cell)[0] for cell in leading if len(cell) == 1 or not is_unit(cell))
     return [word.lower() for cell in named for word in _WORD.findall(NAMED.sub(" ", cell))]
 
 
@@ -231,7 +231,7 @@ def _is_measured(cell: str) -> bool:
     return any(is_physical(each.unit) for each in limits_in(cell))
 
 
-def row_limits(said: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, str]]:
+def row_limits(text: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, str]]:
     """List the limits of a row with their headers; cells with more than a number or a range set none.
 
     Args:
@@ -240,11 +240,11 @@ def row_limits(said: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, st
     """
     found: list[tuple[Quantity, str]] = []
     begin = 0
-    for part in said.split("; "):
+    for part in text.split("; "):
         name, _, value = part.rpartition(": ")
         end = begin + len(part)
         own = [each for each in limits if begin <= each.start < end]
-        if _BETWEEN_FIGURES.fullmatch(_without(said, Span(end - len(value), end), own)):
+        if _BETWEEN_FIGURES.fullmatch(_without(text, Span(end - len(value), end), own)):
             column = _IN_BRACKETS.search(name)
             above = NAMED.sub(" ", column[1] if column else name).strip(" .:,")
             found += [(each, above) for each in own if is_physical(each.unit)]

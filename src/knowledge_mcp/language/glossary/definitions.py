@@ -21,7 +21,7 @@ from knowledge_mcp.language.glossary.entries import (
     with_notes,
     without_pointers,
 )
-from knowledge_mcp.language.glossary.terms import entry_number, read_entry, says
+from knowledge_mcp.language.glossary.terms import entry_number, looks_like_sentence, read_entry
 from knowledge_mcp.language.sentences import cell_texts, sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
@@ -373,7 +373,9 @@ def _stands_alone(words: str) -> bool:
 
 def _says_what(words: str) -> bool:
     """Return whether a short text is a definition, not a term: lower case with a clause or many words, or a pointer."""
-    return pointed_at(words) is not None or (words[:1].islower() and (len(words.split()) > _SYNONYM or says(words)))
+    return pointed_at(words) is not None or (
+        words[:1].islower() and (len(words.split()) > _SYNONYM or looks_like_sentence(words))
+    )
 
 
 def _glossary_columns(header: list[str]) -> tuple[int, int] | None:

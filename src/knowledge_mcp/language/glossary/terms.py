@@ -173,7 +173,7 @@ def read_entry(paragraphs: Sequence[Paragraph], first: str = "") -> TermEntry | 
         place += 1
         words.append(lines[place].text)
     place += 1
-    while place < prose and _goes_on(words[-1], lines[place - 1], lines[place]):
+    while place < prose and _continues(words[-1], lines[place - 1], lines[place]):
         words.append(lines[place].text)
         place += 1
     behind, place = _behind(lines, place)
@@ -235,15 +235,15 @@ def _is_name(line: _Line, following: _Line) -> bool:
         return False
     if text[0].islower() and following.text[0].isupper() and following.text.endswith(".") and _JOINED.search(text):
         return False  # a definition in lower case; the sentence after it is not part of the entry
-    return len(text.split()) <= _FEW_WORDS or not says(text) or _DOMAIN_BEHIND.search(text) is not None
+    return len(text.split()) <= _FEW_WORDS or not looks_like_sentence(text) or _DOMAIN_BEHIND.search(text) is not None
 
 
-def says(words: str) -> bool:
+def looks_like_sentence(words: str) -> bool:
     """Return whether text contains a verb or a relative pronoun, as definitions do and terms rarely do."""
     return _SAYS.search(words) is not None
 
 
-def _goes_on(words: str, before: _Line, line: _Line) -> bool:
+def _continues(words: str, before: _Line, line: _Line) -> bool:
     """Return whether a paragraph after the first one of the definition still belongs to it."""
     if line.kind is BlockKind.LIST_ITEM:
         return before.kind is BlockKind.LIST_ITEM or words.endswith((":", "—", "following"))

@@ -204,10 +204,10 @@ def _spelled(match: re.Match[str]) -> Iterator[Numeral]:
         value = _WORDS.get(word, 1.0)
         is_scale = word in _SCALES
         if is_scale:
-            goes_on = not each["and"] and below > 0.0 and (below < 100.0 if value == 100.0 else value < least)
+            continues = not each["and"] and below > 0.0 and (below < 100.0 if value == 100.0 else value < least)
         else:
-            goes_on = last >= 100.0 if each["and"] or last not in _ROUND else 0.0 < value < 10.0
-        if start >= 0 and not goes_on:
+            continues = last >= 100.0 if each["and"] or last not in _ROUND else 0.0 < value < 10.0
+        if start >= 0 and not continues:
             yield Numeral(start, end, whole + below, is_word=True)
             start = -1
         if start < 0:

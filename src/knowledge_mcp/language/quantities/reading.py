@@ -85,7 +85,7 @@ _IN_BRACKETS = re.compile(
     r"\((?:[^()A-Za-z]{1,20}[±/–][^()A-Za-z]{1,20}|[^()A-Za-z]{1,20}\s(?:to|bis|à|a)\s[^()A-Za-z]{1,20})\Z"
 )
 """Numbers in brackets that are followed by their unit: "(23 ± 2) °C", "(10 to 15) mm"."""
-_GOES_ON = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
+_CONTINUATION = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
 _IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
 _RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?P<half>\s?[ap]\.?m\b)?", re.IGNORECASE)
@@ -329,6 +329,6 @@ def _is_rest(sentence: str, each: _Measured, behind: _Measured) -> bool:
     rest = abs(behind.value) * behind.factor
     if not is_smaller or rest >= each.factor or each.value != int(each.value):
         return False
-    between = _GOES_ON.fullmatch(sentence, each.end, behind.start)
+    between = _CONTINUATION.fullmatch(sentence, each.end, behind.start)
     are_named = sentence[each.start : each.end][-3:].isalpha() and sentence[behind.start : behind.end][-3:].isalpha()
     return between is not None and ("and" not in between.group() or are_named)

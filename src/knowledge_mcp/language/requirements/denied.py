@@ -84,7 +84,7 @@ def is_state_gone(name: str, value: str) -> bool:
     return _LABEL.fullmatch(name) is not None and _STATE.match(value) is not None
 
 
-def is_said_gone(words: str, identifier: str) -> bool:
+def has_withdrawn_text(words: str, identifier: str) -> bool:
     """Return whether a requirement's own text says it: "Deleted", "SWR-4 VOID.", "(deleted) The pump shall stop"."""
     place = words.find(identifier) if identifier else -1
     return _OPENING.match(words[place + len(identifier) :] if 0 <= place <= _FEW else words) is not None

@@ -164,9 +164,9 @@ class _Weak:
             return
         words = block.span.of(self.text)
         if block.kind is BlockKind.PARAGRAPH and len(words) <= _LONGEST_LABEL:
-            said = _said(words.strip().rstrip(":"))
-            if said is not None:
-                self._label = (block.section, said)
+            kind = _place_of(words.strip().rstrip(":"))
+            if kind is not None:
+                self._label = (block.section, kind)
                 return
         place = self._label[1] if self._label is not None else self._places[block.section]
         if place is _Place.CLOSED:
@@ -183,9 +183,9 @@ class _Weak:
         section = self.document.sections[index]
         if self.facts.is_informative(index):
             return _Place.CLOSED
-        said = _said(section.title)
-        if said is not None:
-            return said
+        kind = _place_of(section.title)
+        if kind is not None:
+            return kind
         above = self._places[section.parent]
         silent = {SectionRole.BODY, SectionRole.ANNEX}
         return above if self.facts.role(index) in silent or above is _Place.STEPS else _Place.CLOSED
@@ -203,7 +203,7 @@ class _Weak:
             return
         title = node.title.strip()
         story, alone = _is_story(title), node.heading == node.span
-        if not _says(title) or not (story or (node.parent, node.level) in self._said_elsewhere):
+        if not _has_substance(title) or not (story or (node.parent, node.level) in self._said_elsewhere):
             return
         span = node.heading if alone else node.span
         if self._within(span):
@@ -231,7 +231,11 @@ class _Weak:
             words = whole.of(self.text)
             number = _number_of(words)
             steps = place is _Place.STEPS and listed
-            if (number is not None or _is_story(words) or steps) and _says(words) and not self._is_exempt(whole):
+            if (
+                (number is not None or _is_story(words) or steps)
+                and _has_substance(words)
+                and not self._is_exempt(whole)
+            ):
                 end = self._end_with_items(position, stop) if listed else whole.end
                 self._take_part(block, sentences[first], Span(whole.start, end), number)
 
@@ -278,7 +282,7 @@ class _Weak:
         heads = [_plain(cell.of(lines[0])) for cell in row_cells(0, lines[0])]
         stories = [column for column, head in enumerate(heads) if _STORY_HEAD.match(head)]
         own = next((column for column, head in enumerate(heads) if _ID_HEAD.fullmatch(head)), None)
-        told = next((c for c, head in enumerate(heads) if c != own and _TEXT_HEAD.fullmatch(head)), None)
+        text_column = next((c for c, head in enumerate(heads) if c != own and _TEXT_HEAD.fullmatch(head)), None)
         for number, line in enumerate(check_each(lines)):
             cells = row_cells(start, line)
             start += len(line) + 1
@@ -288,11 +292,11 @@ class _Weak:
             if len(stories) > 1:
                 parts = [f"{heads[column]} {cells[column].of(self.text).strip()}" for column in stories]
                 span = Span(cells[stories[0]].start, cells[stories[-1]].end).trimmed(self.text)
-                if not self._within(span) and _says(" ".join(parts)):
+                if not self._within(span) and _has_substance(" ".join(parts)):
                     self._add(span, block.section, identifier, ", ".join(parts))
-            elif identifier is not None and told is not None:
-                span = cells[told].trimmed(self.text)
-                if not self._within(Span(cells[0].start, cells[-1].end)) and _says(span.of(self.text)):
+            elif identifier is not None and text_column is not None:
+                span = cells[text_column].trimmed(self.text)
+                if not self._within(Span(cells[0].start, cells[-1].end)) and _has_substance(span.of(self.text)):
                     self._add(span, block.section, identifier)
 
     def _within(self, span: Span) -> list[Span]:
@@ -318,7 +322,7 @@ class _Weak:
         )
 
 
-def _said(title: str) -> _Place | None:
+def _place_of(title: str) -> _Place | None:
     """Return what a title says about the items below it; None if it says nothing."""
     plain = _plain(title)[:_LONGEST_TITLE]
     if _CLOSING.match(plain) or _ABOUT.search(plain):
@@ -350,7 +354,7 @@ def _is_story(words: str) -> bool:
     return match is not None and match.start() <= _OPENS_STORY
 
 
-def _says(words: str) -> bool:
+def _has_substance(words: str) -> bool:
     """Return whether an item is more than a name, a question, or a word that nothing is required."""
     bullet = _BULLET.match(words)
     number = _NUMBER.match(words, bullet.end() if bullet else 0)

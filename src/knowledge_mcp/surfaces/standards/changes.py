@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair, held_part
+from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair, ingested_part
 from knowledge_mcp.engine.changes.differences import ClauseChange, TextChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.core.editions import edition_of_record
@@ -179,7 +179,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
 
 def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
     pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
-    return pair, comparisons().of(pair, partial(held_part, knowledge)).changes
+    return pair, comparisons().of(pair, partial(ingested_part, knowledge)).changes
 
 
 def _is_numbered(each: ClauseChange, clause: str) -> bool:

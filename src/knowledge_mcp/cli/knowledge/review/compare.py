@@ -232,7 +232,7 @@ def draw_pages(
 
 def _read_ingested(settings: Settings, document_id: str) -> Edition:
     with open_ingested(settings, document_id) as knowledge:
-        return edition_of(document_id, [comparing.held_part(knowledge, document_id)])
+        return edition_of(document_id, [comparing.ingested_part(knowledge, document_id)])
 
 
 # ---- showing
