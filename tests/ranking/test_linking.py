@@ -33,7 +33,7 @@ def _embed(texts: Sequence[str]) -> Any:
 def test_demands_are_rated_some_at_a_time_and_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     seek = Seeker(str.split, _embed)
     whole = seek(_DEMANDS, _SENTENCES, 3)
-    monkeypatch.setattr(linking, "_SOUGHT_AT_ONCE", 40)
+    monkeypatch.setattr(linking, "_PAIRS_AT_ONCE", 40)
     _Watched.rows.clear()
     assert [[place for place, _ in each] for each in seek(_DEMANDS, _SENTENCES, 3)] == [
         [place for place, _ in each] for each in whole

@@ -319,7 +319,7 @@ def test_a_collection_made_by_another_process_meanwhile_keeps_its_documents(left
         store = opened(tapped)
         if left != "nothing":
             store.create_collection("c", SPACE)
-            layout.tell(store.connection, "c__1", {"state": "dropping"})
+            layout.update_description(store.connection, "c__1", {"state": "dropping"})
         if left == "a drop that had taken its names":
             unnamed = [
                 models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name))

@@ -239,7 +239,7 @@ def test_a_collection_in_qdrant_names_its_newer_index_when_all_of_it_can_be_foun
     with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer, closing(make(Later())) as other:
         older.create_collection("c", SPACE)
         put(older, "d", [SamplePassage("verified systems", id="1")])
-        honest = search.tell
+        honest = search.update_description
         found: list[tuple[list[str] | None, str]] = []
 
         def result(connection: QdrantConnection, home: str, changes: dict[str, Any]) -> None:
@@ -247,7 +247,7 @@ def test_a_collection_in_qdrant_names_its_newer_index_when_all_of_it_can_be_foun
             if "analyser" in changes:
                 found.append(answers(other, "verified"))
 
-        monkeypatch.setattr(search, "tell", result)
+        monkeypatch.setattr(search, "update_description", result)
         assert answers(newer, "verified") == (["1"], "")
     assert found == [(["1"], "")]
 

@@ -58,7 +58,7 @@ class Seeker:
         return found
 
 
-_SOUGHT_AT_ONCE = 10_000_000
+_PAIRS_AT_ONCE = 10_000_000
 """Pairs of demand and sentence held at a time, 80 MB; a standard and a long report have 100 million pairs."""
 
 
@@ -75,10 +75,10 @@ def shares(
         for term in set(terms(sentence)):
             postings.setdefault(term, []).append(place)
     count = len(sentences) + 1
-    asked, said = embed(list(queries)), embed(list(sentences)).T
-    step = max(_SOUGHT_AT_ONCE // len(sentences), 1)
+    query_vectors, sentence_vectors = embed(list(queries)), embed(list(sentences)).T
+    step = max(_PAIRS_AT_ONCE // len(sentences), 1)
     for first in check_each(range(0, len(queries), step)):
-        cosines = asked[first : first + step] @ said
+        cosines = query_vectors[first : first + step] @ sentence_vectors
         for text, cosine in zip(queries[first : first + step], cosines, strict=True):
             own = dict.fromkeys(terms(text))
             weights = {term: float(np.log(count / (len(postings.get(term, ())) + 0.5))) for term in own}

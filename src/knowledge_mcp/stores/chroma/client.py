@@ -153,17 +153,17 @@ def _ask_for_life(probe: Any, location: str) -> None:
         ConfigError: it is not ChromaDB.
     """
     try:
-        said: Any = probe.get(f"{location}/api/v2/heartbeat").json()
+        answer: Any = probe.get(f"{location}/api/v2/heartbeat").json()
     except StatusError as exc:
         if exc.status not in {404, 405, 410}:
             raise
-        said = None
+        answer = None
         details = str(exc)
     except ValueError as exc:
-        said, details = None, f"{type(exc).__name__}: {exc}"
+        answer, details = None, f"{type(exc).__name__}: {exc}"
     else:
-        details = f"It says {str(said)[:200]}"
-    if not isinstance(said, dict) or "nanosecond heartbeat" not in said:
+        details = f"It says {str(answer)[:200]}"
+    if not isinstance(answer, dict) or "nanosecond heartbeat" not in answer:
         raise ConfigError(
             f"The server at {location} is not ChromaDB, or is older than 1.0.",
             details=details,

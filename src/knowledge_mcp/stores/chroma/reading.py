@@ -137,7 +137,7 @@ def _chunks_looked_up(place: ChromaCollection, chunk_ids: list[str]) -> dict[str
 def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
     """Look up exact vectors by embedding key."""
     with view.lock:
-        known: dict[str, Vector] = view.held_vectors(embedding_keys)
+        known: dict[str, Vector] = view.loaded_vectors(embedding_keys)
     missing = [each for each in dict.fromkeys(embedding_keys) if each not in known]
     tokens: set[str] = set()
     for some in batches(missing, _AT_ONCE):

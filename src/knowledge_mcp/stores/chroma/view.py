@@ -194,7 +194,7 @@ class ChromaView:
         self._keyed: dict[str, SlotBlock] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
-        self._held = 0
+        self._block_bytes = 0
         self._names: list[str] = []
         self._buffers = SlotBuffers()
         self._state: SlotView | None = None
@@ -215,7 +215,7 @@ class ChromaView:
         """Estimated bytes; vectors are held twice, by block and as one matrix."""
         masks = 0 if self._state is None else 1 + len(self._state.masks)
         vectors = 0 if self._matrix is None else 2 * self._matrix.nbytes
-        return self._held + (0 if self.too_large else self._bytes) + (_SLOT + masks) * self._size + vectors
+        return self._block_bytes + (0 if self.too_large else self._bytes) + (_SLOT + masks) * self._size + vectors
 
     @property
     def _size(self) -> int:
@@ -337,7 +337,7 @@ class ChromaView:
         self._owners.update(dict.fromkeys(index.ids, block))
         self._keyed.update(dict.fromkeys(index.keys, block))
         self._state = self._matrix = None
-        self._held += block.bytes
+        self._block_bytes += block.bytes
         self._bytes += 8 * len(index.places) + sum(240 for term in index.terms if term not in self._postings)
         if self.too_large:
             self._postings.clear()
@@ -403,7 +403,7 @@ class ChromaView:
             for place in np.flatnonzero(mask[block.first : block.first + block.size]).tolist()
         ]
 
-    def held_vectors(self, keys: Iterable[str]) -> dict[str, bytes]:
+    def loaded_vectors(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return those of some vectors that are in memory; none unless this thread's snapshot has loaded this state."""
         if not self._snapshot.is_current or self._matrix is None:
             return {}

@@ -104,7 +104,7 @@ SMALL_CALL = 1024 * 1024
 """Maximum bytes of a single call for entries that must become visible together or in order."""
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
-_HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
+_CONTENT_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
 STATE = "state"
 """Id of the entry that each publish and each delete rewrites."""
 GONE: Where = {"gone": {"$eq": True}}
@@ -210,17 +210,17 @@ def _written(
     """Write a group and report it; return the documents that another writer discarded meanwhile."""
     place.documents.put([*(each.holder for each in group), *(row for each in group for row in each.vectors)])
     place.chunks.put([row for each in group for row in each.chunks])
-    stored = _held(place, group)
+    stored = _not_discarded(place, group)
     if stored:
         _commit(place, [row for each in stored for row in each.rows], [each.commit for each in stored])
-        stored = _held(place, stored)
+        stored = _not_discarded(place, stored)
     for each in stored:
         on_published(each.id)
     sweep(place, [each.id for each in group], finished=[each.holder.id for each in group])
     return [each for each in group if each not in stored]
 
 
-def _held(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
+def _not_discarded(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
     """Return the documents whose generations nobody has discarded."""
     there = {each.id for each in place.documents.rows(ids=[each.holder.id for each in group])}
     return [each for each in group if each.holder.id in there]
@@ -376,7 +376,7 @@ def sweep(
     for entry in place.chunks.ids(own):
         token = generation_of(entry)
         found[token] = found.get(token, 0) + 1
-    for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
+    for entry in place.documents.ids(all_of(_CONTENT_KINDS, own)):
         found.setdefault(entry.split(" ")[1], 0)
     holders = holders_of(place, documents)
     over = {*finished, *(each.id for each in holders if is_abandoned(each))}
@@ -403,7 +403,7 @@ def _remove_generations(place: ChromaCollection, tokens: Iterable[str], finished
     if ordered:
         where: Where = {"generation": {"$in": ordered}}
         chunks = place.chunks.ids(where)
-        others = place.documents.ids(all_of(_HELD_KINDS, where))
+        others = place.documents.ids(all_of(_CONTENT_KINDS, where))
     place.chunks.remove(chunks)
     place.documents.remove([*others, *finished])
     return len(chunks)

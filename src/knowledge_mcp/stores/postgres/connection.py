@@ -141,7 +141,7 @@ class PostgresDatabase:
         try:
             yield
         except (psycopg.Error, UnicodeError) as exc:
-            raise self._said(exc) from exc
+            raise self._error_of(exc) from exc
 
     @contextlib.contextmanager
     def _transaction(self, level: psycopg.IsolationLevel, *, read_only: bool) -> Generator[PostgresSession]:
@@ -161,7 +161,7 @@ class PostgresDatabase:
                 lost = _LostError(_LOST.format(self.location), details=self._hidden(exc))
                 lost.is_open = is_open and state not in _OVERTAKEN
                 raise lost from exc
-            raise self._said(exc) from exc
+            raise self._error_of(exc) from exc
         finally:
             if not connection.closed:
                 with contextlib.suppress(psycopg.Error):
@@ -226,12 +226,12 @@ class PostgresDatabase:
     def _refused(self, error: psycopg.Error) -> KnowledgeError:
         """Explain why no connection can be made; libpq has no error codes here, only messages."""
         details, words = self._hidden(error), str(error)
-        for said, message, suggestion in _REFUSALS:
-            if said in words:
+        for phrase, message, suggestion in _REFUSALS:
+            if phrase in words:
                 return ConfigError(message.format(self.location), details=details, suggestion=suggestion)
         return ConnectionFailedError(f"PostgreSQL does not answer at {self.location}.", details=details)
 
-    def _said(self, error: psycopg.Error | UnicodeError) -> KnowledgeError:
+    def _error_of(self, error: psycopg.Error | UnicodeError) -> KnowledgeError:
         details = self._hidden(error)
         if isinstance(error, UnicodeError | psycopg.DataError):
             return InvalidInputError("A text or number cannot be stored.", details=details)
@@ -248,7 +248,7 @@ _TLS_WORDS = (" certificate", "private key", "SSL required", "but SSL", "sslmode
 _REFUSALS = (
     ("password", "{} refused the user or the password.", "Correct the user and password in DATABASE_URL."),
     ('role "', "{} does not know the user.", "Correct the user in DATABASE_URL, or create it on the server."),
-    *((said, "{} does not accept these TLS settings.", _TLS) for said in _TLS_WORDS),
+    *((phrase, "{} does not accept these TLS settings.", _TLS) for phrase in _TLS_WORDS),
     ("pg_hba.conf", "{} does not accept this type of connection from here.", "Let the server's pg_hba.conf allow it."),
     ('" does not exist', "The server has no database {}.", "Make it with CREATE DATABASE, or correct DATABASE_URL."),
 )

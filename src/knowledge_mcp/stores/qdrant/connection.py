@@ -117,14 +117,14 @@ def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> K
 
 
 def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say, *, keyed: bool) -> KnowledgeError:
-    status, said = exc.status_code or 0, _said(exc.content)
-    details = hidden(f"HTTP {status}: {exc.content.decode('utf-8', 'replace') if said is None else said}")
-    if status == 404 and said is None:  # Qdrant itself explains what it does not have
+    status, message = exc.status_code or 0, _error_message(exc.content)
+    details = hidden(f"HTTP {status}: {exc.content.decode('utf-8', 'replace') if message is None else message}")
+    if status == 404 and message is None:  # Qdrant itself explains what it does not have
         return ConfigError(f"{where} does not answer like Qdrant ({doing}).", details=details, suggestion=_OTHER)
     return _of_code(status, doing, where, details, keyed=keyed)
 
 
-def _said(content: bytes) -> str | None:
+def _error_message(content: bytes) -> str | None:
     """Return the error message of the server, or None if the answer is not Qdrant's."""
     try:
         status = json.loads(content)["status"]

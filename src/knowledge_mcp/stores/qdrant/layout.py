@@ -236,7 +236,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     for field, kind in INDEXES.items():
         connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
     _give_names(connection, {home: name})
-    tell(connection, home, {"state": "ready"})
+    update_description(connection, home, {"state": "ready"})
     for each in (dropped, *(each for each, state in states.items() if state == "dropping")):
         if each:  # removed last: its number stays taken, so nobody removes what another has just created
             _remove(connection, each)
@@ -250,7 +250,7 @@ def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     the rest.
     """
     with contextlib.suppress(QuotaExceededError):
-        tell(connection, place.home, {"state": "dropping"})
+        update_description(connection, place.home, {"state": "dropping"})
     _remove(connection, place.home)
 
 
@@ -264,7 +264,7 @@ def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
             look(connection, new)  # a server refuses a name in use, or takes it away, only after changing others
     for place in places.values():
         if place.is_naming:  # that change was abandoned before any name was changed
-            tell(connection, place.home, {"names": {}})
+            update_description(connection, place.home, {"names": {}})
     if changed:
         _give_names(connection, {places[old].home: new for old, new in changed.items()})
 
@@ -311,9 +311,9 @@ def _description(connection: QdrantConnection, home: str) -> Mapping[str, Any] |
 
 def _give_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
     """Name collections, given by home. The first write makes the change durable."""
-    tell(connection, min(names), {"names": dict(names)})
+    update_description(connection, min(names), {"names": dict(names)})
     _change_names(connection, names)
-    tell(connection, min(names), {"names": {}})
+    update_description(connection, min(names), {"names": {}})
 
 
 def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
@@ -347,7 +347,7 @@ def _settled_names(connection: QdrantConnection) -> dict[str, str]:
         names: dict[str, str] = payload.get("names") or {}
         if lost & names.keys():
             _change_names(connection, {each: name for each, name in names.items() if each in homes})
-            tell(connection, home, {"names": {}})
+            update_description(connection, home, {"names": {}})
     return connection.aliases()
 
 
@@ -361,7 +361,7 @@ def _remove(connection: QdrantConnection, home: str) -> None:
     connection.drop(records_of(home))
 
 
-def tell(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
+def update_description(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
     """Update the description of a collection."""
     change = models.SetPayload(payload=dict(payload), points=[META])
     connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], in_turn=True)

@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, QdrantCollection, look, tell
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, QdrantCollection, look, update_description
 from knowledge_mcp.stores.qdrant.points import (
     all_of,
     any_of,
@@ -286,7 +286,7 @@ class TermWeights:
         if place.mean is None or mean is None:
             return
         if abs(mean / place.mean - 1.0) > self._drift:
-            tell(connection, place.home, {"mean": mean})
+            update_description(connection, place.home, {"mean": mean})
             place, _ = place_and_head(connection, place, "")
             log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(connection, place))
 
@@ -329,7 +329,7 @@ def index_again(connection: QdrantConnection, place: QdrantCollection, analyser:
     """
     while True:
         claim = secrets.token_hex(8)
-        tell(connection, place.home, {"coming": analyser.version, "indexer": claim})
+        update_description(connection, place.home, {"coming": analyser.version, "indexer": claim})
         time.sleep(connection.config.known_seconds)
         now = look(connection, place.name)
         if now is None or not is_newer(analyser.version, now.analyser):
@@ -357,7 +357,7 @@ def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, a
 def write_index(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
     """Re-index a collection that this process has claimed, and record progress on the way."""
     for number, batch in enumerate(batches(connection.scroll(place.home, None, ["chunk"]), _BATCH)):
-        tell(connection, place.home, {"indexer": f"{claim} {number}"})
+        update_description(connection, place.home, {"indexer": f"{claim} {number}"})
         operations: list[models.UpdateOperation] = []
         for each in batch:
             chunk = chunk_from_json((each.payload or {})["chunk"])
@@ -373,7 +373,9 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
     _sum_lengths(connection, place)
     mean = totals(heads(connection, place)).mean
     count = weigh(connection, replace(place, analyser=analyser.version, mean=mean))
-    tell(connection, place.home, {"analyser": analyser.version, **({} if mean is None else {"mean": mean})})
+    update_description(
+        connection, place.home, {"analyser": analyser.version, **({} if mean is None else {"mean": mean})}
+    )
     log_event(_logger, logging.INFO, "indexed_again", collection=place.name, analyser=analyser.version, chunks=count)
 
 

@@ -19,7 +19,7 @@ from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, Wh
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import META, MOVING, VISIBLE, QdrantCollection, tell
+from knowledge_mcp.stores.qdrant.layout import META, MOVING, VISIBLE, QdrantCollection, update_description
 from knowledge_mcp.stores.qdrant.points import all_of, any_of, chunk_payload, chunk_point, equals, requests_of, weighted
 from knowledge_mcp.stores.qdrant.reading import (
     PARTS,
@@ -219,7 +219,7 @@ def with_mean(
     if place.mean is not None or not payloads:
         return place
     total = sum(each["length"] for each in payloads)
-    tell(connection, place.home, {"mean": total / len(payloads) if total else 1.0})
+    update_description(connection, place.home, {"mean": total / len(payloads) if total else 1.0})
     return place_and_head(connection, place, "")[0]
 
 

@@ -140,7 +140,9 @@ def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord
         data["warnings"] = tuple(data["warnings"])
         record = DocumentRecord(**data)
     except UNREADABLE as exc:
-        raise DamagedError.of("record", document_id or _said(text, "id"), why=f"{type(exc).__name__}: {exc}") from exc
+        raise DamagedError.of(
+            "record", document_id or _field_of(text, "id"), why=f"{type(exc).__name__}: {exc}"
+        ) from exc
     if document_id and record.id != document_id:
         raise DamagedError.of("record", document_id, why=f"It belongs to '{record.id}'.")
     return record
@@ -263,11 +265,11 @@ def _bytes(text: str | bytes) -> bytes:
 
 def _damaged_chunk(text: str | bytes, error: Exception) -> DamagedError:
     return DamagedError.of(
-        "passage", _said(text, "document_id"), _said(text, "id"), why=f"{type(error).__name__}: {error}"
+        "passage", _field_of(text, "document_id"), _field_of(text, "id"), why=f"{type(error).__name__}: {error}"
     )
 
 
-def _said(text: str | bytes, name: str) -> str:
+def _field_of(text: str | bytes, name: str) -> str:
     """Return a field of a damaged JSON object, or an empty string if it cannot be read."""
     found = re.search(rf'"{name}": ?"([^"\\]{{1,300}})"'.encode(), _bytes(text)) if text else None
     return found[1].decode("utf-8", "replace") if found else ""

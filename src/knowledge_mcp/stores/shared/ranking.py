@@ -380,10 +380,10 @@ def run_legs(dense: Leg | None, lexical: Leg | None, *, failures: Sequence[type[
         failures: exceptions to handle in addition to `KnowledgeError`.
     """
     both = dense is not None and lexical is not None
-    said, lexical_error = (None, "") if lexical is None else _run_leg(lexical, failures, alone=not both)
+    by_words, lexical_error = (None, "") if lexical is None else _run_leg(lexical, failures, alone=not both)
     alone = not both or bool(lexical_error)
     near, dense_error = (None, "") if dense is None else _run_leg(dense, failures, alone=alone)
-    return LegResults(near, said, dense_error, lexical_error)
+    return LegResults(near, by_words, dense_error, lexical_error)
 
 
 def _run_leg(run: Leg, failures: Sequence[type[Exception]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:

@@ -112,12 +112,12 @@ def legs(
             slots = dense_candidates(view, mask, query, limit)
         return dense_hits(connection, view, query, slots, limit)
 
-    def said(words: Sequence[str]) -> tuple[LegHit, ...]:
+    def by_words(words: Sequence[str]) -> tuple[LegHit, ...]:
         return lexical_hits(connection, view, mask, words, limit, seen=view.weighed_mask(filter))
 
     return run_legs(
         None if vector is None else partial(nearest, vector),
-        None if terms is None else partial(said, terms),
+        None if terms is None else partial(by_words, terms),
         failures=_FAILURES,
     )
 

@@ -241,7 +241,7 @@ def next_view(
         alive[block[0] : block[0] + block[1]] = True
         _load(buffers, block)
     if buffers.floats is not None:
-        _load_held(connection, buffers, buffers.floats, found, dimensions)
+        _load_vectors(connection, buffers, buffers.floats, found, dimensions)
     lengths = buffers.lengths.upto(size).astype(np.float64)
     chunks = int(np.count_nonzero(alive))
     everywhere = chunks == size
@@ -315,7 +315,7 @@ def _load(buffers: _Buffers, block: Row) -> None:
         buffers.keys.put(first, np.frombuffer(keys, "<i8"))
 
 
-def _load_held(
+def _load_vectors(
     connection: Session, buffers: _Buffers, floats: Growing[np.float32], blocks: Sequence[Row], dimensions: int
 ) -> None:
     """Read the vectors and names of all new blocks in batches, instead of one query for each block."""
