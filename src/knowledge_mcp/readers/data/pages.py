@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from knowledge_mcp.readers.data import vocabulary as names
-from knowledge_mcp.readers.data.prose import BREAKS, MOST_TITLE, elements_of, has_words, name_of, said
+from knowledge_mcp.readers.data.prose import BREAKS, MOST_TITLE, elements_of, has_words, name_of, text_without_notes
 from knowledge_mcp.readers.html.tables import MARKER
 from knowledge_mcp.readers.shared.containers import Element, without_namespace
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -126,7 +126,7 @@ class _Page:
             if inner is not None and inner in self._used:
                 continue
             if inner is not None and name_of(inner) in names.TITLES and not self._is_flat(inner):
-                words = said(inner)
+                words = text_without_notes(inner)
                 if words:
                     self._used.add(inner)
                     return inner, words
@@ -134,7 +134,7 @@ class _Page:
                 term = next((each for each in child.iter("*") if name_of(each) == "term"), None)
                 if term is not None:
                     self._used.add(term)
-                    return term, said(term)
+                    return term, text_without_notes(term)
             elif name not in _AROUND_TITLES:
                 break
         stated = next((element.get(key) for key in names.TITLE_ATTRIBUTES if element.get(key)), None)
@@ -142,7 +142,9 @@ class _Page:
         return element, " ".join(stated.split()) if is_part and stated else ""
 
     def _title_inside(self, wrapper: Element) -> Element | None:
-        return next((e for e in wrapper if name_of(e) in names.TITLES and e not in self._used and said(e)), None)
+        return next(
+            (e for e in wrapper if name_of(e) in names.TITLES and e not in self._used and text_without_notes(e)), None
+        )
 
     def _number(self, element: Element, title: Element | None = None) -> str:
         """Return the number of a part and mark it as used; a number after the title does not count."""
@@ -165,7 +167,7 @@ class _Page:
 
     def _dressed(self, element: Element, number: Element) -> str:
         """Return a number as it is printed: in British acts, the brackets are not in the file."""
-        words = said(number)
+        words = text_without_notes(number)
         if name_of(number) == "pnumber" and _BELOW_SECTION.fullmatch(name_of(element)) and words.isalnum():
             return f"({words})"
         return words
@@ -204,7 +206,7 @@ class _Page:
                 is_word = name in names.INLINE and child not in self._blocks
                 is_note = name in names.NOTES_BELOW and (is_mixed or open_paragraph is not None)
                 if is_note or is_word or (is_mixed and child not in self._blocks):
-                    if name not in names.DATA_ABOUT and (open_paragraph is not None or said(child)):
+                    if name not in names.DATA_ABOUT and (open_paragraph is not None or text_without_notes(child)):
                         open_paragraph = self._paragraph(into, child) if open_paragraph is None else open_paragraph
                         self._word(child, open_paragraph, depth + 1)
                 else:
@@ -231,8 +233,10 @@ class _Page:
         )
         found = _LEVEL.search(stated)
         own = level + (max(int(found.group()), 1) - 1 if found else 0)
-        parts = [said(child) for child in elements_of(element) if name_of(child) not in names.NOTES_BELOW]
-        words = " ".join(filter(None, parts)) if parts and not (element.text or "").strip() else said(element)
+        parts = [text_without_notes(child) for child in elements_of(element) if name_of(child) not in names.NOTES_BELOW]
+        words = (
+            " ".join(filter(None, parts)) if parts and not (element.text or "").strip() else text_without_notes(element)
+        )
         if words:
             _made(into, f"h{min(own, _DEEPEST_HEADING)}", element, words, element)
         return own + 1
@@ -258,7 +262,7 @@ class _Page:
         elif name in names.LISTS and any(name_of(child) in names.ITEMS for child in element):
             self._list(element, into, level, depth)
         elif name in names.IMAGES:
-            words = said(element)
+            words = text_without_notes(element)
             _ = _made(into, "p", element, words) if words else None
         else:
             self._part(element, into, level, depth)
@@ -279,7 +283,7 @@ class _Page:
         name = name_of(element)
         if name in names.NOTES_BELOW:
             self._note_count += 1
-            mark = next((said(each) for each in element if name_of(each) in names.NUMBERS), "")
+            mark = next((text_without_notes(each) for each in element if name_of(each) in names.NUMBERS), "")
             mark = (mark or element.get("marker") or str(self._note_count)).strip("[]")
             self._notes.append(element)
             self._used.update(each for each in element if name_of(each) in names.NUMBERS)
@@ -308,7 +312,7 @@ class _Page:
             else:
                 _add(made, child.text)
             _add(made, child.tail)
-        if target and not said(made):
+        if target and not text_without_notes(made):
             _add(made, target.lstrip("#"))
 
     def _lay_notes(self, into: Element) -> None:
@@ -332,7 +336,7 @@ class _Page:
         for child in elements_of(element):
             if name_of(child) in names.TITLES and child not in self._used:
                 self._used.add(child)
-                _made(into, "p", child, said(child))
+                _made(into, "p", child, text_without_notes(child))
         made = _made(into, "ol" if is_ordered else "ul", element)
         for child in elements_of(element):
             if name_of(child) not in names.ITEMS:
@@ -352,7 +356,7 @@ class _Page:
             if name in names.TERMS:
                 self._word(child, _made(made, "dt", child, id_of=child), depth + 1)
             elif name in names.DEFINED:
-                if not said(child):  # only refers to a definition elsewhere
+                if not text_without_notes(child):  # only refers to a definition elsewhere
                     continue
                 self._content(child, _made(made, "dd", child), level, depth + 1)
             elif child not in self._used:
@@ -363,10 +367,10 @@ class _Page:
         found: list[str] = []
         for child in elements_of(element):
             if name_of(child) in names.NUMBERS | names.TITLES or name_of(child) == "caption":
-                if child in self._blocks and len(said(child)) > MOST_TITLE:
+                if child in self._blocks and len(text_without_notes(child)) > MOST_TITLE:
                     continue
                 self._used.add(child)
-                found.append(said(child))
+                found.append(text_without_notes(child))
         stated = next((element.get(key) for key in ("title", "caption") if element.get(key)), None)
         words = " – ".join(filter(None, [*found, *([stated] if stated and not found else [])]))
         if words:

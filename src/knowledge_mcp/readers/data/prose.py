@@ -36,7 +36,7 @@ def is_prose(root: Element) -> bool:
         named += _is_named_by_attributes(element)
         if not is_inside and name in allowed:
             is_inside = True
-            paragraphs += len(said(element).split()) >= _LEAST_WORDS
+            paragraphs += len(text_without_notes(element).split()) >= _LEAST_WORDS
         is_inside = is_inside or name in names.TABLES or name in names.CODE
         for words in (element.text, *(child.tail for child in element)):
             letters = len("".join((words or "").split()))
@@ -66,14 +66,14 @@ def title_of(root: Element) -> str:
         found.sort(key=lambda element: language not in element.attrib.values())
         for element in found:
             inner = next((each for each in element.iter("*") if name_of(each) in {"full", "main"}), element)
-            words = said(inner)
+            words = text_without_notes(inner)
             if words and len(words) <= MOST_TITLE:
                 return words
     for element in root.iter("*"):
         if name_of(element) == "title" and sum(1 for _ in element.iterancestors()) <= _HIGH:
-            return said(element)
+            return text_without_notes(element)
     subject = next((each for each in root.iter("*") if name_of(each) == "subject"), None)
-    return said(subject) if subject is not None else ""
+    return text_without_notes(subject) if subject is not None else ""
 
 
 def name_of(element: Element) -> str:
@@ -86,7 +86,7 @@ def elements_of(element: Element) -> Iterator[Element]:
     return (child for child in element if isinstance(child.tag, str))
 
 
-def said(element: Element) -> str:
+def text_without_notes(element: Element) -> str:
     """Join the words of an element without its notes."""
     parts: list[str] = []
     stack: list[str | Element] = [element]

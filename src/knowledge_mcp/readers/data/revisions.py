@@ -86,7 +86,7 @@ def _is_deleted(element: Element) -> bool:
     if name_of(element) in _ELEMENTS:
         return True
     for key, value in element.attrib.items():
-        name, said = without_namespace(str(key)).lower(), str(value).strip().lower()
-        if said in _ATTRIBUTES.get(name, ()) or (name == "style" and "line-through" in said):
+        name, state = without_namespace(str(key)).lower(), str(value).strip().lower()
+        if state in _ATTRIBUTES.get(name, ()) or (name == "style" and "line-through" in state):
             return True
     return False

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterator
 from typing import Any
 
-from knowledge_mcp.readers.data.prose import said
+from knowledge_mcp.readers.data.prose import text_without_notes
 from knowledge_mcp.readers.shared.containers import Element
 from knowledge_mcp.readers.shared.pieces import Piece, facts
 
@@ -50,7 +50,7 @@ def complete_rfc(root: Element) -> None:
     for each in list(root.iter(etree.Entity)):
         _resolve(each)
     for each in root.iter("xref"):
-        if not said(each):
+        if not text_without_notes(each):
             each.text = _led_to(each, shown)
         if each.get("target") not in shown:
             each.attrib.pop("target", None)
@@ -168,4 +168,4 @@ def _title(element: Element) -> str:
 
 
 def _words(element: Element | None) -> str:
-    return said(element) if element is not None else ""
+    return text_without_notes(element) if element is not None else ""

@@ -314,13 +314,13 @@ def _xml_parsed(data: bytes) -> Element:
 
 
 def _damaged(error: Exception) -> Refusal:
-    said = str(error)
-    if "depth" in said.lower():
+    message = str(error)
+    if "depth" in message.lower():
         return Refusal(
-            "unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.", details=said[:300]
+            "unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.", details=message[:300]
         )
-    if "amplification" in said or ("entit" in said.lower() and "loop" in said.lower()):
-        return Refusal("too_large", "Its entities expand to more text than can be read.", details=said[:300])
+    if "amplification" in message or ("entit" in message.lower() and "loop" in message.lower()):
+        return Refusal("too_large", "Its entities expand to more text than can be read.", details=message[:300])
     return corrupted(_XML, error)
 
 

@@ -181,7 +181,7 @@ def _equation(instruction: str) -> str:
     for _ in range(_MAX_NESTING):
         inner = _FRACTION.sub(lambda match: f"{_bare(match[1])}/{_bare(match[2])}", text)
         inner = _ROOT.sub(lambda match: f"{match[1].strip()}√{_bare(match[2])}", inner)
-        inner = _OVERLAY.sub(_overlaid, inner)
+        inner = _OVERLAY.sub(_overprinted, inner)
         if inner == text:
             break
         text = inner
@@ -194,7 +194,7 @@ def _bare(text: str) -> str:
     return text if len(text) <= 1 or text.isalnum() else f"⟨{text}⟩"
 
 
-def _overlaid(match: re.Match[str]) -> str:
+def _overprinted(match: re.Match[str]) -> str:
     """Write overprinted characters: a number in a circle becomes a number in brackets."""
     under, over = match[1].strip(), match[2].strip()
     return f"⟨{over}⟩" if under and under in _CIRCLES else under + over

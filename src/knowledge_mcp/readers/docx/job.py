@@ -50,7 +50,7 @@ def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         properties = read_properties(package)
         remarks = Remarks()
         title = yield from _walk(package, builder, remarks)
-        warnings, noted = remarks.told(package)
+        warnings, noted = remarks.report(package)
         for sentence in (*warnings, *_unread(package)):
             builder.warn(sentence)
         properties |= _around(package) | noted
@@ -122,8 +122,8 @@ def _unread(package: Package) -> Iterator[str]:
 def _around(package: Package) -> dict[str, str]:
     """Return the texts of page headers and footers, each once: designation, edition, classification."""
     parts = [parse(data) for name in package.headers if (data := package.member(name))]
-    said = [words_in(each) for part in parts for each in part.iter("{*}p")]
-    words = " | ".join(dict.fromkeys(" ".join(each.split()) for each in said if each.strip()))
+    lines = [words_in(each) for part in parts for each in part.iter("{*}p")]
+    words = " | ".join(dict.fromkeys(" ".join(each.split()) for each in lines if each.strip()))
     return {"page_headers": words[:_LONGEST_AROUND]} if words else {}
 
 

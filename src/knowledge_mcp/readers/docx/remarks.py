@@ -61,7 +61,7 @@ class Remarks:
         if words.strip():
             self._changes.append(remark(clause, attribute(part, "author"), kind, words))
 
-    def told(self, package: Package) -> tuple[list[str], dict[str, str]]:
+    def report(self, package: Package) -> tuple[list[str], dict[str, str]]:
         """Return the warnings about changes and comments, and the metadata that hold them."""
         warnings: list[str] = []
         if self._counts:
@@ -80,11 +80,11 @@ class Remarks:
                 continue
             number = attribute(comment, "id") or ""
             paragraphs = list(comment.iter("{*}p"))
-            said = " ".join("".join(text.text or "" for text in each.iter("{*}t")) for each in paragraphs)
+            body = " ".join("".join(text.text or "" for text in each.iter("{*}t")) for each in paragraphs)
             is_resolved = any(attribute(each, "paraId") in resolved for each in paragraphs)
             kind = "resolved comment" if is_resolved else "comment"
             clause, words = self._clauses.get(number, ""), self._commented.get(number, "")
-            yield remark(clause, attribute(comment, "author"), kind, words, said)
+            yield remark(clause, attribute(comment, "author"), kind, words, body)
 
 
 def _resolved(package: Package) -> Iterator[str]:

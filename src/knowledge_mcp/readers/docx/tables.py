@@ -66,11 +66,11 @@ def grid_rows(table: Element) -> Grid:
                 continue
             span = max(_number(value(settings, "gridSpan"), 1), 1)
             merge = child(settings, "vMerge")
-            goes_on = merge is not None and value(settings, "vMerge") != "restart"
+            is_merged = merge is not None and value(settings, "vMerge") != "restart"
             if value(settings, "hMerge") == "continue" and cells:
                 cells[-1].span += span
             else:
-                cells.append(Cell(column, span, goes_on, element))
+                cells.append(Cell(column, span, is_merged, element))
             column += span
         if is_on(properties, "tblHeader") and grid.headers == len(grid.rows):
             grid.headers += 1
@@ -189,7 +189,7 @@ def _number(text: str | None, default: int) -> int:
 # ---- tables that only lay out text: in one column, or the same clauses in several languages side by side ------
 
 
-def laid_out(grid: Grid, numbering: Numbering) -> list[Element]:
+def layout_content(grid: Grid, numbering: Numbering) -> list[Element]:
     """Return the content of a table that only lays out text, empty for an ordinary table.
 
     Such a table has one column, or the same clauses in one column per language. Each language is read to its end. A row

@@ -33,7 +33,7 @@ from knowledge_mcp.readers.docx.inline import (
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, attribute, child, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
-from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, laid_out
+from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.containers import Relation, local_name
 from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
@@ -402,7 +402,7 @@ class DocxWalker:
         self._flush_code()
         self._settle_contents()
         grid = grid_rows(element)
-        if parts := laid_out(grid, self._numbering):
+        if parts := layout_content(grid, self._numbering):
             for part in parts if depth <= _MAX_DEPTH else ():
                 self.feed(part, depth + 1)
             return

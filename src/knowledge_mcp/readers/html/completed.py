@@ -33,7 +33,7 @@ def mark_notes(root: Element) -> None:
     The mark is also put before the note.
     """
     links = [each for each in root.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
-    raised = [each for each in links if _is_raised(each) and _NUMBER.fullmatch(_said(each))]
+    raised = [each for each in links if _is_raised(each) and _NUMBER.fullmatch(_text_of(each))]
     if not raised:
         return
     places = {name: each for each in root.iter() for key in ("id", "name") if (name := each.get(key))}
@@ -42,7 +42,7 @@ def mark_notes(root: Element) -> None:
         note = _note_at(target) if target is not None else None
         if note is None or any(each is note or _is_note(each) for each in link.iterancestors()):
             continue  # it is the link back
-        mark = f"{NOTE_MARK}{_said(link).strip()}]"
+        mark = f"{NOTE_MARK}{_text_of(link).strip()}]"
         if note.get(MARKER) is None:
             _begin_with(note, mark)
         if note.get(MARKER) == mark:
@@ -54,7 +54,7 @@ def _name(element: Element) -> str:
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
-def _said(element: Element) -> str:
+def _text_of(element: Element) -> str:
     return "".join(map(str, element.itertext()))
 
 

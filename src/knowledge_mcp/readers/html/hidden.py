@@ -236,7 +236,7 @@ def take_out_hidden(root: Element) -> Counter[str]:
             style, attributes = {}, dict[str, str]()
         reason = _cut(tag, attributes, style)
         if reason is not None:
-            counted[reason] += _said(element)
+            counted[reason] += _nonblank_count(element)
             element.clear(keep_tail=True)
             continue
         state = _below(above, attributes, style, partial=sheet.is_partial)
@@ -335,7 +335,7 @@ def _blank(element: Element, reason: HiddenReason, counted: Counter[str]) -> Non
         counted[reason] += nonblank_length(element.attrib.pop("alt"))
 
 
-def _said(element: Element) -> int:
+def _nonblank_count(element: Element) -> int:
     """Count the non-blank characters of an element."""
     count, open_ = 0, [element]
     while open_:

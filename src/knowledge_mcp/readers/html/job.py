@@ -51,7 +51,7 @@ def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str
     """
     whole = _words(list(walk_html(root, base=base))).total()
     part = _marked(root)
-    headings = [_said(each) for tree in (part, root) if tree is not None for each in tree.iter("h1", "{*}h1")]
+    headings = [_text_of(each) for tree in (part, root) if tree is not None for each in tree.iter("h1", "{*}h1")]
     first = next(iter(headings), "") or title
     if part is not None:
         counts = _word_counts(part)
@@ -131,29 +131,29 @@ def _headed(pieces: list[Piece], first: str) -> list[Piece]:
     return [heading(first, 1), *pieces]
 
 
-def _part(root: Element, wanted: Counter[str]) -> Element:
+def _part(root: Element, expected: Counter[str]) -> Element:
     """Return the smallest part that contains the words, without the menus in it."""
     part = next(root.iter("body", "{*}body"), root)
-    held = Counter(_said(part).split()) & wanted
+    found = Counter(_text_of(part).split()) & expected
     while True:
-        inside = ((child, Counter(_said(child).split()) & wanted) for child in part)
-        child, inner = next((each for each in inside if (held - each[1]).total() < _LEFT_BEHIND), (part, held))
+        inside = ((child, Counter(_text_of(child).split()) & expected) for child in part)
+        child, inner = next((each for each in inside if (found - each[1]).total() < _LEFT_BEHIND), (part, found))
         if child is part or local_name(child).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
             break
-        part, held = child, inner
+        part, found = child, inner
     for element, (words, linked) in reversed(_word_counts(part).items()):
         name = local_name(element).lower()
-        if element is not part and (name in _AROUND or (name in _PARTS and _is_menu(element, words, linked, wanted))):
+        if element is not part and (name in _AROUND or (name in _PARTS and _is_menu(element, words, linked, expected))):
             element.clear(keep_tail=True)
     return part
 
 
-def _is_menu(element: Element, words: int, linked: int, wanted: Counter[str]) -> bool:
+def _is_menu(element: Element, words: int, linked: int, expected: Counter[str]) -> bool:
     """Return whether an element is a list of links that are mostly not in the main content."""
     if linked < _MENU_WORDS or linked < _MENU_LINKS * words:
         return False
-    said = Counter(_said(element).split())
-    return (said - wanted).total() >= _MENU_FOREIGN * said.total()
+    own_words = Counter(_text_of(element).split())
+    return (own_words - expected).total() >= _MENU_FOREIGN * own_words.total()
 
 
 def _word_counts(part: Element) -> dict[Element, tuple[int, int]]:
@@ -170,7 +170,7 @@ def _word_counts(part: Element) -> dict[Element, tuple[int, int]]:
 
 
 def _word_count(element: Element) -> int:
-    return len(_said(element).split())
+    return len(_text_of(element).split())
 
 
 def _words(pieces: list[Piece]) -> Counter[str]:
@@ -180,7 +180,7 @@ def _words(pieces: list[Piece]) -> Counter[str]:
     return counted
 
 
-def _said(element: Element) -> str:
+def _text_of(element: Element) -> str:
     return " ".join(" ".join(str(words) for words in element.itertext()).split())
 
 
@@ -219,14 +219,14 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
     title, metadata = _described(root)
     warnings = [warning] if warning else []
     hidden = take_out_hidden(root)
-    headings = [_said(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
+    headings = [_text_of(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
     if (contents := contents_of(root)) is not None:
         _take_out([contents])
     if uri.startswith("https://"):
         _take_out(root.iter(*_UNSAID))
-        pieces, told = main_content(root, uri, title)
-        if told:
-            warnings.append(told)
+        pieces, omission = main_content(root, uri, title)
+        if omission:
+            warnings.append(omission)
         yield from pieces
     else:
         left = _take_out_surroundings(root) if main_text else 0

@@ -105,10 +105,10 @@ def _table_of(row: Element) -> Element | None:
 def _marked(row: Element) -> tuple[Element, Element] | None:
     """Return the mark and the words of a row that is a list item; None for any other row."""
     cells = [cell for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] == "td"]
-    said = [cell for cell in cells if any(str(words).strip() for words in cell.itertext())]
-    if len(said) != 2 or len(row) > len(cells):
+    filled = [cell for cell in cells if any(str(words).strip() for words in cell.itertext())]
+    if len(filled) != 2 or len(row) > len(cells):
         return None
-    words = " ".join("".join(map(str, said[0].itertext())).split())
+    words = " ".join("".join(map(str, filled[0].itertext())).split())
     opening = mark_alone(words) if len(words) <= _LONGEST_MARK else None
     is_item = (opening is not None and opening.kind is BlockKind.LIST_ITEM) or _BRACKETED.fullmatch(words)
-    return (said[0], said[1]) if is_item else None
+    return (filled[0], filled[1]) if is_item else None

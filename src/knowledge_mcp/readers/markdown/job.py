@@ -179,8 +179,8 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
         raise _too_deep()
     beyond = _cells_beyond(tokens, source.split("\n"))
     if beyond:
-        told = how_many(beyond, "cell of a table was", "cells of tables were")
-        builder.warn(f"{told} omitted, as on a web page: the header has no column for them.")
+        subject = how_many(beyond, "cell of a table was", "cells of tables were")
+        builder.warn(f"{subject} omitted, as on a web page: the header has no column for them.")
     walker = MarkdownWalker(builder, first_line=first_line, is_mdx=mdx, marks=marks)
     builder.leave_out(take_out_hidden(tokens))
     for _ in walker.walk(without_contents(tokens)):

@@ -315,11 +315,11 @@ def _keep_unknown_words() -> None:
     known_directive, known_role = directives.directive, roles.role
 
     def directive(name: str, language: Any, document: Any) -> Any:
-        found, said = known_directive(name, language, document)
-        return (found, said) if found is not None else (_Unknown, [])
+        found, reports = known_directive(name, language, document)
+        return (found, reports) if found is not None else (_Unknown, [])
 
     def role(name: str, language: Any, line: int, reporter: Any) -> Any:
-        found, said = known_role(name, language, line, reporter)
-        return (found, said) if found is not None else (_unknown_role, [])
+        found, reports = known_role(name, language, line, reporter)
+        return (found, reports) if found is not None else (_unknown_role, [])
 
     directives.directive, roles.role = directive, role

@@ -144,20 +144,20 @@ def take_balloons(parsed: ParsedPage) -> list[PageComment]:
     is_clear = not any(item.x + item.width > edge for item in rest)
     if not rest or not is_clear or statistics.median(map(size_of, beside)) >= statistics.median(map(size_of, rest)):
         return []
-    said: list[list[str]] = []
+    balloons: list[list[str]] = []
     for item in beside:
-        if not said or _BALLOON.match(item.text):
-            said.append([])
-        said[-1].append(item.text)
+        if not balloons or _BALLOON.match(item.text):
+            balloons.append([])
+        balloons[-1].append(item.text)
     parsed.text_items = [item for item in parsed.text_items if id(item) not in own]
-    return [PageComment(parsed.page_num, "balloon", "", "", " ".join(words)) for words in said]
+    return [PageComment(parsed.page_num, "balloon", "", "", " ".join(words)) for words in balloons]
 
 
 def comment_warnings(comments: Sequence[PageComment], beyond: Mapping[int, int]) -> Iterator[str]:
     """Report which comments there are, and what stamps say; `beyond` has the number of skipped annotations by page."""
     for page, count in itertools.islice(beyond.items(), _MOST_PAGES):
-        told = how_many(count, "annotation was", "annotations were")
-        yield f"Page {page}: {told} not checked, of more than {_MOST:,}; words that they strike out are in the text."
+        subject = how_many(count, "annotation was", "annotations were")
+        yield f"Page {page}: {subject} not checked, of more than {_MOST:,}; words that they strike out are in the text."
     if not comments:
         return
     counts = Counter(each.kind for each in comments)

@@ -133,7 +133,7 @@ class Geometry:
                     steps[one.size][round(step, 1)] += 1
         self._pitch = {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
 
-    def goes_on(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
+    def continues(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
         """Return whether `line` continues the block that ends with `previous`.
 
         Args:
@@ -150,7 +150,7 @@ class Geometry:
         if previous.code != line.code and not ((hangs and words) or _is_flow(previous, line)):
             return False
         if line.page != previous.page or line.y0 < previous.y0 - previous.size:
-            return _sentence_goes_on(text, line) and abs(line.size - previous.size) < 0.6
+            return _sentence_continues(text, line) and abs(line.size - previous.size) < 0.6
         if abs(line.y0 - previous.y0) < 0.4 * line.size:
             return line.x0 > previous.x0
         step = line.y0 - previous.y0 - self._struck_between(previous, line)
@@ -211,7 +211,7 @@ def _ends(text: str) -> bool:
     return _END.search(text, max(len(text) - 12, 0)) is not None
 
 
-def _sentence_goes_on(text: str, line: Line) -> bool:
+def _sentence_continues(text: str, line: Line) -> bool:
     if _ends(text) or not text:
         return False
     return line.text[:1].islower() or line.text[:1].isdigit() or text.endswith(("-", ",")) or line.text[:1] in "(§"
@@ -360,7 +360,7 @@ class _Stream:
             return not known
         if kind is BlockKind.CODE:
             return line.code and (line.page != current.last.page or line.y0 - current.last.y0 < 3 * line.size)
-        on = self._geometry.goes_on(current.last, line, current.text, kind, current.hang)
+        on = self._geometry.continues(current.last, line, current.text, kind, current.hang)
         if opening is None:
             return on and not (_mark(line.text) is not None and _ends(current.text))
         if opening.sure:

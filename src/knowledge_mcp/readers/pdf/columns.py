@@ -105,8 +105,8 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
     for page, run in runs:
         taken = {id(line) for piece in run for line in piece.lines}
         if not _cuts_table(page, taken):
-            goes_on = last if last is not None and last.page == page.number - 1 else None
-            table = _table(run, goes_on, step, edges)
+            previous = last if last is not None and last.page == page.number - 1 else None
+            table = _table(run, previous, step, edges)
             _replace(page, taken, table)
             last = table or last
     return {}

@@ -35,7 +35,7 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
         at = _first_table(page.elements)
         if open_ is not None and at is not None and page.number == last + 1:
             table = page.elements[at]
-            if isinstance(table, Table) and _goes_on(open_, table):
+            if isinstance(table, Table) and _continues(open_, table):
                 _append(open_, table)
                 del page.elements[at]
                 if any(isinstance(element, Table) or not _is_between(element) for element in page.elements):
@@ -77,14 +77,14 @@ def _end_of(page: PageLayout) -> int:
 
 def _drop_at_end(elements: list[Line | Table], table: Table) -> None:
     """Remove lines at the end of a list that repeat the header of the next table, if it has several cells."""
-    words, said = letters_of("".join(table.rows[0])), ""
+    words, letters = letters_of("".join(table.rows[0])), ""
     start = len(elements)
-    while start > 0 and isinstance(line := elements[start - 1], Line) and len(said) < len(words):
+    while start > 0 and isinstance(line := elements[start - 1], Line) and len(letters) < len(words):
         if line.page == table.page and line.y0 < table.lines[0].y1:
             return  # it is above the table, in the same column
-        said = letters_of(line.text) + said
+        letters = letters_of(line.text) + letters
         start -= 1
-    if words and said == words and sum(map(bool, table.rows[0])) > 1:
+    if words and letters == words and sum(map(bool, table.rows[0])) > 1:
         del elements[start:]
 
 
@@ -120,7 +120,7 @@ def _is_between(line: Line) -> bool:
     return len(line.text) < 120 and _CONTINUED.search(line.text) is not None
 
 
-def _goes_on(first: Table, second: Table) -> bool:
+def _continues(first: Table, second: Table) -> bool:
     if len(first.rows[0]) != len(second.rows[0]):
         return False
     if _letters(first.rows[0]) == _letters(second.rows[0]):
@@ -164,8 +164,8 @@ def _append(first: Table, second: Table) -> None:
 def _is_rest(row: Sequence[str], rest: Sequence[str]) -> bool:
     """Return whether a row is the rest of one on the previous page: no name, and it continues a sentence."""
     filled = [(cell, more) for cell, more in zip(row, rest, strict=True) if more]
-    goes_on = any(more[:1].islower() and not cell.endswith((".", ";", ":", "!", "?")) for cell, more in filled)
-    return not rest[0] and goes_on and all(cell for cell, _ in filled)
+    continues = any(more[:1].islower() and not cell.endswith((".", ";", ":", "!", "?")) for cell, more in filled)
+    return not rest[0] and continues and all(cell for cell, _ in filled)
 
 
 def _letters(row: Sequence[str]) -> list[str]:

@@ -263,8 +263,8 @@ def _guessed(
         names = _left_of(taken, rows, guesses)
         found = tables_of(blocks[index], taken, page, [item for item in items if places[id(item)] == index], names)
         if found is not None:
-            held = {id(line) for each in found for line in lines_of(each)}
-            replaced.update({id(line): [] for line in names if id(line) in held})
+            contained = {id(line) for each in found for line in lines_of(each)}
+            replaced.update({id(line): [] for line in names if id(line) in contained})
             replaced.update({id(line): [] for line in taken})
             replaced[id(taken[0])] = found
     return replaced

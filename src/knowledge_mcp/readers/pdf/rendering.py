@@ -242,7 +242,7 @@ def _in_lines(places: Sequence[_Place]) -> list[_Place]:
     along = 0 if sum(steps) * 2 >= len(steps) else 1
     joined: list[_Place] = []
     for place in places:
-        if joined and _goes_on(joined[-1], place, along):
+        if joined and _is_in_line(joined[-1], place, along):
             last = joined[-1]
             joined[-1] = (
                 min(last[0], place[0]),
@@ -255,7 +255,7 @@ def _in_lines(places: Sequence[_Place]) -> list[_Place]:
     return joined
 
 
-def _goes_on(line: _Place, place: _Place, along: int) -> bool:
+def _is_in_line(line: _Place, place: _Place, along: int) -> bool:
     """Return whether a character is in a line along an axis (0 is horizontal), or close to it."""
     across = 1 - along
     common = min(line[across + 2], place[across + 2]) - max(line[across], place[across])

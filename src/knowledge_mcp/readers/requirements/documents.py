@@ -75,11 +75,11 @@ def _body(item: Mapping[str, Any]) -> Iterator[Piece]:
         for part in paragraph.strip().split("\n") if is_list else [paragraph]:
             written = piece(BlockKind.LIST_ITEM if is_list else BlockKind.PARAGRAPH, part)
             yield at_lines(written, line, line) if line else written
-    said = {" ".join(part.split()) for part in (item["id"], item["heading"], item["text"])}
+    known = {" ".join(part.split()) for part in (item["id"], item["heading"], item["text"])}
     more = [
         f"{name}: {value.strip()}"
         for name, value in item["attributes"].items()
-        if value.strip() and " ".join(value.split()) not in said and f"{name}: {value}" not in item["text"]
+        if value.strip() and " ".join(value.split()) not in known and f"{name}: {value}" not in item["text"]
     ]
     values = [value for value in item["attributes"].values() if value.strip()]
     more += [

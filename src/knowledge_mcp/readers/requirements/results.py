@@ -53,8 +53,8 @@ def _case(element: Element) -> dict[str, Any]:
     }
     result = next((_FAILED[local_name(each)] for each in element if local_name(each) in _FAILED), "passed")
     attributes["Result"] = element.get("result", "").lower() or result
-    said = [f"{title} ({attributes['Result']})"]
-    said += [
+    lines = [f"{title} ({attributes['Result']})"]
+    lines += [
         words[:_LONGEST]
         for each in element.iter()
         if isinstance(each.tag, str) and local_name(each) in _PARTS
@@ -63,7 +63,7 @@ def _case(element: Element) -> dict[str, Any]:
     return {
         "id": element.get("fullname") or (f"{group}.{title}" if group else title),
         "heading": title,
-        "text": "\n".join(said),
+        "text": "\n".join(lines),
         "kind": "test case",
         "attributes": attributes,
         "links": [],

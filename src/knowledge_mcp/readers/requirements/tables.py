@@ -143,8 +143,8 @@ def _with_relations(items: list[dict[str, Any]], others: Mapping[str, Rows]) -> 
     silent: list[str] = []
     for title, rows in others.items():
         found = related(rows, own)
-        for name, said in found.items():
-            known[name]["attributes"][title] = "\n".join(said)
+        for name, texts in found.items():
+            known[name]["attributes"][title] = "\n".join(texts)
         silent += [] if found or not any(map(any, rows)) else [title]
     yield from items
     if items and silent:
@@ -191,7 +191,7 @@ def whole_rows(found: Mapping[str, int], rows: Iterable[tuple[int, Sequence[str]
     """
     last: tuple[int, list[str]] | None = None
     for number, cells in rows:
-        if last is not None and _goes_on(found, last[1], cells):
+        if last is not None and _continues(found, last[1], cells):
             for place, cell in enumerate(cells):
                 last[1].extend([""] * (place + 1 - len(last[1])))
                 if cell.strip() and cell not in last[1][place].split("\n"):
@@ -204,12 +204,12 @@ def whole_rows(found: Mapping[str, int], rows: Iterable[tuple[int, Sequence[str]
         yield last
 
 
-def _goes_on(found: Mapping[str, int], above: Sequence[str], cells: Sequence[str]) -> bool:
+def _continues(found: Mapping[str, int], above: Sequence[str], cells: Sequence[str]) -> bool:
     name, own = _cell(found, cells, "id").strip(), _cell(found, above, "id").strip()
-    said = [(_cell(found, cells, role).strip(), _cell(found, above, role).strip()) for role in ("title", "text")]
+    pairs = [(_cell(found, cells, role).strip(), _cell(found, above, role).strip()) for role in ("title", "text")]
     if not name:
-        return bool(own) and any(map(str.strip, cells)) and not any(new for new, _ in said)
-    return name == own and all(new in {"", old} for new, old in said)
+        return bool(own) and any(map(str.strip, cells)) and not any(new for new, _ in pairs)
+    return name == own and all(new in {"", old} for new, old in pairs)
 
 
 def _below(header: Sequence[str], cells: Sequence[str]) -> list[str]:

@@ -142,5 +142,7 @@ def _explained(item: SourceItem, error: UnreadableDocumentError, recognition: Re
         why = recognition.error
         failed = f"Its {ranges(sorted(recognition.failed))} could not be read: {why.message}"
         return unreadable(item, UnreadableReason.EMPTY, failed, details=why.details, suggestion=why.suggestion)
-    said = "OCR found no text: its pages are blank or images."
-    return unreadable(item, UnreadableReason.EMPTY, said, suggestion="Nothing in it can be searched; exclude it.")
+    explanation = "OCR found no text: its pages are blank or images."
+    return unreadable(
+        item, UnreadableReason.EMPTY, explanation, suggestion="Nothing in it can be searched; exclude it."
+    )

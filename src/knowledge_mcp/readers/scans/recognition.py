@@ -89,7 +89,7 @@ def recognise(
     try:
         engine.ready(options.language)
     except KnowledgeError as error:
-        result.failed, result.error = dict.fromkeys(pages, _said(error)), error
+        result.failed, result.error = dict.fromkeys(pages, _reason(error)), error
         return result
     waiting: dict[Future[OcrPage], dict[str, Any]] = {}
     pool = ThreadPoolExecutor(engine.workers, thread_name_prefix="ocr")
@@ -138,7 +138,7 @@ def _collect(
         try:
             page = task.result()
         except KnowledgeError as error:
-            result.failed[number], result.error = _said(error), error
+            result.failed[number], result.error = _reason(error), error
             log_event(
                 _logger, logging.WARNING, "ocr_failed", source=item.name, page=number, error=error.message,
                 details=error.details,
@@ -159,14 +159,14 @@ def _give_up(result: Recognition, pages: Mapping[int, str], waiting: Mapping[Any
         suggestion="Split the document, and remove pages with drawings or images.",
     )
     begun = {*result.readings, *result.failed, *result.blank, *(each["page"] for each in waiting.values())}
-    result.failed.update(dict.fromkeys(set(pages) - begun, _said(result.error)))
+    result.failed.update(dict.fromkeys(set(pages) - begun, _reason(result.error)))
 
 
 def _done(result: Recognition) -> int:
     return len(result.readings) + len(result.failed) + len(result.blank)
 
 
-def _said(error: KnowledgeError) -> str:
+def _reason(error: KnowledgeError) -> str:
     return f"{error.message} {error.suggestion}".strip()
 
 
@@ -261,8 +261,8 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
     if wordless:
         warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: images, or too poor to read.")
     if partly:
-        said = "images, stamps, handwriting, or words too poor; their share is in the coverage"
-        warnings.append(f"Some print was not read on {ranges(partly)} of {count}: {said}.")
+        causes = "images, stamps, handwriting, or words too poor; their share is in the coverage"
+        warnings.append(f"Some print was not read on {ranges(partly)} of {count}: {causes}.")
     return _with_languages(document.text, pages, result, warnings), warnings
 
 
@@ -277,20 +277,22 @@ _PACKS = {
 def _with_languages(text: str, pages: Sequence[Page], result: Recognition, warnings: list[str]) -> tuple[Page, ...]:
     """Note on pages that their language was not among those read, and add warnings with what to do."""
     others: dict[str, list[int]] = {}
-    told: list[Page] = []
+    noted: list[Page] = []
     for page in pages:
         found = language_of(page.span.of(text)) if page.method == "ocr" else ""
         if found in _PACKS and _PACKS[found] not in result.language.split("+"):
             others.setdefault(found, []).append(page.number)
             note = f"{page.note}; {LANGUAGE_NAMES[found]} read as '{result.language}': some letters are doubtful"
-            told.append(dataclasses.replace(page, note=note))
+            noted.append(dataclasses.replace(page, note=note))
         else:
-            told.append(page)
+            noted.append(page)
     languages = "+".join((result.language, *(_PACKS[found] for found in others)))
     for found, numbers in others.items():
-        said = f"The recognised text of {ranges(numbers)} of {len(pages)} is {LANGUAGE_NAMES[found]}"
-        warnings.append(f"{said}, and it was read as '{result.language}'. {_remedy(_PACKS[found], languages, result)}")
-    return tuple(told)
+        sentence = f"The recognised text of {ranges(numbers)} of {len(pages)} is {LANGUAGE_NAMES[found]}"
+        warnings.append(
+            f"{sentence}, and it was read as '{result.language}'. {_remedy(_PACKS[found], languages, result)}"
+        )
+    return tuple(noted)
 
 
 def _remedy(pack: str, languages: str, result: Recognition) -> str:

@@ -285,15 +285,15 @@ class ClauseFinder:
         """
         known: dict[NumberKey, int] = {}
         found: dict[int, int] = {}
-        goes_on = 0
+        last_clause = 0
         for place, heading in enumerate(headings if self._count.is_commented else ()):
             key = number_key(heading.number) if heading.number else None
             if key and (clause := clause_commented(key, known)) is not None:
                 found[place] = known[clause]
             elif key:
-                goes_on = place if key[0] < LETTERED else goes_on
+                last_clause = place if key[0] < LETTERED else last_clause
                 known[key] = place
-        return found if sum(place < goes_on for place in found) >= _FEWEST_COMMENTS else {}
+        return found if sum(place < last_clause for place in found) >= _FEWEST_COMMENTS else {}
 
     def _bold_titles(self, blocks: Sequence[Block]) -> tuple[list[Block], list[HeadingDraft]]:
         """Make headings of short paragraphs that are bold as a whole, if the file has no headings.

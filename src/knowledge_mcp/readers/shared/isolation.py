@@ -89,8 +89,8 @@ def unreadable(
     item: SourceItem, reason: UnreadableReason, message: str, *, details: str = "", suggestion: str | None = None
 ) -> UnreadableDocumentError:
     """Return the error for an item, with its name in the message."""
-    said = f"{item.name}: {message}"
-    return UnreadableDocumentError(said, reason=reason, source=item.uri, details=details, suggestion=suggestion)
+    text = f"{item.name}: {message}"
+    return UnreadableDocumentError(text, reason=reason, source=item.uri, details=details, suggestion=suggestion)
 
 
 def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:
@@ -240,9 +240,9 @@ class ConvertingReader(SandboxedReader):
         )
         document = self._markdown.read(inner)
         shell = laying.build(item)
-        said = {hidden_sentence(shell.hidden), hidden_sentence(document.hidden)}
+        reported = {hidden_sentence(shell.hidden), hidden_sentence(document.hidden)}
         hidden = summed_hidden((shell.hidden, document.hidden))
-        warnings = [sentence for sentence in (*shell.warnings, *document.warnings) if sentence not in said]
+        warnings = [sentence for sentence in (*shell.warnings, *document.warnings) if sentence not in reported]
         return dataclasses.replace(
             document,
             id=shell.id,

@@ -83,10 +83,10 @@ class RichText:
 
     def mark(self, start: int, kind: ReferenceKind | None, target: str) -> None:
         """Mark the text from `start` to the end as one reference, unless it is empty."""
-        said = self._since(start)
-        words = said.strip()
+        marked = self._since(start)
+        words = marked.strip()
         if words and target:
-            start += len(said) - len(said.lstrip())
+            start += len(marked) - len(marked.lstrip())
             self.marks.append(Mark(start, start + len(words), kind, target))
 
     def stand_out(self, start: int) -> None:

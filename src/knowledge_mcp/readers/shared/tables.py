@@ -94,14 +94,14 @@ def header_texts(
 def _is_below(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], index: int) -> bool:
     """Return whether a row continues the header above it."""
     own, above = reaches.get(index, _NOWHERE), reaches.get(index - 1, _NOWHERE)
-    said = {column for column, cell in enumerate(rows[index]) if cell.strip() and column not in own.down}
+    filled = {column for column, cell in enumerate(rows[index]) if cell.strip() and column not in own.down}
     if (
-        not said
+        not filled
         or not _groups(rows[0], reaches.get(0, _NOWHERE))
-        or any(is_number(rows[index][at].strip()) for at in said)
+        or any(is_number(rows[index][at].strip()) for at in filled)
     ):
         return False
-    return bool(own.down) or (_groups(rows[index - 1], above) and said <= {*above.across, *above.across.values()})
+    return bool(own.down) or (_groups(rows[index - 1], above) and filled <= {*above.across, *above.across.values()})
 
 
 def _are_units(row: Sequence[str]) -> bool:
@@ -109,10 +109,10 @@ def _are_units(row: Sequence[str]) -> bool:
 
     Single letters, such as "A" and "V", may be classes.
     """
-    said = [cell.strip() for cell in row[1:] if cell.strip()]
-    if row[0].strip() or len(said) < _UNITS or max(map(len, said)) < _UNITS:
+    filled = [cell.strip() for cell in row[1:] if cell.strip()]
+    if row[0].strip() or len(filled) < _UNITS or max(map(len, filled)) < _UNITS:
         return False
-    return all(len(cell) <= _LONGEST_UNIT and is_unit(cell) for cell in said)
+    return all(len(cell) <= _LONGEST_UNIT and is_unit(cell) for cell in filled)
 
 
 def _groups(row: Sequence[str], reach: Reach) -> bool:
@@ -300,9 +300,9 @@ def parallel_columns(
     languages = [language_of(text) for text in texts]
     numbering = () if languages[0] else (0,)
     own = range(len(numbering), width)
-    told = {languages[column] for column in own} - {""}
+    recognised = {languages[column] for column in own} - {""}
     words = [len(texts[column].split()) for column in own]
-    if len(own) < 2 or len(told) < len(own) or min(words) < LEAST_SHARE * max(words):
+    if len(own) < 2 or len(recognised) < len(own) or min(words) < LEAST_SHARE * max(words):
         return ()
     stated = [[number_of(text) for text in row] for row in rows] if numbers is None else numbers()
     clauses = [{row[column] for row in stated if column < len(row) and row[column]} for column in range(width)]

@@ -97,9 +97,9 @@ def _wide(data: bytes) -> str:
 def _guess(data: bytes) -> DecodedText:
     declared = _DECLARED.search(data[:_HEAD])
     if declared is not None:
-        said = decoded(data, declared.group(1).decode("ascii"))
-        if said is not None:
-            return DecodedText(_clean(said[0]), said[1])
+        result = decoded(data, declared.group(1).decode("ascii"))
+        if result is not None:
+            return DecodedText(_clean(result[0]), result[1])
     name = _detected(data)
     text = _try(data, name) if name else None
     if name is None or text is None or len(_C1.findall(text)) > 0.01 * len(text):

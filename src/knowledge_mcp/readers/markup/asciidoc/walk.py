@@ -265,7 +265,7 @@ class _Walk:
         if _ITEM.fullmatch(lines[at]) or (_TERM.fullmatch(lines[at]) and not lines[at].startswith(("http", "|"))):
             return (yield from self._list(lines, at, marks, depth))
         end = at + 1
-        while end < len(lines) and _goes_on(lines[end]):
+        while end < len(lines) and _continues(lines[end]):
             end += 1
         yield from self._paragraph(lines[at:end], marks)
         return end - at
@@ -384,9 +384,9 @@ class _Walk:
             after = at
             while after < len(lines) and not lines[after].strip():
                 after += 1
-            if after < len(lines) and _goes_on(lines[after]) and not _starts_block(lines[after]):
+            if after < len(lines) and _continues(lines[after]) and not _starts_block(lines[after]):
                 at = after
-        while at < len(lines) and _goes_on(lines[at]) and not _starts_block(lines[at]) and lines[at].strip() != "+":
+        while at < len(lines) and _continues(lines[at]) and not _starts_block(lines[at]) and lines[at].strip() != "+":
             parts.append(lines[at].strip().removesuffix(" +"))
             at += 1
         return "\n".join(parts), at
@@ -462,7 +462,7 @@ def _starts_block(line: str) -> bool:
     )
 
 
-def _goes_on(line: str) -> bool:
+def _continues(line: str) -> bool:
     """Return whether a line continues the paragraph above it."""
     stripped = line.strip()
     return not (

@@ -121,10 +121,10 @@ class OdtLooks:
     def is_displayed(self, sheet: Element) -> bool:
         """Return whether a sheet is visible, by its style."""
         styles = self._line("table", sheet.get(f"{TABLE}style-name", ""))
-        said = (
+        states = (
             part.get(f"{TABLE}display") for style in styles for part in style.iterchildren(f"{STYLE}table-properties")
         )
-        return next(filter(None, said), "true") != "false"
+        return next(filter(None, states), "true") != "false"
 
     def behind(self, element: Element, look: OdtLook) -> OdtLook:
         """Complete a look that has a colour with the background of an element."""

@@ -59,9 +59,9 @@ def opened_package(path: str, kind: str, expected: str) -> Generator[OdfPackage]
         Refusal: it is not of this kind, or is locked, damaged, empty or too large.
     """
     with open_archive(path, expected, needs=("content.xml",)) as archive:
-        said = (member(archive, "mimetype") or b"").decode("ascii", "replace").strip()
-        if said and not said.startswith(f"application/vnd.oasis.opendocument.{kind}"):
-            named = said.rpartition(".")[2]
+        media_type = (member(archive, "mimetype") or b"").decode("ascii", "replace").strip()
+        if media_type and not media_type.startswith(f"application/vnd.oasis.opendocument.{kind}"):
+            named = media_type.rpartition(".")[2]
             raise Refusal(
                 "mislabelled",
                 f"It is not {expected} but another OpenDocument file ({named}).",

@@ -35,7 +35,7 @@ def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
         for each in region:
             kind = local_name(each)
             counts[kind] += 1
-            words = _said(each) if kind == "deletion" else within.get(region.get(f"{TEXT}id", ""), "")
+            words = _paragraph_text(each) if kind == "deletion" else within.get(region.get(f"{TEXT}id", ""), "")
             if kind in {"deletion", "insertion"} and words:
                 changes.append(remark("", _author(each), kind, words))
     warnings = [comments_left_out(len(comments))] if comments else []
@@ -46,7 +46,7 @@ def remarks_of(body: Element) -> tuple[list[str], dict[str, str]]:
 
 def comment(annotation: Element, *, place: str = "", words: str = "") -> str:
     """Return a comment as one line, with its place and the words it is about."""
-    return remark(place, _author(annotation), _kind(annotation), words, _said(annotation))
+    return remark(place, _author(annotation), _kind(annotation), words, _paragraph_text(annotation))
 
 
 def _words_within(body: Element) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _kind(comment: Element) -> str:
     return "resolved comment" if is_resolved else "comment"
 
 
-def _said(element: Element) -> str:
+def _paragraph_text(element: Element) -> str:
     """Return the words of the paragraphs in an element."""
     paragraphs = (each for each in element.iter(f"{TEXT}p", f"{TEXT}h"))
     return " ".join(" ".join("".join(map(str, each.itertext())).split()) for each in paragraphs).strip()

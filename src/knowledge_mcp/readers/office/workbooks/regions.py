@@ -37,7 +37,7 @@ def regions(rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Rea
             continue
         if len(cells) > MOST_COLUMNS:
             raise Refusal("too_large", f"A row has {len(cells)} cells, more than {MOST_COLUMNS}.")
-        if gap and not _goes_on(table, cells):
+        if gap and not _continues(table, cells):
             yield from _region(table, reaches)
             table = []
         gap = False
@@ -55,7 +55,7 @@ def _trimmed(row: Sequence[str]) -> list[str]:
     return list(row[:last])
 
 
-def _goes_on(table: Sequence[_Numbered], cells: Sequence[str]) -> bool:
+def _continues(table: Sequence[_Numbered], cells: Sequence[str]) -> bool:
     header = next((row for _, row in table if _filled(row) > 1), None)
     widest = max((len(row) for _, row in table[: MOST_HEADER_ROWS + 1]), default=0)  # a group's own cell is the first
     if header is None or len(cells) > widest or _filled(cells) < 2:

@@ -46,14 +46,14 @@ def opened_xls(path: str) -> Generator[Book]:
 
 
 def _refusal(path: str, error: Exception) -> Refusal:
-    said = str(error)
-    if "encrypted" in said.lower():
+    message = str(error)
+    if "encrypted" in message.lower():
         return Refusal(
             "password_protected",
             "It is protected by a password.",
             suggestion="Open it in Excel, remove the password and save it.",
         )
-    if "Can't find workbook" in said or "not supported" in said:
+    if "Can't find workbook" in message or "not supported" in message:
         return ole_refusal(path, _EXPECTED)
     return corrupted(_EXPECTED, error)
 

@@ -146,14 +146,14 @@ def _shown_rows(
 def _not_struck(cell: Any, runs: Sequence[Any], hidden: Counter[str]) -> str:
     """Join the runs of a text that are not struck out; a run without a font has the cell's font."""
     font = getattr(cell, "font", None)
-    said: list[str] = []
+    attributes: list[str] = []
     for run in runs:
         words, own = str(run), getattr(run, "font", font)
         if own is not None and own.strike:
             hidden[HiddenReason.STRUCK] += nonblank_length(words)
         else:
-            said.append(words)
-    return "".join(said)
+            attributes.append(words)
+    return "".join(attributes)
 
 
 def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetLook | None:
@@ -214,9 +214,9 @@ def _comments(archive: zipfile.ZipFile, part: str, title: str) -> Iterator[str]:
         for comment in root.iter("{*}comment", "{*}threadedComment"):
             number = whole_number(comment.get("authorId"), len(authors))
             author = authors[number] if number < len(authors) else ""
-            said = "".join(map(str, comment.itertext()))
+            attributes = "".join(map(str, comment.itertext()))
             kind = "resolved comment" if comment.get("done") == "1" else "comment"
-            yield remark(f"{title} {comment.get('ref', '')}".strip(), author, kind, "", said)
+            yield remark(f"{title} {comment.get('ref', '')}".strip(), author, kind, "", attributes)
 
 
 # ---- besides the cells ---------------------------------------------------------------------------------------------
@@ -250,16 +250,16 @@ def _marks_of(archive: zipfile.ZipFile, name: str) -> SheetMarks:
 
 def _take_tags(part: bytes, marks: SheetMarks) -> None:
     for kind, tag in _ROW.findall(part):
-        said = {key: text.decode("ascii", "replace") for key, text in _ATTRIBUTE.findall(tag)}
-        size = said.get(b"ht" if kind == b"row" else b"width", "")
-        if said.get(b"hidden") not in {"1", "true"} and not re.fullmatch(r"0(?:\.0*)?", size):
+        attributes = {key: text.decode("ascii", "replace") for key, text in _ATTRIBUTE.findall(tag)}
+        size = attributes.get(b"ht" if kind == b"row" else b"width", "")
+        if attributes.get(b"hidden") not in {"1", "true"} and not re.fullmatch(r"0(?:\.0*)?", size):
             continue
         if kind == b"row":
-            if (number := whole_number(said.get(b"r"), 0)) <= MOST_ROWS:
+            if (number := whole_number(attributes.get(b"r"), 0)) <= MOST_ROWS:
                 marks.rows.add(number)
         else:
-            last = min(whole_number(said.get(b"max"), 0), MOST_COLUMNS)
-            marks.columns.update(range(max(whole_number(said.get(b"min"), 0), 1), last + 1))
+            last = min(whole_number(attributes.get(b"max"), 0), MOST_COLUMNS)
+            marks.columns.update(range(max(whole_number(attributes.get(b"min"), 0), 1), last + 1))
 
 
 def _column(letters: bytes) -> int:

@@ -308,8 +308,8 @@ def _running(segments: Sequence[TextSegment]) -> int:
     """Count the lines that continue the sentence, or the code, of the line above."""
     count = 0
     for above, each in itertools.pairwise(segments):
-        goes_on = each.text.lstrip()[:1].islower() and above.text.rstrip()[-1:] not in ".:;!?"
-        count += goes_on or (above.code and each.code)
+        continues = each.text.lstrip()[:1].islower() and above.text.rstrip()[-1:] not in ".:;!?"
+        count += continues or (above.code and each.code)
     return count
 
 

@@ -96,8 +96,10 @@ def _parts(page: PageLayout, languages: Mapping[int, str]) -> Iterator[_Part]:
     """
     known = [languages.get(id(element), "") for element in page.elements]
     if own := list(dict.fromkeys(filter(None, known))):
-        told = (language or language_of(_words(each)) for each, language in zip(page.elements, known, strict=True))
-        known = [language if language in own else own[0] for language in told]
+        recognised = (
+            language or language_of(_words(each)) for each, language in zip(page.elements, known, strict=True)
+        )
+        known = [language if language in own else own[0] for language in recognised]
         for language in own:
             elements = [each for each, other in zip(page.elements, known, strict=True) if other == language]
             yield _Part(replace(page, elements=elements), language, language)
@@ -137,8 +139,8 @@ def _settle(parts: Sequence[_Part], languages: Sequence[str]) -> None:
     such a place have; if one language follows the other, that of the parts after it, as covers and contents come first.
     """
     known = [part.language if part.language in languages else "" for part in parts]
-    told = list(filter(None, known))
-    one_by_one = sum(one != other for one, other in itertools.pairwise(told)) < len(languages)
+    recognised = list(filter(None, known))
+    one_by_one = sum(one != other for one, other in itertools.pairwise(recognised)) < len(languages)
     placed = Counter((part.place, language) for part, language in zip(parts, known, strict=True) if language)
     following = known[:]
     for place in range(len(known) - 2, -1, -1):
@@ -216,8 +218,8 @@ def _is_near(one: float, other: float) -> bool:
 
 def _is_in(table: Table, columns: Sequence[tuple[int, ...]], languages: Sequence[str]) -> bool:
     """Return whether a table has the languages in their columns, as far as they can be recognised."""
-    told = [language_of(" ".join(row[place[-1]] for row in table.rows)) for place in columns]
-    return any(told) and all(one in {"", other} for one, other in zip(told, languages, strict=True))
+    recognised = [language_of(" ".join(row[place[-1]] for row in table.rows)) for place in columns]
+    return any(recognised) and all(one in {"", other} for one, other in zip(recognised, languages, strict=True))
 
 
 def _read(table: Table, columns: tuple[int, ...]) -> list[Line]:

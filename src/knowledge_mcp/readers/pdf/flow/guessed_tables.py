@@ -281,11 +281,11 @@ def _up_to_clause(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Li
     end = next((index for index, line in enumerate(lines) if _is_clause(line, modal)), len(lines))
     if end == len(lines):
         return _whole(rows, lines, page)
-    wanted = _letters(lines[:end])
+    expected = _letters(lines[:end])
     letters = Counter[str]()
     for count, row in enumerate(rows, 1):
         letters.update(letters_of("".join(row.cells)))
-        if not wanted - letters:
+        if not expected - letters:
             table = _whole(rows[:count], lines[:end], page) if end > 1 else None
             return [*table, *lines[end:]] if table else None
     return None

@@ -81,7 +81,7 @@ def _place(start: float, columns: Sequence[float]) -> int | None:
     return next((place for place, column in enumerate(columns) if abs(start - column) <= _FLUSH), None)
 
 
-def _begins_anew(above: Sequence[TextItem], row: Sequence[TextItem], columns: Sequence[float]) -> bool:
+def _begins_row(above: Sequence[TextItem], row: Sequence[TextItem], columns: Sequence[float]) -> bool:
     """Return whether a row is not part of the row above: figures below figures, or several texts begin."""
     over = {_place(item.x, columns) for item in above if is_figures(item.text)}
     if any(is_figures(item.text) and _place(item.x, columns) in over for item in row):
@@ -110,7 +110,7 @@ def _grids(drawn: Drawn, rows: Sequence[Sequence[TextItem]], columns: Sequence[f
     starts = [1]
     for place, (above, row, step) in enumerate(zip(rows[1:], rows[2:], steps, strict=False), 2):
         begins = step > _WIDER * min(steps) if spaced else abs(row[0].x - left) <= _FLUSH
-        if begins or _begins_anew(above, row, columns):
+        if begins or _begins_row(above, row, columns):
             starts.append(place)
     named = [abs(rows[place][0].x - left) <= _FLUSH for place in starts]
     full = max(len(pieces_of(rows[place], _BLANK)) for place in starts)

@@ -92,8 +92,8 @@ def tables_between_rules(
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
         end = max(rule for rule in long if rule == bottom or _is_alike(rule, bottom))
         below = [item for item in level if item.y > end[0]] if head else []
-        told = head and (groups or len(head) > 1 or len(rows) < len(printed))
-        if not told and _is_whole([*head, *rows], blocks, below):
+        is_headed = head and (groups or len(head) > 1 or len(rows) < len(printed))
+        if not is_headed and _is_whole([*head, *rows], blocks, below):
             continue
         names = _names(head, rows, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]

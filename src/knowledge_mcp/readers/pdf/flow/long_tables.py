@@ -125,7 +125,7 @@ def _lengthened(
             break
         height, gap = max(item.height for item in row), min(item.y for item in row) - bottom
         is_close = gap <= _CLOSE * height
-        if is_close and (cells[0] is None or space > _CLOSE * height) and _goes_on(grid[-1], cells, starts):
+        if is_close and (cells[0] is None or space > _CLOSE * height) and _continues(grid[-1], cells, starts):
             grown = True
             for cell, more in zip(grid[-1], cells, strict=True):
                 if cell is not None and more is not None:
@@ -213,7 +213,7 @@ def _place(item: TextItem, lefts: Sequence[float]) -> int:
     return sum(left - _EDGE <= item.x for left in lefts) - 1
 
 
-def _goes_on(current: _Row, cells: _Row, starts: Sequence[set[float]]) -> bool:
+def _continues(current: _Row, cells: _Row, starts: Sequence[set[float]]) -> bool:
     """Return whether every word of a row is below words of the row above, aligned with words of its column."""
     return all(
         more is None or (cell is not None and any(abs(more.left - start) <= _FLUSH for start in known))

@@ -295,9 +295,9 @@ def _cuts(row: _Row, edges: Sequence[float]) -> Iterator[DrawnLine]:
     for top, line in zip(row.tops[1:], lines[1:], strict=True):
         figures = any(is_figures(text) and is_figures(above.get(at, "")) for at, text in line.items())
         begins = figures or len(line) > 1
-        goes_on = any(
+        continues = any(
             text[:1].islower() and (not figures or len(above.get(at, "").split()) > 2) for at, text in line.items()
         )
-        if begins and not goes_on and line.keys() | {1} >= lines[0].keys():
+        if begins and not continues and line.keys() | {1} >= lines[0].keys():
             yield DrawnLine(top, edges[0 if 1 in line else 1], edges[-1])
             above = line

@@ -74,7 +74,7 @@ _CONTRAST = 24
 """Minimum difference, out of 255, between the darkest and the brightest pixel of a visible picture."""
 _FORMULA_NUMBER = re.compile(r"\s*[(\[]\s?(?:[A-Z]{1,2}[.-]?)?\d{1,3}(?:[.-]\d{1,3}){0,3}[a-z]?\s?[)\]]\s*")
 _ENDED = (".", "!", "?", ".)", ".”", '."', "。", "！", "？")
-_GOES_ON = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
+_CONTINUATION = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class PictureSigns:
             right is None
             or picture.height > _OF_ONE_LINE * right.height
             or self._first[picture.form] >= _OFTEN
-            or not _GOES_ON.match(right.text)
+            or not _CONTINUATION.match(right.text)
         ):
             return None
         if left is not None and right is None and left.text.rstrip().endswith(_ENDED):

@@ -176,8 +176,8 @@ def _grids(rows: Sequence[_Row], edges: Sequence[float], drawn: Drawn) -> list[R
     if len(edges) + 1 < (2 if head else _COLUMNS) or len(body) < _FEWEST:
         return []
     cells = {place: _cells(rows[place], edges) for place in body}
-    firsts, lasts = ([found[at] for found in cells.values() if at in found] for at in (0, len(edges)))
-    if all(map(mark_alone, firsts)) or (not head and all(map(_PAGE.fullmatch, lasts))):
+    first_cells, last_cells = ([found[at] for found in cells.values() if at in found] for at in (0, len(edges)))
+    if all(map(mark_alone, first_cells)) or (not head and all(map(_PAGE.fullmatch, last_cells))):
         return []  # a list, or a table of contents
     box = rows[0].words[0][0], rows[0].top, max(end for row in rows for _, end, _ in row.words), rows[-1].bottom
     left, right = min(row.words[0][0] for row in rows) - 1, box[2] + 1

@@ -307,8 +307,8 @@ def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
     step = following.y0 - line.y1
     edge = edges[round(line.x0 / 40)]
     long = line.x1 - line.x0 > 0.5 * (edge - line.x0)
-    goes_on = long and following.text[:1].islower() and not following.code and not line.text.endswith((".", ":"))
-    if goes_on and 0 <= following.y0 - line.y0 - line.size < 0.45 * line.size and following.size == line.size:
+    continues = long and following.text[:1].islower() and not following.code and not line.text.endswith((".", ":"))
+    if continues and 0 <= following.y0 - line.y0 - line.size < 0.45 * line.size and following.size == line.size:
         return True
     if following.style != line.style or not -0.5 * line.size < step < 0.6 * line.size or following.y0 <= line.y0 + 2:
         return False

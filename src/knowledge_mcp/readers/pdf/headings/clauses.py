@@ -67,7 +67,7 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
         headings: in reading order; their levels are changed.
         listed: headings that the contents name, whose levels are known.
     """
-    told = {id(heading) for heading in listed}
+    listed_ids = {id(heading) for heading in listed}
     level, is_inside, is_first = 0, False, False
     for heading in headings:
         text = heading.lines[0].text
@@ -76,7 +76,7 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
         elif level and _is_counted(heading.number, text):
             if is_first:
                 is_inside, is_first = (heading.number or "").partition(".")[0] in FIRST_NUMBERS, False
-            if is_inside and id(heading) not in told:
+            if is_inside and id(heading) not in listed_ids:
                 heading.level += level
 
 

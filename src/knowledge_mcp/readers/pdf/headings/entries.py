@@ -219,8 +219,8 @@ def _run_ins(lines: Sequence[Line], headings: Sequence[Heading], edges: dict[int
         left = min(left, line.x0)
         if (heading := starts.get(id(line))) is not None:
             clause.heading(heading.number, heading.title, heading.level)
-            told = role_of_title(heading.title)
-            role = told if told is SectionRole.ABBREVIATIONS or not clause.is_open else SectionRole.DEFINITIONS
+            own_role = role_of_title(heading.title)
+            role = own_role if own_role is SectionRole.ABBREVIATIONS or not clause.is_open else SectionRole.DEFINITIONS
             left = math.inf
         elif id(line) in inside or id(above) in inside or abs(line.size - above.size) > _SAME_SIZE:
             continue

@@ -199,13 +199,13 @@ def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[in
         if ends and len(whole) > 2 and _without_number(lines[index : index + count]) == whole:
             return 1, count
         if len(whole) >= _CUT_TITLE and letters.startswith(whole) and len(letters) < 3 * len(whole):
-            return _LOOSE, count + _goes_on(lines[index + count - 1 :])  # some programs truncate long bookmarks
+            return _LOOSE, count + _continuing(lines[index + count - 1 :])  # some programs truncate long bookmarks
         if not (whole.startswith(letters) or bare.startswith(letters) or letters[:12].endswith(whole[:4])):
             return None
     return None
 
 
-def _goes_on(lines: Sequence[Line]) -> int:
+def _continuing(lines: Sequence[Line]) -> int:
     """Count the lines after the first that continue its title: in its style, close below."""
     count = 0
     for one, other in itertools.pairwise(lines[:4]):

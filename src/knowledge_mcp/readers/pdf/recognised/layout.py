@@ -25,7 +25,7 @@ _FOLLOWING = 2.6
 """Maximum distance between consecutive lines, as a factor of their height."""
 _LEAST_WORDS = 4.0
 _RAGGED = 0.4
-_GOES_ON = 0.5
+_CONTINUING = 0.5
 _DEEPEST = 3
 _ENDED = re.compile(r"[.:;!?][)\]\"”’]*$")
 
@@ -117,8 +117,8 @@ def _is_gutter(lines: Sequence[_Line], start: float, end: float) -> bool:
     sides.append([[word for word in line if word[2] >= end] for line in lines])
     if not all(line for side in sides for line in side):  # words overlap or are out of order
         return False
-    joints = [_goes_on(above, line) for side in sides for above, line in itertools.pairwise(side)]
-    return all(map(_is_prose, sides)) and sum(joints) >= _GOES_ON * len(joints)
+    joints = [_continues(above, line) for side in sides for above, line in itertools.pairwise(side)]
+    return all(map(_is_prose, sides)) and sum(joints) >= _CONTINUING * len(joints)
 
 
 def _is_prose(side: Sequence[_Line]) -> bool:
@@ -129,7 +129,7 @@ def _is_prose(side: Sequence[_Line]) -> bool:
     return all(right - line[-1][4] <= _RAGGED * (right - left) for line in (side[:-1] if len(side) > 2 else side))
 
 
-def _goes_on(above: _Line, line: _Line) -> bool:
+def _continues(above: _Line, line: _Line) -> bool:
     """Return whether a sentence continues from one line into the next."""
     return not _ENDED.search(above[-1][0]) and (above[-1][0].endswith("-") or line[0][0][:1].islower())
 

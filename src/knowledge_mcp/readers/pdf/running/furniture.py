@@ -116,7 +116,7 @@ def _without(
     return bare, taken
 
 
-_MOST_TOLD, _LONGEST_TOLD = 20, 120
+_MOST_LISTED, _LONGEST_LISTED = 20, 120
 """Maximum number of kinds of running lines listed one by one, and characters of each: a document has three or four."""
 
 
@@ -126,14 +126,14 @@ def running_lines(lines: Sequence[Line]) -> str:
     for line in lines:
         alike[_shape(line.text) or line.text].append(line)
     ordered = sorted(alike.values(), key=lambda same: (-len(same), same[0].page, same[0].y0))
-    told = [
-        f"{textwrap.shorten(same[0].text, _LONGEST_TOLD, placeholder=' …')}"
+    listed = [
+        f"{textwrap.shorten(same[0].text, _LONGEST_LISTED, placeholder=' …')}"
         f" ({how_many(len({line.page for line in same}), 'page')})"
-        for same in ordered[:_MOST_TOLD]
+        for same in ordered[:_MOST_LISTED]
     ]
-    if rest := len(ordered) - len(told):
-        told.append(f"and {rest} others")
-    return "; ".join(told)
+    if rest := len(ordered) - len(listed):
+        listed.append(f"and {rest} others")
+    return "; ".join(listed)
 
 
 _SAME, _FEWEST_SAME = 0.9, 8
@@ -353,11 +353,11 @@ def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
     open_runs: dict[str, list[Line]] = {}
     for line in lines:
         run = open_runs.get(line.text, [])
-        goes_on = run and line.page - run[-1].page <= 2 and abs(line.y0 - run[-1].y0) <= _OFF
-        if not goes_on and len(run) >= _COUNTED:
+        continues = run and line.page - run[-1].page <= 2 and abs(line.y0 - run[-1].y0) <= _OFF
+        if not continues and len(run) >= _COUNTED:
             yield run
         if any(map(str.isalpha, line.text)):
-            open_runs[line.text] = [*run, line] if goes_on else [line]
+            open_runs[line.text] = [*run, line] if continues else [line]
     yield from (run for run in open_runs.values() if len(run) >= _COUNTED)
 
 
