@@ -29,15 +29,15 @@ class LineRun:
 def line_runs(text: str, blocks: Iterable[Block]) -> tuple[LineRun, ...]:
     """List the stretches of a text, joined if their lines are consecutive; empty if the format has no lines."""
     found: list[LineRun] = []
-    goes_on = False
+    was_even = False
     for run in (run for block in check_each(blocks) for run in _runs_of(text, block)):
         is_even = text.count("\n", run.span.start, run.span.end) == run.last - run.first
-        before = found[-1] if goes_on and is_even else None
+        before = found[-1] if was_even and is_even else None
         if before is not None and run.first == before.last + text.count("\n", before.span.end, run.span.start):
             found[-1] = replace(before, span=Span(before.span.start, run.span.end), last=run.last)
         else:
             found.append(run)
-        goes_on = is_even
+        was_even = is_even
     return tuple(found)
 
 

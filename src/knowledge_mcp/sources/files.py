@@ -392,8 +392,8 @@ def _not_a_file(path: Path) -> SkippedFile:
 
 
 def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
-    said = error.strerror or type(error).__name__
-    message = f"{path_text(path.name)}: The {what} cannot be read: {said}."
+    reason = error.strerror or type(error).__name__
+    message = f"{path_text(path.name)}: The {what} cannot be read: {reason}."
     return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
 
 

@@ -106,13 +106,13 @@ class Turns(Generic[A]):
 
     def __init__(self, places: int) -> None:
         self.places = places
-        self._held = Counter[str]()
+        self._taken = Counter[str]()
         self._waiting: dict[str, deque[A]] = {}
 
     @property
     def taken(self) -> int:
         """Return the number of slots in use."""
-        return self._held.total()
+        return self._taken.total()
 
     def waiting(self, asker: str) -> int:
         """Return the number of waiting entries of a user."""
@@ -135,21 +135,21 @@ class Turns(Generic[A]):
         """Give a slot to the next entry; return its user and it, None if nothing waits or no slot is free."""
         free = self.places - self.taken
         for asker, items in self._waiting.items() if free > 0 else ():
-            if free == 1 and asker and 0 < self._held[asker] == self.places - 1:
+            if free == 1 and asker and 0 < self._taken[asker] == self.places - 1:
                 continue
             item = items.popleft()
             del self._waiting[asker]
             if items:  # behind all others
                 self._waiting[asker] = items
-            self._held[asker] += 1
+            self._taken[asker] += 1
             return asker, item
         return None
 
     def give_back(self, asker: str) -> None:
         """Return a slot."""
-        self._held[asker] -= 1
-        if not self._held[asker]:
-            del self._held[asker]
+        self._taken[asker] -= 1
+        if not self._taken[asker]:
+            del self._taken[asker]
 
 
 CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")

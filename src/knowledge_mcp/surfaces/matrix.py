@@ -115,14 +115,14 @@ def items_left_out(found: Trace) -> str:
 
 def doubts(found: Trace) -> str:
     """Say which links lead to withdrawn items, and which items no passed test covers; empty for none."""
-    told: list[str] = []
+    sentences: list[str] = []
     if found.outdated:
         named = list_first([f"{one.label} → {other.label}" for one, other in found.outdated], _MOST_NAMED)
-        told.append(f"Links with a withdrawn item ({len(found.outdated)}): {named}.")
+        sentences.append(f"Links with a withdrawn item ({len(found.outdated)}): {named}.")
     if found.unproven:
         named = list_first([f"{each.label} ({results})" for each, results in found.unproven], _MOST_NAMED)
-        told.append(f"Items of FROM that no passed test case covers ({len(found.unproven)}): {named}.")
-    return " ".join(told)
+        sentences.append(f"Items of FROM that no passed test case covers ({len(found.unproven)}): {named}.")
+    return " ".join(sentences)
 
 
 def warnings_of(found: Trace) -> tuple[str, ...]:

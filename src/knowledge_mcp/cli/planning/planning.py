@@ -126,7 +126,7 @@ class FolderRun:
         choices = self._choices
         look_into(choices.folder, recursive=choices.recursive)  # raises what nobody would want to watch
         due = self._watch.due(settled=False)
-        self._tell()
+        self._report_skipped()
         if not due and not choices.watch:
             notify(f"No document was found in {path_text(choices.folder)}.")
             if not self._watch.found.closed:
@@ -141,10 +141,10 @@ class FolderRun:
             self._go_on()
         return self._exit_code()
 
-    def _tell(self) -> None:
+    def _report_skipped(self) -> None:
         """Name what is left out, each once."""
         found, place = self._watch.found, self._choices.folder
-        for paths, said in (
+        for paths, heading in (
             (found.closed, "Skipped folders that cannot be read"),
             (found.links, "Skipped links to folders elsewhere; ingest these folders separately"),
             (found.others, "Skipped files of unsupported types"),
@@ -153,7 +153,7 @@ class FolderRun:
             self._left_out += fresh
             if fresh:
                 names = [path_text(path) if paths is found.closed else name_below(place, path) for path in fresh]
-                notify(f"{said}: {list_first(names, 10)}")
+                notify(f"{heading}: {list_first(names, 10)}")
                 if paths is found.closed:
                     notify("Next: Check their permissions.")
 
@@ -162,7 +162,7 @@ class FolderRun:
         try:
             while self._pause():
                 due = self._watch.due()
-                self._tell()
+                self._report_skipped()
                 try:
                     if due:
                         self._file(due)

@@ -101,10 +101,10 @@ def _lock(descriptor: int, name: str) -> None:
 
 def disk_error(name: str, error: OSError) -> KnowledgeError:
     """Build the error for a clone that cannot be written."""
-    said = error.strerror or type(error).__name__
+    reason = error.strerror or type(error).__name__
     return InternalError(
-        f"The clone of {name} cannot be written: {said}.",
-        details=said,
+        f"The clone of {name} cannot be written: {reason}.",
+        details=reason,
         suggestion="Check the permissions and the free space of REPO_CLONE_PATH.",
         recoverable=True,
     )

@@ -94,9 +94,9 @@ _DAMAGE = re.compile(
 )
 
 
-def quoted(said: bytes | str, secrets: tuple[str, ...] = ()) -> str:
+def quoted(output: bytes | str, secrets: tuple[str, ...] = ()) -> str:
     """Return Git's message, without progress, credentials and secrets, shortened to what helps."""
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+    text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
     lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
     cleaned = without_credentials("; ".join(line for line in lines if line and not _PROGRESS.match(line)))
     for secret in secrets:
@@ -110,7 +110,7 @@ def is_damage(error: KnowledgeError) -> bool:
     return _DAMAGE.search(error.details) is not None
 
 
-def git_error(said: str, *, what: str, branch: str = "", token: bool = False) -> KnowledgeError:
+def git_error(message: str, *, what: str, branch: str = "", token: bool = False) -> KnowledgeError:
     """Build the error for a message of Git.
 
     Args:
@@ -119,80 +119,80 @@ def git_error(said: str, *, what: str, branch: str = "", token: bool = False) ->
         branch: the requested branch.
         token: whether a token was sent.
     """
-    if _SPACE.search(said):
+    if _SPACE.search(message):
         return InternalError(
             f"There is not enough disk space for {what}.",
-            details=said,
+            details=message,
             suggestion="Free space, or set REPO_CLONE_PATH to a larger disk.",
             recoverable=True,
         )
-    if _NAME.search(said):
+    if _NAME.search(message):
         return InvalidInputError(
             f"{what} contains a file name that leads out of it, or that this system does not allow.",
-            details=said,
+            details=message,
             suggestion="Clone it yourself without that file, and index the folder.",
         )
-    if _NO_BRANCH.search(said):
+    if _NO_BRANCH.search(message):
         return NotFoundError(
             f"{what} has no branch {branch}." if branch else f"{what} no longer has the branch.",
-            details=said,
+            details=message,
             suggestion="Check the branch name, or omit it for the default branch.",
         )
-    if _MOVED.search(said):
+    if _MOVED.search(message):
         return InvalidInputError(
-            f"{what} has moved to another address.", details=said, suggestion="Use its new address."
+            f"{what} has moved to another address.", details=message, suggestion="Use its new address."
         )
-    if _BUSY.search(said):
-        return RateLimitedError(f"The host of {what} is limiting requests.", details=said)
-    if _DENIED.search(said):
-        return _access_error(said, what, token=token)
-    if _FORBIDDEN.search(said):
+    if _BUSY.search(message):
+        return RateLimitedError(f"The host of {what} is limiting requests.", details=message)
+    if _DENIED.search(message):
+        return _access_error(message, what, token=token)
+    if _FORBIDDEN.search(message):
         return InvalidInputError(
-            f"{what} cannot be reached by https.", details=said, suggestion="Use its https address."
+            f"{what} cannot be reached by https.", details=message, suggestion="Use its https address."
         )
-    return _unreachable(said, what, token=token)
+    return _unreachable(message, what, token=token)
 
 
-def _access_error(said: str, what: str, *, token: bool) -> AuthError:
+def _access_error(message: str, what: str, *, token: bool) -> AuthError:
     if token:
         return AuthError(
             f"The token was refused for {what}.",
-            details=said,
+            details=message,
             suggestion="Check that GITHUB_PAT (or GIT_TOKENS) is valid, has not expired, and may read it.",
         )
     return AuthError(
         f"{what} is private or does not exist; a private one needs a token.",
-        details=said,
+        details=message,
         suggestion="Set GITHUB_PAT, or GIT_TOKENS for another host, to a token that may read it, or check the address.",
     )
 
 
-def _unreachable(said: str, what: str, *, token: bool) -> KnowledgeError:
-    if _MEMORY.search(said):
+def _unreachable(message: str, what: str, *, token: bool) -> KnowledgeError:
+    if _MEMORY.search(message):
         return InvalidInputError(
             f"{what} needs more memory than Git may use here.",
-            details=said,
+            details=message,
             suggestion="Clone it yourself, and index the folder.",
         )
-    if _OWNER.search(said):
+    if _OWNER.search(message):
         return InvalidInputError(
             f"{what} belongs to another user of this system.",
-            details=said,
+            details=message,
             suggestion="Index it as its owner, or change its owner.",
         )
-    if _MISSING.search(said) and not _NO_REPOSITORY.search(said):
+    if _MISSING.search(message) and not _NO_REPOSITORY.search(message):
         hint = "" if token else " A private repository needs GITHUB_PAT, or GIT_TOKENS on another host."
-        return NotFoundError(f"There is no repository {what}.", details=said, suggestion=f"Check the address.{hint}")
-    if _NO_REPOSITORY.search(said):
-        return NotFoundError(f"{what} is not a Git repository.", details=said, suggestion="Check the path.")
-    if _OFFLINE.search(said):
-        why = " Its certificate was not accepted." if _CERTIFICATE.search(said) else ""
+        return NotFoundError(f"There is no repository {what}.", details=message, suggestion=f"Check the address.{hint}")
+    if _NO_REPOSITORY.search(message):
+        return NotFoundError(f"{what} is not a Git repository.", details=message, suggestion="Check the path.")
+    if _OFFLINE.search(message):
+        why = " Its certificate was not accepted." if _CERTIFICATE.search(message) else ""
         return ConnectionFailedError(
             f"{what} could not be reached.{why}",
-            details=said,
+            details=message,
             suggestion="Check the network, a proxy (HTTPS_PROXY) and the address, then try again.",
         )
-    return InternalError(f"Git failed on {what}.", details=said)
+    return InternalError(f"Git failed on {what}.", details=message)
 
 
 _GRACE = 5.0
@@ -308,14 +308,14 @@ class GitProgram:
         bound(process)
         deadline = time.monotonic() + self._timeout
         try:
-            output, said = self._wait(process, deadline, call)
+            output, errors = self._wait(process, deadline, call)
         except BaseException:
             _kill(process)
             raise
         if process.returncode in allowed:
             return process.returncode, output
         secrets = (call.token, _basic(call)) if call.token else ()
-        text = quoted(said, secrets) or f"exit code {process.returncode}"
+        text = quoted(errors, secrets) or f"exit code {process.returncode}"
         raise git_error(text, what=call.what, branch=call.branch, token=bool(call.token))
 
     def _start(self, arguments: Sequence[str], call: GitCall, folder: Path | None) -> subprocess.Popen[bytes]:

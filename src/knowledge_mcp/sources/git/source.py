@@ -325,14 +325,14 @@ class GitClones:
 
     def _head(self, remote: RepositoryUrl, call: GitCall) -> RemoteHead:
         prefixes = ("refs/heads/", "refs/tags/") if call.branch else ("",)
-        wanted = [prefix + (call.branch or "HEAD") for prefix in prefixes]
+        references = [prefix + (call.branch or "HEAD") for prefix in prefixes]
         branch, found = (
             call.branch,
-            self._listed(remote, call, "--symref", *wanted, *(f"{each}^{{}}" for each in wanted)),
+            self._listed(remote, call, "--symref", *references, *(f"{each}^{{}}" for each in references)),
         )
         if (default := found.pop("ref: HEAD", "")).startswith("refs/heads/"):
             branch = default.removeprefix("refs/heads/")
-        for reference in wanted:
+        for reference in references:
             if reference in found:  # the commit of an annotated tag is listed after it
                 followed = f"refs/heads/{branch}" if branch and reference == "HEAD" else reference
                 return RemoteHead(branch, found.get(f"{reference}^{{}}", found[reference]), followed)

@@ -20,7 +20,7 @@ _STEP = 0.1
 _PIECE = 64 * 1024
 _MOST_OUTPUT = 256 * 1024 * 1024
 """Maximum bytes of an answer: the list of a repository's million files takes 150 MB."""
-_MOST_SAID = 64 * 1024
+_MOST_ERRORS = 64 * 1024
 """Bytes kept from the end of Git's standard error: a remote can send any amount of text through it."""
 _MEMORY = 4 * 1024 * 1024 * 1024
 """Maximum bytes that each process of Git may map: a full clone of Linux takes 2 GB, and a remote may send references
@@ -116,7 +116,7 @@ def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], Non
     """
     assert process.stdout is not None
     assert process.stderr is not None
-    pipes = Pipe(process.stdout, _MOST_OUTPUT, last=False), Pipe(process.stderr, _MOST_SAID, last=True)
+    pipes = Pipe(process.stdout, _MOST_OUTPUT, last=False), Pipe(process.stderr, _MOST_ERRORS, last=True)
     for pipe in pipes:
         while pipe.is_alive():
             pipe.join(_STEP)

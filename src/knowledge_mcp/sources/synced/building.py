@@ -189,8 +189,8 @@ def _logins(options: SourceOptions) -> dict[str, str]:
         "a comma or % in a password as %2C and %25."
     )
     found: dict[str, str] = {}
-    for host, said in secrets_by_host(given, "SOURCE_LOGINS", "host=user:password", advice):
-        user, colon, password = said.partition(":")
+    for host, login in secrets_by_host(given, "SOURCE_LOGINS", "host=user:password", advice):
+        user, colon, password = login.partition(":")
         basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-        found[host] = f"Basic {basic}" if colon else f"Bearer {unquote(said)}"
+        found[host] = f"Basic {basic}" if colon else f"Bearer {unquote(login)}"
     return found

@@ -67,7 +67,7 @@ class Visitor:
         self._visited = dict(visited)
         self._login = login
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._held: dict[str, str] = {}
+        self._stored: dict[str, str] = {}
         self._missed_in_a_row = 0
         self._asked_to_wait = False
         self.unread: list[str] = []
@@ -79,11 +79,11 @@ class Visitor:
 
     def holds(self, records: Sequence[DocumentRecord]) -> None:
         """Record what the knowledge base contains."""
-        self._held = {record.source_path: record.sha256 for record in records}
+        self._stored = {record.source_path: record.sha256 for record in records}
 
     def is_stored(self, url: str, sha256: str = "") -> bool:
         """Return whether the knowledge base has the document of an address, optionally with other bytes than these."""
-        return url in self._held and self._held[url] != sha256
+        return url in self._stored and self._stored[url] != sha256
 
     def note_missing(self, url: str) -> None:
         """Record that an address returned nothing."""
@@ -116,7 +116,7 @@ class Visitor:
             KnowledgeError: as for `WebFetcher.ask`.
         """
         known = self._visited.get(url)
-        if known is not None and self._held.get(url) != known.sha256:
+        if known is not None and self._stored.get(url) != known.sha256:
             known = None
         if known is None or not etag or etag != known.etag:
             answer = self._ask(url, known)
@@ -144,7 +144,7 @@ class Visitor:
 
     def remember(self, there: Collection[str]) -> None:
         """Store what the next sync needs: what exists, and what the knowledge base still has."""
-        self._remember({url: each for url, each in self._visited.items() if url in there or url in self._held})
+        self._remember({url: each for url, each in self._visited.items() if url in there or url in self._stored})
 
     def close(self) -> None:
         """Delete the temporary bytes."""

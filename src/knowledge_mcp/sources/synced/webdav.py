@@ -148,9 +148,9 @@ class WebDavSource(VisitedSource):
         A server behind a TLS proxy calls itself http, and names its own port.
         """
         try:
-            said = urlsplit(href)
-            if said.scheme.lower() in {"http", "https"} and said.hostname == parse_address(self._root).host:
-                href = said.path
+            address = urlsplit(href)
+            if address.scheme.lower() in {"http", "https"} and address.hostname == parse_address(self._root).host:
+                href = address.path
             place = _spelled(parse_address(urljoin(folder, href)).url)
         except (InvalidInputError, ValueError):
             return None

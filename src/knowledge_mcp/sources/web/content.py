@@ -95,8 +95,8 @@ def kind_by_header(content_type: str, name: str) -> str:
     Raises:
         InvalidInputError: it is of a kind that cannot be read.
     """
-    said = content_type.partition(";")[0].strip().lower()
-    kind = _SAME.get(said, said)
+    media_type = content_type.partition(";")[0].strip().lower()
+    kind = _SAME.get(media_type, media_type)
     by_name = media_type_of(name)
     if kind in _UNINFORMATIVE:
         return by_name
@@ -108,7 +108,7 @@ def kind_by_header(content_type: str, name: str) -> str:
         return "application/json"
     if kind.startswith("application/") and kind.endswith("+xml"):
         return "application/xml"
-    raise refused_kind(said)
+    raise refused_kind(media_type)
 
 
 def kind_by_content(content: bytes, declared: str = UNKNOWN) -> str:
@@ -141,16 +141,16 @@ def in_utf8(content: bytes, content_type: str) -> bytes:
 
     Text that is already UTF-8, or not valid in that encoding, stays unchanged.
     """
-    said = _CHARSET.search(content_type)
-    if said is None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    charset = _CHARSET.search(content_type)
+    if charset is None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content
-    found = decoded(content, "utf-8") or decoded(content, said[1])
+    found = decoded(content, "utf-8") or decoded(content, charset[1])
     return content if found is None or found[1] == "utf-8" else found[0].encode("utf-8", "replace")
 
 
-def refused_kind(said: str) -> InvalidInputError:
+def refused_kind(media_type: str) -> InvalidInputError:
     """Build the error for an unsupported kind, with its name."""
-    name = "".join(character for character in said[:80] if character.isprintable())
+    name = "".join(character for character in media_type[:80] if character.isprintable())
     return InvalidInputError(
         f"The address gives {name or UNKNOWN}, which is not a supported type.",
         suggestion="Give the address of a web page, a PDF, an Office document, an image, or text.",
@@ -162,8 +162,8 @@ def file_name(disposition: str, address: WebAddress) -> str:
 
     The name is one path component, safe on every system; it may lack an extension.
     """
-    said = _names_in_header(disposition) if len(disposition) <= _LONGEST_HEADER else []
-    for candidate in (*said, unquote(address.path.rpartition("/")[2])):
+    names = _names_in_header(disposition) if len(disposition) <= _LONGEST_HEADER else []
+    for candidate in (*names, unquote(address.path.rpartition("/")[2])):
         name = _safe(candidate)
         if name:
             return name

@@ -274,15 +274,15 @@ def _document(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
     if failed is not None:
         raise failed
     name = file_name(exchange.head.first("content-disposition"), address)
-    said = exchange.head.first("content-type")
-    kind = kind_by_header(said, name)
+    content_type = exchange.head.first("content-type")
+    kind = kind_by_header(content_type, name)
     content = exchange.body(most)
     if kind == UNKNOWN or kind in _TEXTS:
         kind = kind_by_content(content, declared=kind)
         if kind == UNKNOWN:
-            raise refused_kind(said)
+            raise refused_kind(content_type)
     if kind in _TEXTS:
-        content = in_utf8(content, said)
+        content = in_utf8(content, content_type)
     return _with_validators(address, exchange.head, content, kind, with_extension(name, kind))
 
 

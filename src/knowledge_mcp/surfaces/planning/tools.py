@@ -78,13 +78,13 @@ def search_application_docs(
     records: dict[str, DocumentRecord | None] = {}
     texts: dict[str, str] = {}
     results = [search_result(service, hit, records, texts) for hit in answer.hits]
-    said = " ".join(answer.notes)
+    notes = " ".join(answer.notes)
     return shapes.PlanningSearchResponse.of(
         status="success",
         query=request.query,
         results_count=len(results),
         results=results,
-        message=said if results else nothing or said or _nothing_at_all(service, request.document_types),
+        message=notes if results else nothing or notes or _nothing_at_all(service, request.document_types),
         degraded=list(answer.degraded),
     )
 

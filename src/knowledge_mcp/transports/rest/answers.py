@@ -377,8 +377,8 @@ def job_answer(job: IngestJob, key: Key) -> JobAnswer:
     """Return the progress of a job to a key."""
     failure = None
     if job.failure is not None:
-        told = failure_of(job.failure)
-        failure = JobFailure.of(told, error=told.code, status_code=told.status, **told.more, keep=["suggestion"])
+        cause = failure_of(job.failure)
+        failure = JobFailure.of(cause, error=cause.code, status_code=cause.status, **cause.more, keep=["suggestion"])
     return JobAnswer.of(
         job,
         job_id=job.id,

@@ -66,7 +66,7 @@ class BodyGate:
         self._app = app
         self._limit = limit
         self._silence = silence
-        self._held = HeldBodies(largest)
+        self._bodies = HeldBodies(largest)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,7 +80,7 @@ class BodyGate:
                 await throw_away(receive, limit, min(DRAIN_SECONDS, self._silence))
             await send_failure(scope, send, from_http(_too_large(limit)))
             return
-        with self._held.body() as add:
+        with self._bodies.body() as add:
             await self._app(scope, self._limited(receive, limit, add), send)
 
     def _limited(self, receive: Receive, limit: int, add: Callable[[int], bool]) -> Receive:

@@ -254,13 +254,13 @@ class BodyLimit:
         self._app = app
         self._limit = limit
         self._patience = patience
-        self._held = HeldBodies(limit)
+        self._bodies = HeldBodies(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
-        with self._held.body() as add:
+        with self._bodies.body() as add:
             await self._serve(scope, receive, send, add)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, add: Callable[[int], bool]) -> None:
