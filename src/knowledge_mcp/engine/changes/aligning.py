@@ -403,14 +403,12 @@ class _Matcher:
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
         fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
         known = [(each.old.index, each.new.index) for each in links if each.old is not None and each.new is not None]
-        for clause, holder in self._with_containers(self._old, self._new, lost, known):
+        for clause, holder in self._containers(self._old, self._new, lost, known):
             yield ClauseLink(LinkKind.MERGED, clause, holder)
-        for clause, holder in self._with_containers(
-            self._new, self._old, fresh, [(other, one) for one, other in known]
-        ):
+        for clause, holder in self._containers(self._new, self._old, fresh, [(other, one) for one, other in known]):
             yield ClauseLink(LinkKind.SPLIT, holder, clause)
 
-    def _with_containers(
+    def _containers(
         self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], links: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[Clause, Clause]]:
         """Yield clauses with those of the other edition that contain them: word for word, or else in other words.

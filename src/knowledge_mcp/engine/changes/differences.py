@@ -162,18 +162,14 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
     Args:
         found: changes by the index of their link; modified in place.
     """
-    gone = Counter(
-        _words_of_change(each) for changes in found.values() for each in changes if each.requirement == "withdrawn"
-    )
-    come = Counter(
-        _words_of_change(each) for changes in found.values() for each in changes if each.requirement == "added"
-    )
+    gone = Counter(_words_in(each) for changes in found.values() for each in changes if each.requirement == "withdrawn")
+    come = Counter(_words_in(each) for changes in found.values() for each in changes if each.requirement == "added")
     for requirement in ("withdrawn", "added"):
         left = gone & come
         for changes in found.values():
             for at, each in enumerate(changes):
-                if each.requirement == requirement and left[_words_of_change(each)] > 0:
-                    left[_words_of_change(each)] -= 1
+                if each.requirement == requirement and left[_words_in(each)] > 0:
+                    left[_words_in(each)] -= 1
                     changes[at] = replace(each, requirement="")
     for changes in found.values():
         taken = [f" {plain(each.after)} " for each in changes if each.requirement == "added"]
@@ -187,7 +183,7 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
                 changes[at] = replace(each, requirement="")
 
 
-def _words_of_change(change: TextChange) -> tuple[str, ...]:
+def _words_in(change: TextChange) -> tuple[str, ...]:
     return tuple(words_and_signs(change.old_text or change.new_text))
 
 
