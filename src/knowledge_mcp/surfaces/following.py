@@ -1,4 +1,4 @@
-"""Waiting for work that takes long, with signs of life to whoever waits, until it ends or is given up."""
+"""Waits for long work and reports its progress to the caller, until it ends or the caller gives up."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from knowledge_mcp.model.errors import CancelledError
 T = TypeVar("T")
 
 HEARTBEAT = 2.0
-"""Seconds, at most, between two signs of life to a caller that waits."""
+"""Maximum seconds between two progress reports to a waiting caller."""
 _GLANCE = 0.1
-"""Seconds after which it is looked whether the caller has given up: soon enough for a person."""
+"""Seconds between checks whether the caller has given up: fast enough for a person."""
 _STEP = 0.001
-"""Least growth of reported progress: the protocol requires each number to be greater than the one before."""
+"""Smallest increase of reported progress: the protocol requires each number to be greater than the one before."""
 _WAITING = "waiting for its turn"
 
 
 def follow(
     work: Callable[[Progress, Callable[[], bool]], T], call: Call, *, give_up: Callable[[], CancelledError] | None
 ) -> T:
-    """Do work on its own thread and wait for it as `watch` does; returns its result, or raises its error.
+    """Do work in its own thread and wait for it as in `watch`; return its result, or raise its error.
 
     Args:
-        work: called with a function that reports progress and one that says whether to stop.
-        call: the line to the caller.
-        give_up: as `watch` takes it.
+        work: called with a function that reports progress, and one that returns whether to stop.
+        call: the connection to the caller.
+        give_up: as for `watch`.
 
     Raises:
-        CancelledError: the caller cancelled; the work is told to stop, and is not waited for.
+        CancelledError: the caller cancelled; the work is asked to stop, without waiting for it.
     """
     doing = _Work(work, call.cancelled)
     watch(doing.wait, lambda: doing.state, call, give_up=give_up, failed=lambda: doing.error is not None)
@@ -49,21 +49,21 @@ def watch(
     give_up: Callable[[], CancelledError] | None,
     failed: Callable[[], bool],
 ) -> None:
-    """Wait for work; report its progress as it moves, and a little more of it where it does not.
+    """Wait for work and report its progress; without progress, report slightly more than before.
 
-    The line to the caller is used on this thread only, and what it reports grows with every message, as the protocol
-    of progress asks.
+    The connection to the caller is used in this thread only. Its numbers grow with every message, as the protocol
+    requires.
 
     Args:
-        ended: waits for the end of the work, at most so many seconds; returns whether it came.
-        state: how far the work is, in hundredths, and in words.
-        call: the line to the caller.
-        give_up: asked once the caller has given up for the error that ends the wait; it may stop the work before.
-            None waits on, for work that notices by itself.
-        failed: whether the work that has ended came to nothing; then its end is not reported.
+        ended: waits for the end of the work, at most the given seconds; returns whether it has ended.
+        state: the progress of the work in percent, and its description.
+        call: the connection to the caller.
+        give_up: returns the error that ends the wait once the caller has given up; it may stop the work first. None
+            continues to wait, for work that checks for cancellation itself.
+        failed: whether the ended work failed; then its end is not reported.
 
     Raises:
-        CancelledError: as `give_up` makes it.
+        CancelledError: the error that `give_up` returns.
     """
     reported, last_words, reported_at = -1.0, "", time.monotonic() - HEARTBEAT
     while not ended(_GLANCE):
@@ -81,7 +81,7 @@ def watch(
 
 
 class _Work(Generic[T]):
-    """Do the work on its own thread, and keep its progress and result."""
+    """Do work in its own thread, and store its progress and result."""
 
     def __init__(self, work: Callable[[Progress, Callable[[], bool]], T], cancelled: Callable[[], bool]) -> None:
         self._work = work
@@ -93,7 +93,7 @@ class _Work(Generic[T]):
         threading.Thread(target=self._run, name="followed work", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; return whether it came."""
+        """Wait for the end of the work; return whether it has ended."""
         return self._ended.wait(seconds)
 
     def _run(self) -> None:

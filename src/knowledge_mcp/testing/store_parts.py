@@ -328,7 +328,7 @@ class SnapshotContract(PublishContract):
                     store.drop_collection("before")
                 assert snapshot.info() is not None
                 assert read(snapshot) <= {"alpha old", "alpha new"}
-                assert len(read(snapshot)) == 1, "it was told apart at the first read, if at all"
+                assert len(read(snapshot)) == 1, "a difference shows at the first read, if at all"
             assert read(store.open("c")) == {"alpha new"}
 
     def test_a_snapshot_of_an_unknown_collection_is_an_error_at_its_first_read(self) -> None:

@@ -217,7 +217,7 @@ _ATTRIBUTES = (
     ("Citation", _TEXT),
     ("Weak", _FLAG),
 )
-"""Attributes of a requirement and their types; the first two bear the names that ReqIF tools map by themselves."""
+"""Attributes of a requirement and their types; ReqIF tools map the names of the first two by themselves."""
 
 
 _KIND = ("Kind", _TEXT)

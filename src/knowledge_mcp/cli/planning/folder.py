@@ -191,7 +191,7 @@ class FolderWatch:
 
 def _signature(path: Path) -> Signature | None:
     try:
-        status = path.stat() if path.exists() else path.lstat()  # a link that leads nowhere is told too
+        status = path.stat() if path.exists() else path.lstat()  # a broken link is reported too
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns  # the last one changes with permissions too

@@ -1,4 +1,4 @@
-"""One way for all commands to report what went wrong and what to do, and the exit codes they share."""
+"""Reports errors and their remedies for all commands, and defines the exit codes they share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
 
 
 class ExitCode(IntEnum):
-    """What a command's exit code says (A-REQ-CLI-001, A-REQ-CLI-002)."""
+    """The exit codes of the commands (A-REQ-CLI-001, A-REQ-CLI-002)."""
 
     SUCCESS = 0
     FAILURE = 1
@@ -46,7 +46,7 @@ _COMMANDS = {
 
 
 def in_commands(text: str) -> str:
-    """Rewrite a hint for assistants for a person at a terminal: with commands instead of tools."""
+    """Replace the tools in a hint by commands, for a person at a terminal."""
     for tool, command in _COMMANDS.items():
         text = text.replace(tool, command)
     return text
@@ -62,9 +62,8 @@ def exit_code_of(error: KnowledgeError, otherwise: ExitCode = ExitCode.FAILURE) 
 def print_failure(error: KnowledgeError, *, verbose: bool = False, how: str = "--verbose") -> None:
     """Write an error to stderr: what happened, what to do next, and with `verbose` the technical details.
 
-    `how` is the option of the command that shows them.
-
-    The details of settings and connections are always written: each of their lines is one thing to correct.
+    The details of settings and connections are always written: each of their lines is one thing to correct. `how` is
+    the option of the command that shows the other details.
     """
     lines = [f"Error: {one_line(error.message)}"]
     details = [line for line in error.details.splitlines() if line.strip() and line != error.message]
@@ -88,12 +87,12 @@ def notify(text: str) -> None:
 
 
 def sanitize(text: str) -> str:
-    """Make control characters visible: file names and documents must not steer the terminal that shows them."""
+    """Replace control characters: file names and documents must not control the terminal that shows them."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
-    """Write control characters and ends of lines as escapes: a file's name may hold them, and must not end a line."""
+    """Escape control characters and line ends: a file name may contain them, but must not end a line."""
     return _LINE_ENDS.sub(_escape, _CONTROL.sub(_escape, text))
 
 
@@ -102,7 +101,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def confirm(question: str, otherwise: str = "Nothing was removed") -> bool:
-    """Ask on the terminal; without one, say that --yes is needed."""
+    """Ask for confirmation on the terminal; without one, report that --yes is needed."""
     if not sys.stdin.isatty():
         notify(f"{otherwise}: there is no terminal to ask for confirmation. Pass --yes to confirm. ({question})")
         return False
@@ -115,12 +114,12 @@ def confirm(question: str, otherwise: str = "Nothing was removed") -> bool:
 
 
 def can_ask() -> bool:
-    """Return whether there is a person at the terminal to ask."""
+    """Return whether a person can be asked on the terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask_password(name: str, why: str) -> str | None:
-    """Ask for a password without showing it; None if none was given."""
+    """Ask for a password without showing it; None if it was left empty."""
     with _prompt_lock:
         notify(why)
         try:

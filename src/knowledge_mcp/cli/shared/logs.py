@@ -1,7 +1,6 @@
-"""Logging as the commands set it up: standard library only, stderr only, text or JSON, one line an event.
+"""Logging of the commands: standard library only, stderr only, text or JSON, one line per event.
 
-Formatting is ours because structlog would cost 30 to 40 ms at each start of the server, a quarter of what is allowed
-for it.
+The formatters are our own because structlog would add 30 to 40 ms to each start of the server, a quarter of its limit.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, Literal, cast
 from knowledge_mcp.support.events import EVENT_FIELDS, in_one_line
 
 _OWN_LOGGERS = ("knowledge_mcp", "__main__")  # the second is a command of ours that runs as `python -m`
-"""Whose log the level is for. Libraries are shown from WARNING: parsers log every token at DEBUG, text and all."""
+"""Loggers that get the configured level. Libraries log from WARNING: parsers log every token with its text at DEBUG."""
 _TEXT_LIMIT = 4000
-"""Characters of one text in a line of the log: a screen full, and no flood by whoever chose the text."""
+"""Maximum characters of one text in a log line: a full screen, so that a long text cannot flood the log."""
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 
 
 class _Stderr(logging.StreamHandler[Any]):
-    """Write to whatever `sys.stderr` is at that moment, so that a progress bar may stand in front of it."""
+    """Write to the current `sys.stderr`, so that a progress bar can replace it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -63,10 +62,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Write one JSON object a line, in the form that the specification of the repositories gives.
+    """Write one JSON object per line, in the form given in the specification of the repositories.
 
     `timestamp`, `level` (error, warn, info, debug), `message` (the event's name), `context` with `component` (the part
-    of the program), `operation` (the tool or command, where one is at work) and `requestId`; the event's fields in
+    of the program), `operation` (the tool or command, if there is one) and `requestId`; the event's fields in
     `data`; an exception's `name`, `message` and `stack` in `error`.
     """
 
@@ -96,7 +95,7 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(line: str) -> str:
-    """Escape what JSON itself leaves as it is: control characters beyond ASCII, separators of lines, directions."""
+    """Escape what JSON leaves unchanged: non-ASCII control characters, line separators, direction marks."""
     return line if line.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
@@ -108,7 +107,7 @@ def _plain(value: object) -> str:
 
 
 def set_up_logging(level: str, form: Literal["text", "json"] = "text") -> None:
-    """Send the process's log to stderr; called once, before anything else could set up logging.
+    """Send the process's log to stderr; call once, before anything else can set up logging.
 
     A handler on the root logger also keeps libraries from installing one of their own (`logging.basicConfig`).
 

@@ -1,4 +1,4 @@
-"""Options of a command that belong together, written once as the fields of a dataclass."""
+"""Groups of command options, defined once as the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, cast, get_type_hints
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Take each parameter that is a dataclass for the options and arguments which its fields are.
+    """Replace each parameter that is a dataclass by options and arguments for its fields.
 
-    Typer knows no such groups: it is shown the fields, after the command's own parameters. Fields that a constructor
-    does not take are no options.
+    Typer does not support such groups, so it gets the fields, after the command's own parameters. Fields that are not
+    arguments of the constructor are not options.
     """
     groups: dict[str, Any] = {}
     own: list[Parameter] = []

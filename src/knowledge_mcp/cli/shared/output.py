@@ -1,4 +1,4 @@
-"""What commands write to stdout: JSON, lines, tables; no markup is read in a text, and no control character passes."""
+"""Writes JSON, lines and tables to stdout; markup in a text is not interpreted, control characters are replaced."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def write_json(content: Any) -> None:
-    """Write one JSON value to stdout, in escapes where that has not all letters."""
+    """Write one JSON value to stdout, escaped if its encoding is not a Unicode one."""
     has_all = (sys.stdout.encoding or "").lower().startswith("utf")
     sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=not has_all) + "\n")
     sys.stdout.flush()
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file in one step, replacing an existing one; other targets, such as a pipe, are written to.
+    """Write a file atomically, replacing an existing one; other targets, such as a pipe, are written to directly.
 
     Raises:
         InvalidInputError: it cannot be written there.
@@ -45,14 +45,14 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def render(text: str, style: str = "") -> Text:
-    """Prepare a text for rich: no markup is read in it, and no control character reaches the terminal."""
+    """Prepare a text for rich, without interpreting markup and without control characters."""
     from rich.text import Text
 
     return Text(sanitize(text), style)
 
 
 def open_console() -> Console:
-    """Return a console on stdout, wide enough to be read where stdout is no terminal."""
+    """Return a console on stdout, wide enough to read if stdout is not a terminal."""
     from rich.console import Console
 
     if sys.stdout.isatty():
@@ -61,12 +61,12 @@ def open_console() -> Console:
 
 
 def say(text: str, style: str = "") -> None:
-    """Write lines to stdout as they are, without line ends of rich's own."""
+    """Write lines to stdout without wrapping them."""
     open_console().print(render(text, style), soft_wrap=True)
 
 
 def say_all(*lines: str) -> None:
-    """Write several of them to stdout; an empty one is none."""
+    """Write several lines to stdout, except empty ones."""
     for line in filter(None, lines):
         say(line)
 
@@ -89,16 +89,16 @@ def print_table(
     show_lines: bool = False,
     footer: Sequence[str] = (),
 ) -> None:
-    """Print a table whose cells are folded where they are too wide.
+    """Print a table; cells that are too wide are folded.
 
     Args:
         columns: their names.
-        rows: cells, which are rendered already where they have a style.
+        rows: cells, already rendered if they have a style.
         title: of the table.
         numbers: columns that are aligned to the right.
-        unbroken: columns whose words are kept whole.
+        unbroken: columns that are not wrapped.
         show_lines: between the rows.
-        footer: a last row with a cell for each column, where there is one.
+        footer: a last row with a cell for each column; empty for none.
     """
     from rich.table import Table
 
@@ -113,7 +113,7 @@ def print_table(
 
 
 def print_facts(rows: Iterable[tuple[str, str]], *, title: str = "", numbers: bool = False) -> None:
-    """Print a table of names and values, which are aligned to the right where they are `numbers`."""
+    """Print a table of names and values; with `numbers` the values are aligned to the right."""
     from rich.table import Table
 
     table = Table(show_header=False, title=render(title) if title else None, title_justify="left")

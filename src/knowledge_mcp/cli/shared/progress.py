@@ -1,4 +1,4 @@
-"""How commands show that they move: bars on a terminal, plain lines elsewhere; all on stderr."""
+"""Progress of the commands on stderr: bars on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Unit = Literal["count", "percent", "bytes"]
 
 
 class WorkBar:
-    """Show on a terminal how far work is, as one bar that is gone at its end; elsewhere nothing.
+    """Show progress on a terminal as one bar that is removed at the end; without a terminal, show nothing.
 
     Args:
         unit: the figures shown next to the bar.
-        shown: False to show nothing on a terminal either.
+        shown: False to show nothing on a terminal too.
     """
 
     def __init__(self, unit: Unit = "count", *, shown: bool = True) -> None:
@@ -41,7 +41,7 @@ class WorkBar:
         self.close()
 
     def show(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Move the bar, where there is one; None leaves it where it is, and a total of 0 is not known."""
+        """Update the bar, if there is one; None leaves it unchanged, and a total of 0 is unknown."""
         if not self.is_shown:
             return
         if self._bars is None:
@@ -54,21 +54,21 @@ class WorkBar:
         self._bars.update(task, description=sanitize(text), completed=done, total=total or None)
 
     def step(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Move the bar; where there is none, write a line when a step is first heard of."""
+        """Update the bar; if there is none, write a line when a step begins."""
         self.show(text, done, total)
         if not self.is_shown and text not in self._begun:
             notify(f"{text}...")
             self._begun.add(text)
 
     def write(self, line: str) -> None:
-        """Write a line above the bar, or as any other where there is none."""
+        """Write a line above the bar, or directly if there is none."""
         if self._bars is None:
             notify(line)
         else:
             self._bars.console.print(sanitize(line), markup=False)
 
     def close(self) -> None:
-        """Take the bar off the terminal; idempotent."""
+        """Remove the bar from the terminal; idempotent."""
         if self._bars is not None:
             self._bars.stop()
             self._bars = None
@@ -76,7 +76,7 @@ class WorkBar:
 
 @dataclass(slots=True)
 class IngestTally:
-    """Collect what only the events say, not the report: needed when a run ends before its report.
+    """Collect from the events what a run has done, for a run that ends before its report.
 
     Attributes:
         found: files seen. unchanged, stored: sources finished.
@@ -109,19 +109,19 @@ class IngestTally:
 
 
 def _file_name(source: str) -> str:
-    """Name a file for people: the last part of its path, or of its address without escapes."""
+    """Return the last part of a path, or of an address without escapes, for display."""
     name = PurePath(source).name
     return one_line(unquote(name) if "://" in source else name)
 
 
 class LineProgress:
-    """Write a line for each step; with `verbose` also for each file looked at and every few pages read."""
+    """Write a line for each step; with `verbose` also for each checked file and every few pages read."""
 
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
 
     def show(self, event: IngestEvent) -> None:
-        """Write the event's line, where it has one."""
+        """Write the line of an event, if it has one."""
         name = _file_name(event.source)
         line = ""
         match event.kind:
@@ -145,14 +145,14 @@ class LineProgress:
             notify(line)
 
     def pause(self) -> None:
-        """Nothing is in the way."""
+        """Do nothing: lines do not block the terminal."""
 
     def close(self) -> None:
-        """Nothing is in the way."""
+        """Do nothing: lines do not block the terminal."""
 
 
 def bars(console: Console, unit: Unit = "count") -> Bars:
-    """Make the bars that every command shows: text, bar, how much in a unit, time; gone at the end."""
+    """Create the bars of all commands: text, bar, amount in a unit, time; removed at the end."""
     from rich import progress
 
     amounts: dict[Unit, progress.ProgressColumn] = {
@@ -176,7 +176,7 @@ class BarProgress:
 
     Args:
         console: where they are drawn.
-        dry_run: files are only read and cut; nothing is stored.
+        dry_run: files are only read and split; nothing is stored.
     """
 
     def __init__(self, console: Console, *, dry_run: bool = False) -> None:
@@ -189,7 +189,7 @@ class BarProgress:
         self._running = False
 
     def show(self, event: IngestEvent) -> None:
-        """Move the bars."""
+        """Update the bars."""
         if not self._running:
             self._bars.start()
             self._running = True
@@ -213,7 +213,7 @@ class BarProgress:
                 pass
 
     def _work(self) -> None:
-        """Turn the first bar from the files that were looked at to the ones that are to be ingested."""
+        """Switch the first bar from the checked files to those that will be ingested."""
         if not self._working:
             self._working = True
             doing = "Reading files, storing nothing" if self._dry_run else "Ingesting files"
@@ -225,22 +225,22 @@ class BarProgress:
         )
 
     def pause(self) -> None:
-        """Take the bars off the terminal."""
+        """Remove the bars from the terminal."""
         if self._running:
             self._bars.stop()
             self._running = False
 
     def close(self) -> None:
-        """Take the bars off the terminal."""
+        """Remove the bars from the terminal."""
         self.pause()
 
 
 ProgressBars = LineProgress | BarProgress
-"""What shows events as they come; `pause` leaves the terminal to a question, and the next event takes it back."""
+"""Shows events; `pause` frees the terminal for a question until the next event."""
 
 
 def ingest_progress(*, verbose: bool, dry_run: bool = False) -> ProgressBars:
-    """Choose bars on a terminal, lines elsewhere and where every step is to be read."""
+    """Choose bars on a terminal, but lines without one or with `verbose`."""
     if verbose or not sys.stderr.isatty():
         return LineProgress(verbose=verbose)
     from rich.console import Console

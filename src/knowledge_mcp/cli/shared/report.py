@@ -1,4 +1,4 @@
-"""What an ingest or its dry run came to: as tables for people, as one JSON object for programs."""
+"""The result of an ingest or its dry run: as tables for people, as one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
 
 
 _MAX_LISTED = 50
-"""Files listed one by one in a summary for people: about three screens."""
+"""Maximum files listed individually in a summary: about three screens."""
 _MOST_LINES = 20
-"""Documents named one by one of which no more is said than that they came or went: a screen."""
+"""Maximum documents listed individually as added or removed: one screen."""
 
 
 def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
@@ -30,7 +30,7 @@ def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
 
 
 def cost_of(provider: str, tokens: int, price: float | None) -> str:
-    """Say what embedding so many tokens costs; `price` is USD per million, None where it is not known."""
+    """Format the cost of embedding tokens; `price` is USD per million, None if it is unknown."""
     if provider == "local":
         return "free (local)"
     if price is None:
@@ -39,12 +39,12 @@ def cost_of(provider: str, tokens: int, price: float | None) -> str:
 
 
 def local_seconds(chunks: int, variant: str, threads: int) -> float:
-    """Estimate how long the local model embeds."""
+    """Estimate how long embedding with the local model takes."""
     return chunks / (CHUNKS_PER_CORE_SECOND[variant] * max(threads, 1))
 
 
 def duration(seconds: float) -> str:
-    """Write a duration for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    """Format a duration: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     rounded = round(seconds)
@@ -56,7 +56,7 @@ def duration(seconds: float) -> str:
 
 
 def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
-    """Write the first unreadable files with their reasons and what can be done; the others as counts by reason."""
+    """Write the first unreadable files with their reasons and remedies, and count the others by reason."""
     lines: list[str] = []
     for each in files[:_MAX_LISTED]:
         lines.append(f"  {each.source}")

@@ -1,4 +1,4 @@
-"""What the `knowledge` commands share: their common options, an open knowledge base, one way to fail, JSON output."""
+"""Shared by the `knowledge` commands: common options, an open knowledge base, error handling, JSON output."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Version = Annotated[
 def run_command(app: typer.Typer, name: str) -> None:
     """Run a command under its name; ends the process with its exit code.
 
-    A letter that the encoding of stdout has not is written as its code, so that no answer fails for it.
+    Letters that the encoding of stdout lacks are written as escapes, so that no answer fails because of them.
     """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None and sys.stdout.errors == "strict":
@@ -71,17 +71,17 @@ def run_command(app: typer.Typer, name: str) -> None:
 
 @cache
 def _build_command(app: typer.Typer) -> Callable[..., object]:
-    """Make a command with all that it groups, once in a process: typer takes 0.15 s for it."""
+    """Build a command with its subcommands, once per process: typer takes 0.15 s for it."""
     return get_command(app)
 
 
 _NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 _LONGEST = 500
-"""Characters of a value that are kept, as of front matter."""
+"""Maximum characters of a value, as in front matter."""
 
 
 def parse_pairs(values: Sequence[str] | None) -> dict[str, str]:
-    """Read `KEY=VALUE` pairs; a key that comes twice lists its values by comma.
+    """Parse `KEY=VALUE` pairs; the values of a repeated key are joined by commas.
 
     Raises:
         typer.BadParameter: one has another form.
@@ -97,10 +97,10 @@ def parse_pairs(values: Sequence[str] | None) -> dict[str, str]:
 
 
 def parse_labels(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
-    """Read pairs for documents that are ingested, and their names, so that later versions keep them.
+    """Parse the pairs for ingested documents, and list their names, so that later versions keep them.
 
     Raises:
-        typer.BadParameter: as `parse_pairs`, or a name is the ingest's own.
+        typer.BadParameter: as for `parse_pairs`, or a name is set by the ingest itself.
     """
     from knowledge_mcp.engine.ingest.plan import NOT_ITS_OWN
 
@@ -124,7 +124,7 @@ DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as s
 
 
 class GroupWithDefault(TyperGroup):
-    """Take what is not the name of a command for arguments of the default one."""
+    """Treat arguments that do not begin with a command name as arguments of the default command."""
 
     default = ""
 
@@ -136,7 +136,7 @@ class GroupWithDefault(TyperGroup):
 
 
 def command_group(help: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
-    """Make a group of commands that shows its help where none is given."""
+    """Create a group of commands that shows its help if no command is given."""
     return typer.Typer(cls=cls, no_args_is_help=True, help=help, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -178,7 +178,7 @@ def report_failure(error: KnowledgeError, *, verbose: bool, as_json: bool) -> No
 
 
 def reading_of(config: Path | None) -> Reading:
-    """Read the settings with everything that is wrong with them."""
+    """Read the settings with all their errors."""
     from knowledge_mcp.settings import read_settings
 
     return read_settings(config)
@@ -186,13 +186,13 @@ def reading_of(config: Path | None) -> Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """The options of nearly every command, and what follows from them: errors, settings, an open knowledge base.
+    """The options of most commands, with the error handling, settings and knowledge base that depend on them.
 
     Attributes:
-        as_json: write JSON, of an error too.
+        as_json: write JSON, for errors too.
         collection: instead of the configured one.
         config: a settings file.
-        verbose: show technical details, and log from INFO where the settings name no level.
+        verbose: show technical details, and log from INFO if the settings have no level.
     """
 
     as_json: AsJson = False
@@ -210,11 +210,11 @@ class CommandOptions:
         """Read the settings and set up logging.
 
         Args:
-            surface: whose settings are checked.
-            quiet: the level without `verbose` where the settings name none.
+            surface: the surface to check the settings for.
+            quiet: the level without `verbose` if the settings have none.
 
         Raises:
-            ConfigError: one for all that is wrong.
+            ConfigError: one for all errors in the settings.
         """
         from knowledge_mcp.settings import load_settings
 
@@ -236,14 +236,14 @@ class CommandOptions:
                 yield knowledge
 
     def tell(self, values: Mapping[str, Any], text: str) -> None:
-        """Write what was done: as JSON, or as a sentence."""
+        """Report what was done, as JSON or as a sentence."""
         if self.as_json:
             write_json(values)
         else:
             say(text)
 
     def show(self, answer: R, how: Callable[[R], None]) -> None:
-        """Write a tool's answer: as JSON, or as a person reads it."""
+        """Write a tool's answer, as JSON or formatted for people."""
         if self.as_json:
             write_json(answer.sent())
         else:
@@ -268,7 +268,7 @@ def load(model: type[_Model], **values: Any) -> _Model:
     """Build a tool's request from a command's arguments; None leaves a field at its default.
 
     Raises:
-        InvalidInputError: a value is outside what the tool allows; names each.
+        InvalidInputError: the tool does not allow a value; lists all of these.
     """
     from pydantic import ValidationError
 
@@ -285,18 +285,18 @@ def load(model: type[_Model], **values: Any) -> _Model:
 def open_store(
     settings: Settings, backend: str, path: Path | None = None, *, existing: bool = False, untouched: bool = False
 ) -> Store:
-    """Open one kind of store as the settings describe it, and make sure that it answers.
+    """Open a store as configured in the settings, and check that it answers.
 
     Args:
-        settings: what was read; which store they select does not matter here.
+        settings: the settings; the store they select is ignored.
         backend: a name of the registry.
-        path: folder of an embedded store, instead of DATA_PATH's or CHROMADB_PATH's.
-        existing: refuse an embedded store whose file is not there, instead of making an empty one.
-        untouched: give an empty store in memory in the place of an embedded one that is not there.
+        path: folder of an embedded store, instead of DATA_PATH or CHROMADB_PATH.
+        existing: refuse an embedded store without a file, instead of creating an empty one.
+        untouched: return an empty store in memory instead of an embedded one without a file.
 
     Raises:
-        NotFoundError: the store's file is not there.
-        ConfigError: this build has no such store, or the settings do not describe it.
+        NotFoundError: the store's file does not exist.
+        ConfigError: this build does not include the store, or its settings are incomplete.
         InvalidInputError: a folder was given for a store that is a server.
         ConnectionFailedError, TimedOutError, AuthError: it does not answer.
     """
@@ -333,7 +333,7 @@ def open_store(
 
 
 def _file_of(settings: Settings) -> tuple[Path | None, str]:
-    """Name an embedded store's file, None for a server, and the variable that says where it is."""
+    """Return the file of an embedded store (None for a server) and the variable that sets its location."""
     if settings.vector_store == "sqlite":
         return settings.store_file, "DATA_PATH"
     if settings.vector_store == "chromadb" and settings.chromadb_host is None:

@@ -192,7 +192,7 @@ class Ingest:
             KnowledgeError, InternalError: as for `run`.
         """
         try:
-            if self._base.exists():  # one that cannot be written is told before anything is paid for
+            if self._base.exists():  # fails before any cost if it cannot be written
                 self._make_collection()
             self._embed_and_store(plan, names)
             if self._is_made:

@@ -451,7 +451,7 @@ class ChromaView:
     def _mask(self, filter: Filter | None) -> NDArray[np.bool_]:
         rest, chunk_ids = chunk_ids_in(filter)
         kept = self._slots().mask(rest)
-        assert kept is not None, "which slots are alive is always told here"
+        assert kept is not None, "the slots of this view are always known"
         if chunk_ids is None:
             return kept
         named = np.zeros(self._size, np.bool_)

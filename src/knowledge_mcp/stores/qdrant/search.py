@@ -1,7 +1,7 @@
 """Runs both legs of a search in one round trip, with raw scores; hits of invisible generations are dropped.
 
-More hits than the limit are requested, until those at the cut-off can be told from those behind it: ties are broken by
-chunk id, which Qdrant does not do. If a publish has overtaken the search, it is repeated.
+More hits than the limit are requested, until those at the cut-off can be distinguished from those behind it: ties are
+broken by chunk id, which Qdrant does not do. If a publish has overtaken the search, it is repeated.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def commit_of(info: RepositoryInfo, record: DocumentRecord | None) -> tuple[str,
     """Return the commit at which a file's lines stand as indexed, and whether it had changes not committed.
 
     In an index that is whole every file is as at the indexed commit; in one that is not, as when it was read itself.
-    Of a file in a repository of its own inside this one, no commit is told.
+    The commit of a file in a nested repository is not reported.
     """
     labels = dict(record.metadata) if record is not None else {}
     path = path_of(record.id) if record is not None else ""

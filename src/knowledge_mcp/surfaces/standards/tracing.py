@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.knowledge import LocalKnowledge
 
 PATIENCE = 45.0
-"""Seconds after which a caller is told that a run is still in progress: many clients time out after a minute."""
+"""Seconds after which a caller learns that a run is still in progress: many clients time out after a minute."""
 
 _waiting = Counter[str]()
 """How many callers wait for each job."""

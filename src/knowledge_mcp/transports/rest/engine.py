@@ -65,7 +65,7 @@ class Streaming(Response):
     Args:
         work: sends its lines on a worker thread, and checks from time to time whether the client has disconnected; an
             error becomes the last line, `{"error": …}`.
-        threads: run such work, with a limit; without a free slot the client is told to try again later.
+        threads: run such work, with a limit; without a free slot the client is asked to try again later.
         what: description of the work, for the log.
         heartbeat: seconds of silence after which a keep-alive is sent.
         at_end: always called, once all work has ended.

@@ -44,7 +44,7 @@ MAX_INGESTS = 4
 """Maximum ingestions at a time."""
 
 MAX_WAITING = 64
-"""Maximum waiting ingestions of one key; further ones are told to try again later."""
+"""Maximum waiting ingestions of one key; further ones are rejected until later."""
 
 READY_SECONDS = 5.0
 """Timeout in seconds of the dependencies for the readiness check."""

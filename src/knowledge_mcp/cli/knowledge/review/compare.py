@@ -118,7 +118,7 @@ def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
 
 
 def _with_own_names(editions: tuple[Edition, Edition], *given: str) -> tuple[Edition, Edition]:
-    """Name two files with the same name by their arguments, so that they can be told apart."""
+    """Name two files with the same name by their arguments, to distinguish them."""
     before, after = editions
     if before.name != after.name or given[0] == given[1]:
         return editions

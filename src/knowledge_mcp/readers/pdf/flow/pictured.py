@@ -90,7 +90,7 @@ class Picture:
 
     @property
     def form(self) -> tuple[int, int]:
-        """Return its width and height, rounded so that bullets of one kind are equal: each is drawn anew."""
+        """Return its width and height, rounded so that bullets of one kind are equal: each is drawn separately."""
         return round((self.box[2] - self.box[0]) / _ALIKE), round(self.height / _ALIKE)
 
 
