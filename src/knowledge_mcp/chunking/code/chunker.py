@@ -180,7 +180,7 @@ class _Writer:
         """
         sections = self._document.sections
         inner = set(opened)
-        ends = [one.index for one in self._document.ancestors(self._file.begun(piece.span))]
+        ends = [one.index for one in self._document.ancestors(self._file.begun_in(piece.span))]
         ends = ends[len(self._document.ancestors(piece.section)) :][:1]
         rows = [*ends, *(row for row in opened if sections[row].parent not in inner)]
         names = list(dict.fromkeys(sections[row].title for row in rows))

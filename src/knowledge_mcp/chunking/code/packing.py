@@ -65,12 +65,12 @@ class SourceFile:
 
     def around(self, span: Span) -> int | None:
         """Return the innermost symbol that contains the whole span."""
-        section = self.begun(span)
+        section = self.begun_in(span)
         while section is not None and not self.document.sections[section].span.contains(span):
             section = self.document.sections[section].parent
         return section
 
-    def begun(self, span: Span) -> int | None:
+    def begun_in(self, span: Span) -> int | None:
         """Return the innermost symbol in which a span begins."""
         return self.blocks[max(bisect_right(self._block_starts, span.start) - 1, 0)].section
 

@@ -151,7 +151,7 @@ class _Matcher:
                     evidence[one, other] = self._evidence(one, other)
         assert pairs is not None
         self._part_what_went_elsewhere(pairs, evidence)
-        Leftovers(self._old, self._new, self._runs, self._may_join, self._is_telling).join(pairs)
+        Leftovers(self._old, self._new, self._runs, self._may_join, self._has_rare_words).join(pairs)
         return pairs
 
     def _files_that_went(self, pairs: ClausePairs) -> dict[str, str]:
@@ -257,7 +257,7 @@ class _Matcher:
             score = self._score(one, other, each, known, together=together, in_place=in_place)
             says_nothing = each.words is not None and each.words < _NOTHING
             says_little = each.words is not None and each.words < _QUARTER and not together
-            is_named = in_place or each.number >= _HALF or (each.same_head and (together or self._is_telling(one)))
+            is_named = in_place or each.number >= _HALF or (each.same_head and (together or self._has_rare_words(one)))
             if score > _HALF and (is_named or not (says_nothing or says_little)):  # insertions shift clause numbers
                 scored.append((says_nothing or not in_place, -score, abs(one - other), one, other))
         pairs = ClausePairs(self._old.clauses, self._new.clauses)
@@ -272,7 +272,7 @@ class _Matcher:
             return each
         return replace(each, words=max(each.words, known.share_below(one, other)))
 
-    def _is_telling(self, one: int) -> bool:
+    def _has_rare_words(self, one: int) -> bool:
         """Return whether a heading names its subject with rare words, unlike "Configuration" and "Overview"."""
         rarity = sum(self._title_rarity[term] for term in self._old.titles[one])
         return rarity > math.log(len(self._old.heads) + len(self._new.heads))

@@ -136,7 +136,7 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         found.setdefault(place, []).append(change)
     for place, before, after, *texts in changed_properties(links):
         found.setdefault(place, []).append(TextChange(ChangeType.PROPERTY, before, after, *texts))
-    _tell_moved(found)
+    _ignore_moved(found)
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
         inside = sorted(found.get(place, ()), key=lambda change: WEIGHTIEST_FIRST.index(change.name))
@@ -149,12 +149,12 @@ def _is_blank(clause: Clause | None) -> bool:
     return clause is not None and not (clause.heading or clause.number or clause.text)
 
 
-_TELLING = 6
+_LEAST_BLANKS = 6
 """Minimum blanks in a requirement that is searched in others; shorter ones, "REQUIRED if it is given", are too common.
 """
 
 
-def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
+def _ignore_moved(found: Mapping[int, list[TextChange]]) -> None:
     """Do not count requirements that moved from one clause to another, in the same words, as withdrawn and added.
 
     Nor those that a longer one of the same clause contains.
@@ -177,7 +177,7 @@ def _tell_moved(found: Mapping[int, list[TextChange]]) -> None:
             words = plain(each.before)
             if (
                 each.requirement == "withdrawn"
-                and words.count(" ") >= _TELLING
+                and words.count(" ") >= _LEAST_BLANKS
                 and any(f" {words} " in other for other in taken)
             ):
                 changes[at] = replace(each, requirement="")

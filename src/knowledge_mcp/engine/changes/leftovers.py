@@ -22,7 +22,7 @@ class Leftovers:
         old, new: the editions.
         runs: by the indexes of both, shares of the longer and the shorter clause's unique n-grams.
         may_join: returns, by their indexes, whether no note prevents joining two clauses.
-        is_telling: returns, by its index in the old edition, whether a heading names its subject with rare words.
+        has_rare_words: returns, by its index in the old edition, whether a heading names its subject with rare words.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class Leftovers:
         new: EditionSide,
         runs: Mapping[tuple[int, int], tuple[float, float]],
         may_join: Callable[[int, int], bool],
-        is_telling: Callable[[int], bool],
+        has_rare_words: Callable[[int], bool],
     ) -> None:
         self._old, self._new, self._runs = old, new, runs
-        self._may_join, self._is_telling = may_join, is_telling
+        self._may_join, self._has_rare_words = may_join, has_rare_words
 
     def join(self, pairs: ClausePairs) -> None:
         """Join clauses, starting with the strongest evidence."""
@@ -84,7 +84,7 @@ class Leftovers:
             for clauses in self._left(pairs)
         )
         for head, one in olds.items():
-            if head in news and self._is_telling(one.index):
+            if head in news and self._has_rare_words(one.index):
                 words = self._old.cosine(one.index, self._new, news[head].index)
                 if words is None or words >= _NOTHING:
                     yield one.index, news[head].index

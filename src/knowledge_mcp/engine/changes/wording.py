@@ -15,7 +15,7 @@ from knowledge_mcp.support.checkpoints import check_each
 _NOT_WORD = re.compile(r"[\W_]+")
 _IN_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|(?P<sign>[^\w\s])(?P=sign)*")
-_SAYING = frozenset({"Sm", "Sc", "So"})
+_SIGN_CATEGORIES = frozenset({"Sm", "Sc", "So"})
 """Unicode categories of meaningful signs: mathematics, currencies, and others such as ticks and crosses."""
 _LAYOUT = frozenset("|~°−©®™￼")
 """Exceptions: cell separators, parts of numbers, signs with several spellings, placeholders for pictures."""
@@ -57,7 +57,7 @@ def words_and_signs(text: str) -> list[str]:
         words, sign = match.group(), match["sign"]
         if sign is None:
             found.append(words if words in CASE_TELLS else words.casefold())
-        elif len(words) <= _LONGEST_SIGN and sign not in _LAYOUT and unicodedata.category(sign) in _SAYING:
+        elif len(words) <= _LONGEST_SIGN and sign not in _LAYOUT and unicodedata.category(sign) in _SIGN_CATEGORIES:
             found.append(words)
     return found
 
@@ -88,14 +88,14 @@ def holders(
         for run in _runs_of(other.text) & all_runs:
             if len(found[run]) <= RARE:
                 found[run].append(place)
-    telling = {run: places for run, places in found.items() if len(places) <= RARE}
+    distinctive = {run: places for run, places in found.items() if len(places) <= RARE}
 
     @functools.cache  # one clause may be a candidate for hundreds
     def runs(text: str) -> set[tuple[str, ...]]:
         return _runs_of(text) & all_runs
 
     for clause in clauses:
-        shared = Counter(place for run in runs_of_clause[clause.index] for place in telling.get(run, ()))
+        shared = Counter(place for run in runs_of_clause[clause.index] for place in distinctive.get(run, ()))
         taken: dict[int, int] = {}
         for place, count in sorted(shared.items()):
             if place not in partners or count <= _HALF * len(runs_of_clause[clause.index]):

@@ -89,7 +89,7 @@ _SELDOM = 0.002
 .001 to .01 give the same results.
 """
 
-_MOST_SAYING = 15
+_MOST_CONTAINING = 15
 """Maximum of the checked passages that may contain it, however many passages there are."""
 
 _MOST_PHRASES, _MOST_ADDED = 8, 16
@@ -116,7 +116,7 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
             else _SELDOM * counts_of(base.opened).chunks
         )
         for wording in wordings:
-            if _saying(base, synonyms, wording.said, query.filter) <= min(most, _MOST_SAYING):
+            if _count_containing(base, synonyms, wording.said, query.filter) <= min(most, _MOST_CONTAINING):
                 added.update(dict.fromkeys(wording.instead))
     except KnowledgeError:
         return ()
@@ -128,7 +128,7 @@ def with_other_words(text: str, added: tuple[str, ...]) -> str:
     return "\n".join((text, *added))
 
 
-def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> float:
+def _count_containing(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> float:
     """Count the passages that contain a phrase, among the best by its words; infinite if the store cannot tell."""
     hits = base.search(vector=None, text=phrase, filter=filter, limit=_PHRASES_LOOKED_AT).lexical
     if hits is None:

@@ -21,7 +21,7 @@ from knowledge_mcp.language.force import PLAIN, Force, force_of
 from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.measures import DIMENSIONS, measured_in, telling_apart, words_about
+from knowledge_mcp.language.quantities.measures import DIMENSIONS, distinctive_words, measured_in, words_about
 from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, limits_in
 from knowledge_mcp.language.quantities.subjects import are_apart, subjects_of, without_names
@@ -90,7 +90,7 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
     limits, ratings = without_names(demand, limits_in(demand, language)), list(ratings_in(demand))
     if tabled is None:
-        asked = [(each, _of_this(telling_apart(demand, limits, each), stated)) for each in limits]
+        asked = [(each, _of_this(distinctive_words(demand, limits, each), stated)) for each in limits]
         asked += [(each, stated) for each in ratings]
     else:
         asked = _asked_in_row(demand, limits, tabled.bound, stated)

@@ -63,7 +63,7 @@ class _Name:
         return any(map(str.isdecimal, self.tokens)) and not all(map(str.isdecimal, self.tokens))
 
     @property
-    def is_telling(self) -> bool:
+    def is_unambiguous(self) -> bool:
         """Whether the id as written is unambiguous in a sentence."""
         if self.is_mixed:
             return True
@@ -177,7 +177,7 @@ class ItemNames:
         fitting = [
             each
             for each in named
-            if text.startswith(each.tail, end) and text.endswith(each.head, 0, start) and each.is_telling
+            if text.startswith(each.tail, end) and text.endswith(each.head, 0, start) and each.is_unambiguous
         ]
         exact = [each for each in fitting if text[start - len(each.head) : end + len(each.tail)] == each.text]
         if exact or len(named) > 1:

@@ -28,14 +28,14 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
         return "it is done", is_open
     silent = FUNCTION_WORDS.get(language, frozenset())
 
-    def telling(text: str) -> list[str]:
+    def content_terms(text: str) -> list[str]:
         return list(terms(" ".join(word for word in text.split() if word.strip(".,;:").lower() not in silent)))
 
-    demanded, stated = set(telling(demand)), telling(quote)
+    demanded, stated = set(content_terms(demand)), content_terms(quote)
     is_same = 2 * sum(term in demanded for term in stated) >= len(stated)
     if is_same and not is_limited(quote, language) and not list(denials(demand, language)):
         for words, printed in denials(quote, language):
-            if {*telling(words)[:1]} & demanded:
+            if {*content_terms(words)[:1]} & demanded:
                 return "not denied", printed
     return _opposite_words(demand, quote, terms)
 

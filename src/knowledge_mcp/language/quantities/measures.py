@@ -63,7 +63,7 @@ def measured_in(sentence: str, quantity: Quantity) -> str:
         The word in lower case; empty if there is none.
     """
     behind = _BEHIND.match(sentence, quantity.end)
-    after = _telling(behind["word"]) if behind else ""
+    after = _content_word(behind["word"]) if behind else ""
     if after in _BY_ADJECTIVE or after in _BY_NOUN:
         return _BY_ADJECTIVE.get(after) or _BY_NOUN[after]
     front = _APART.split(sentence[max(0, quantity.start - _SEEN) : quantity.start])[-1]
@@ -72,7 +72,7 @@ def measured_in(sentence: str, quantity: Quantity) -> str:
         return dimension
     leads = _LEADS.search(front)
     noun = _IN_FRONT.search(front[: leads.start()] if leads else front)
-    return after or (_telling(noun.group()) if noun else "")
+    return after or (_content_word(noun.group()) if noun else "")
 
 
 _PARTS = re.compile(r"[,;:]\s|\s(?:and|or|but|und|oder|et|ou|y|o)\s", re.IGNORECASE)
@@ -101,10 +101,10 @@ def words_about(sentence: str, numbers: Sequence[Quantity], quantity: Quantity) 
 def stems_in(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, without function words; forms of one word have the same stem."""
     words = (match.group().lower() for match in _NOUN.finditer(text))
-    return frozenset(word[: max(_STEM, len(word) - 2)] for word in words if _telling(word))
+    return frozenset(word[: max(_STEM, len(word) - 2)] for word in words if _content_word(word))
 
 
-def telling_apart(
+def distinctive_words(
     sentence: str, numbers: Sequence[Quantity], quantity: Quantity
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words that occur only around one number, and only around others of its unit: "suction", "discharge".
@@ -120,6 +120,6 @@ def telling_apart(
     return (ours, theirs) if ours and theirs else (frozenset(), frozenset())
 
 
-def _telling(word: str) -> str:
+def _content_word(word: str) -> str:
     word = word.lower()
     return "" if any(word in words for words in FUNCTION_WORDS.values()) else word

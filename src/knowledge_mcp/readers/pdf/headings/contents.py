@@ -214,10 +214,10 @@ def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: boo
     named = list({_key(text): text for text in reversed(texts)}.values())
     if len(named) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
         return False
-    telling = all(
+    distinctive = all(
         2 * sum(_ENTRY.search(text) is not None for text in some) > len(some) - continued for some in (texts, named)
     )
-    return telling or any(_is_label(row.text) for row in rows)
+    return distinctive or any(_is_label(row.text) for row in rows)
 
 
 def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:
