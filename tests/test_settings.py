@@ -125,7 +125,7 @@ def test_a_reference_to_nothing_is_a_problem(tmp_path: Path, read: Read) -> None
 
 
 @pytest.mark.requirement("A-REQ-REL-003")
-def test_all_problems_are_told_together(tmp_path: Path) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     environ = {
         "CHUNK_SIZE_MIN": "9000",
         "CHUNK_OVERLAP": "many",
@@ -292,7 +292,7 @@ def test_no_secret_is_shown_anywhere(tmp_path: Path, read: Read) -> None:
     assert {value.text for value in reading.values if value.variable.secret} == {"********"}
 
 
-def test_a_wrong_secret_is_told_without_its_value(read: Read) -> None:
+def test_a_wrong_secret_is_reported_without_its_value(read: Read) -> None:
     problems = read(MCP_API_KEY="hüsh").problems
     assert any(problem.startswith("MCP_API_KEY") for problem in problems)
     assert not any("hüsh" in problem for problem in problems)

@@ -140,7 +140,7 @@ def test_the_file_of_a_peer_names_its_pinned_packages(module: str) -> None:
     assert all("==" in each and each in (file.__doc__ or "") for each in requirements)
 
 
-def test_the_libraries_that_run_the_weights_are_pinned_and_told_where_they_are_wanted() -> None:
+def test_the_libraries_that_run_the_weights_are_pinned_and_reported_where_they_are_wanted() -> None:
     assert all(each in (library.__doc__ or "") for each in library.REQUIREMENTS)
     reported: list[set[str]] = []
     for runtime in ("product", "library"):
@@ -152,7 +152,7 @@ def test_the_libraries_that_run_the_weights_are_pinned_and_told_where_they_are_w
     assert reported[1] - reported[0] == set(library.REQUIREMENTS)
 
 
-def test_the_pins_are_told_and_no_package_of_a_peer_is_imported_for_it() -> None:
+def test_the_pins_are_reported_and_no_package_of_a_peer_is_imported_for_it() -> None:
     code = (
         "import sys; sys.argv = ['compare', '--requirements']; from benchmarks.peers.compare import main; main(); "
         "found = {'llama_index', 'haystack', 'txtai', 'chromadb', 'bm25s', 'torch'} & set(sys.modules); "
@@ -163,7 +163,7 @@ def test_the_pins_are_told_and_no_package_of_a_peer_is_imported_for_it() -> None
     assert {"txtai", "chromadb", "onnxruntime"} <= {line.partition("==")[0] for line in done.stdout.splitlines()}
 
 
-def test_a_package_in_another_version_or_missing_is_told() -> None:
+def test_a_package_in_another_version_or_missing_is_reported() -> None:
     assert unlike_pins(["pytest==0.0.1", f"pytest=={pytest.__version__}", "no-such-package==1"]) == [
         f"pytest==0.0.1, but {pytest.__version__} is installed",
         "no-such-package==1, but nothing is installed",

@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_specification() -> None:
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
-def test_all_problems_with_sizes_are_told_at_once() -> None:
+def test_all_problems_with_sizes_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         ClauseChunker(40, 100, 501)
     for words in ("CHUNK_SIZE_MIN is 40", "CHUNK_SIZE_MAX is 100", "CHUNK_OVERLAP is 501", "is not less than"):

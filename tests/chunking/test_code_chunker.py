@@ -192,7 +192,7 @@ def test_what_the_model_reads_caps_the_chunks(reader: CodeReader) -> None:
 
 
 @pytest.mark.requirement("C-11.4-maxChunksPerFile")
-def test_a_file_has_at_most_100_chunks_and_what_is_left_out_is_told(
+def test_a_file_has_at_most_100_chunks_and_what_is_left_out_is_reported(
     reader: CodeReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = "".join(f"def f{number}():\n{body('x', 30)}\n" for number in range(200))

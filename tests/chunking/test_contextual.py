@@ -124,7 +124,7 @@ def test_a_table_that_fits_is_whole_and_a_longer_one_repeats_its_header() -> Non
 
 
 @pytest.mark.requirement("D-REQ-7.4")
-def test_each_chunk_keeps_the_pages_that_markers_told() -> None:
+def test_each_chunk_keeps_the_pages_that_markers_give() -> None:
     source = "\n\n".join(
         [
             "# Deck",

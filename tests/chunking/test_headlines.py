@@ -108,7 +108,7 @@ def test_a_headline_ends_with_its_page() -> None:
     assert _over(document, "Notes on the dues") == ""
 
 
-def test_the_line_right_above_a_table_is_told_with_the_headline_of_the_page() -> None:
+def test_the_line_right_above_a_table_is_reported_with_the_headline_of_the_page() -> None:
     document = build_document(
         [
             _text(_TITLE),

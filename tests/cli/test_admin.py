@@ -158,7 +158,7 @@ def test_a_narrow_terminal_breaks_no_word_of_the_list_of_documents(tmp_path: Pat
             assert whole in shown
 
 
-def test_an_unknown_document_is_told_with_what_to_do(knowledge: Command, fake: FakeKnowledge) -> None:
+def test_an_unknown_document_is_reported_with_what_to_do(knowledge: Command, fake: FakeKnowledge) -> None:
     done = knowledge("documents", "show", "example-standart", "--json")
     assert done.code == 1
     assert "Did you mean example-standard" in done.err

@@ -171,7 +171,7 @@ def test_the_entry_points_to_the_data_that_is_in_force_as_an_absolute_path(
 
 
 @pytest.mark.parametrize("prefix", ["/h/.cache/uv/archive-v0/x", "/fast/data/environments-v2/y", "/h/Library/Caches/z"])
-def test_an_environment_in_a_cache_is_started_by_what_makes_it_anew(
+def test_an_environment_in_a_cache_is_started_by_what_makes_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str
 ) -> None:
     uvx = tmp_path / "uvx"

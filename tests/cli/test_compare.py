@@ -386,7 +386,7 @@ def test_a_name_that_is_nothing_is_refused_with_the_next_step(knowledge: Command
     assert "no file, folder or document 'lifts-9'" in done.err
 
 
-def test_what_is_wrong_with_either_file_is_told_and_the_other_is_not_waited_for(
+def test_what_is_wrong_with_either_file_is_reported_and_the_other_is_not_waited_for(
     knowledge: Command, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.7 and nothing more")

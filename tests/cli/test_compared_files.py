@@ -61,7 +61,7 @@ def test_a_definition_belongs_to_the_term_that_is_its_heading(read: Read) -> Non
     assert kinds(found)["2.1 outage"] is LinkKind.EDITED
 
 
-def test_a_definition_in_other_words_altogether_is_told_once_and_an_obligation_behind_it_too(read: Read) -> None:
+def test_a_definition_in_other_words_altogether_is_reported_once_and_an_obligation_behind_it_too(read: Read) -> None:
     old = f"# Pumps\n\n## 1 Scope\n\n{TEXT}\n\n## 2 Terms and definitions\n\n### 2.1 outage\n\n"
     old += "period in which no water moves\n"
     new = old.replace("period in which no water moves", "any stop above 0.5 h, for whatever reason")
@@ -131,7 +131,7 @@ _PARTS = tuple(
         ("within seventy days", "within eighty days", ("number", "seventy", "eighty")),
     ],
 )
-def test_limits_are_told_with_their_units_and_as_they_are_written(
+def test_limits_are_reported_with_their_units_and_as_they_are_written(
     read: Read, before: str, after: str, expected: tuple[str, str, str]
 ) -> None:
     text = f"# Tanks\n\n## 1 Lids\n\n{TEXT}\n\n"
@@ -145,7 +145,7 @@ def test_the_year_of_an_edition_is_no_limit(read: Read) -> None:
     assert [kind for kind, _, _ in found] == ["reference"]
 
 
-def test_a_reference_and_a_definition_are_told_once_and_the_own_editions_are_none(read: Read) -> None:
+def test_a_reference_and_a_definition_are_reported_once_and_the_own_editions_are_none(read: Read) -> None:
     text = (
         "# HST 101:{0} Ladders\n\nHST 101:{0} replaces HST 101:{1}.\n\n## 1 Scope\n\nThis covers ladders. "
         "It is read with HST 4301:{2}, clause 5.\n\n## 2 Terms\n\n### 2.1 rung\n\n"
@@ -229,13 +229,13 @@ def test_definitions_and_sentences_of_a_contract_in_plain_text_are_no_titles(rea
     ]
 
 
-def test_a_changed_definition_is_told_once_though_its_term_and_number_stand_in_its_sentence(read: Read) -> None:
+def test_a_changed_definition_is_reported_once_though_its_term_and_number_stand_in_its_sentence(read: Read) -> None:
     old = '# Code\n\n## 2 Definitions\n\n2.2 "escape route" means a path of travel from any point to an exit.\n'
     found = read(old, old.replace("an exit", "a place of safety"))
     assert [kind for kind, _, _ in changes_in(found)] == ["definition"]
 
 
-def test_a_reference_whose_edition_and_clause_changed_is_told_once(read: Read) -> None:
+def test_a_reference_whose_edition_and_clause_changed_is_reported_once(read: Read) -> None:
     old = "# WS 900 Doors\n\n## 4 Pumps\n\nPumps shall comply with WS 200:2015, 5.3.\n"
     found = changes_in(read(old, old.replace("2015, 5.3", "2021, 5.4")))
     assert found == [("reference", "WS 200:2015 5.3", "WS 200:2021 5.4")]

@@ -254,7 +254,7 @@ def test_a_damaged_model_fails_and_is_not_tried(clinic: Clinic, knowledge: Comma
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_processor_without_instructions_for_int8_is_told(
+def test_a_processor_without_instructions_for_int8_is_reported(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, *, exact: bool
 ) -> None:
     del clinic
@@ -280,7 +280,7 @@ def test_a_model_that_does_not_embed_fails(clinic: Clinic, knowledge: Command) -
     assert checks(done.out)["embedding"]["message"] == "No answer."
 
 
-def test_a_reranker_is_loaded_or_the_command_that_fetches_it_is_told(
+def test_a_reranker_is_loaded_or_the_command_that_fetches_it_is_reported(
     clinic: Clinic, knowledge: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RERANKER", "local")
@@ -293,7 +293,7 @@ def test_a_reranker_is_loaded_or_the_command_that_fetches_it_is_told(
     assert checks(knowledge("doctor", "--json").out)["reranker"]["message"].startswith("crane loaded")
 
 
-def test_lists_of_synonyms_are_counted_and_what_they_cannot_do_is_told(
+def test_lists_of_synonyms_are_counted_and_what_they_cannot_do_is_reported(
     home: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = home / "words.txt"
@@ -322,7 +322,7 @@ def test_a_collection_of_another_space_fails(clinic: Clinic, knowledge: Command)
 
 
 @pytest.mark.parametrize(("free", "status", "code"), [(5e9, "ok", 0), (5e8, "warn", 0), (5e7, "fail", 1)])
-def test_little_room_on_the_disk_is_told(
+def test_little_room_on_the_disk_is_reported(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, free: float, status: str, code: int
 ) -> None:
     def usage(_path: Path) -> SimpleNamespace:

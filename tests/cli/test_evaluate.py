@@ -96,7 +96,7 @@ def test_a_result_tells_how_it_was_ranked_and_a_gate_where_that_was_otherwise(
     assert "Note: reranker: none before, crane, 20 hits in 1500 ms after." in done.err
 
 
-def test_a_missing_baseline_is_told_before_anything_is_measured(measured: Command, home: Path) -> None:
+def test_a_missing_baseline_is_reported_before_anything_is_measured(measured: Command, home: Path) -> None:
     folder = beir(home / "water", CORPUS, {"q": "valve"}, ["q x 1"])
     done = _run(measured, folder, "--gate", "gone.json")
     assert done.code == 1

@@ -78,7 +78,7 @@ def test_a_path_that_is_not_there_is_a_complete_failure(home: Path, ingest: Comm
 
 
 @pytest.mark.requirement("A-REQ-REL-003")
-def test_every_wrong_setting_is_told_with_exit_code_3(
+def test_every_wrong_setting_is_reported_with_exit_code_3(
     folder: Path, ingest: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"CHUNK_OVERLAP": "300", "LOG_LEVEL": "loud", "OPENAI_API_KEY": "x"}.items():
@@ -213,7 +213,7 @@ def test_ctrl_c_ends_with_a_clean_message(tmp_path: Path) -> None:
     assert b"Traceback" not in err
 
 
-def test_a_wrong_option_is_told_by_name(home: Path, ingest: Command) -> None:
+def test_a_wrong_option_is_reported_by_name(home: Path, ingest: Command) -> None:
     done = ingest("--recursiv", ".")
     assert done.code == 2
     assert "--recursive" in done.err

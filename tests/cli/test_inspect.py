@@ -171,7 +171,7 @@ def test_people_see_the_outline_what_was_found_and_each_page(run: Run, files: Pa
 
 
 @pytest.mark.requirement("A-REQ-INGEST-001")
-def test_a_page_that_was_lost_is_shown_and_told_by_the_exit_code(
+def test_a_page_that_was_lost_is_shown_and_reported_by_the_exit_code(
     run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENABLE_OCR", "false")

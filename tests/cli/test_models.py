@@ -65,7 +65,9 @@ def test_fetch_takes_both_variants_and_writes_json(knowledge: Command, asked: As
     assert asked.options["offline"] is True
 
 
-def test_a_download_that_fails_is_told_with_its_reasons(knowledge: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_fails_is_reported_with_its_reasons(
+    knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fetch(*_: object, **__: object) -> None:
         raise ConnectionFailedError("No source gave the model.", details="wheel: no route\nhub: not installed")
 

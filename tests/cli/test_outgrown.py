@@ -16,7 +16,7 @@ NAME = "se_knowledge_base"
 
 
 @pytest.mark.parametrize(("outgrown", "name"), [(True, NAME), (True, "of_a_team"), (False, NAME)])
-def test_a_collection_too_large_for_chromadb_is_told_wherever_somebody_can_do_something_about_it(
+def test_a_collection_too_large_for_chromadb_is_reported_wherever_somebody_can_do_something_about_it(
     home: Path,
     real_ingest: Command,
     knowledge: Command,

@@ -292,7 +292,7 @@ def test_a_table_that_changed_or_was_renamed_is_read_by_the_columns_that_were_na
 @pytest.mark.parametrize(
     ("columns", "said"), [("id=Key,size=Demand", "does not assign a column"), ("id=Other,text=Else", "no requirements")]
 )
-def test_columns_that_are_not_there_are_told(shelf: _Shelf, tmp_path: Path, columns: str, said: str) -> None:
+def test_columns_that_are_not_there_are_reported(shelf: _Shelf, tmp_path: Path, columns: str, said: str) -> None:
     (tmp_path / "list.csv").write_text("Key,Demand\nA-1,Stop.\n")
     report = shelf.ingest(LabelledSource(FileSource(tmp_path), (("columns", columns),)), IngestOptions())
     assert said in report.skipped[0].message

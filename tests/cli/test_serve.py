@@ -76,7 +76,7 @@ def test_the_start_is_logged_as_json_on_stderr_with_what_was_chosen_and_without_
 
 
 @pytest.mark.requirement("A-REQ-REL-003")
-def test_all_configuration_errors_are_told_together_with_exit_code_3(tmp_path: Path) -> None:
+def test_all_configuration_errors_are_reported_together_with_exit_code_3(tmp_path: Path) -> None:
     done = run(
         "knowledge-mcp", "--surface", "standards,nope", "--transport", "http", "--host", "0.0.0.0",
         cwd=tmp_path, CHUNK_SIZE_MAX="5", QDRANT_URL="q.example.com", MCP_API_KEYS_FILE="missing",
@@ -108,7 +108,7 @@ def test_a_wrong_option_is_exit_code_3(tmp_path: Path, arguments: list[str]) -> 
     assert "--help" in done.err
 
 
-def test_a_port_in_use_is_told_with_exit_code_1(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_exit_code_1(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -171,7 +171,7 @@ def test_a_chunk_is_framed_and_its_first_page_is_the_one_drawn(run: Run, held: _
     assert colours(Path(output["file"]), edge)
 
 
-def test_a_clause_over_two_pages_says_where_it_goes_on(run: Run, tmp_path: Path) -> None:
+def test_a_clause_over_two_pages_says_where_it_continues(run: Run, tmp_path: Path) -> None:
     done = run("--page", "3", "--clause", "3.2.2")
     assert done.code == 0
     assert "clause 3.2.2 marked (continues on: pages 2)" in done.out
@@ -201,7 +201,7 @@ def test_without_a_passage_the_page_is_drawn_as_it_is(run: Run, tmp_path: Path) 
     assert colours(tmp_path / "standard-page-1.png", Box(1, 0, 0, 594, 841)) == set()
 
 
-def test_a_quote_that_is_not_exact_is_marked_and_told(run: Run, held: _Held) -> None:
+def test_a_quote_that_is_not_exact_is_marked_and_reported(run: Run, held: _Held) -> None:
     held.verdict = QuoteVerdict.ALTERED
     done = run("--quote", QUOTE)
     assert done.code == 0
@@ -219,7 +219,7 @@ def test_a_quote_that_is_not_exact_is_marked_and_told(run: Run, held: _Held) -> 
         (("--page", "1", "--out", "/proc/none/at.png"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_shown_is_told(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_shown_is_reported(run: Run, arguments: tuple[str, ...], message: str) -> None:
     done = run(*arguments)
     assert done.code == 1
     assert message in done.err

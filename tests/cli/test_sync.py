@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_named_and_keeps_its_earlier_version(docs: Path, 
     assert "doors" in held(knowledge)
 
 
-def test_how_sources_stand_is_told_everywhere(docs: Path, knowledge: Command) -> None:
+def test_how_sources_stand_is_reported_everywhere(docs: Path, knowledge: Command) -> None:
     listed = json.loads(knowledge("sources", "list", "--json").out)["sources"][0]
     assert (listed["documents"], listed["stale"], listed["every_seconds"]) == (3, False, 21_600)
     output = json.loads(knowledge("stats", "--json").out)["sources"]
@@ -395,7 +395,7 @@ def test_a_source_that_fails_again_and_again_is_tried_less_often() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of files is not limited there")
-def test_what_ended_a_sync_is_told_where_it_cannot_be_written_down(docs: Path, knowledge: Command) -> None:
+def test_what_ended_a_sync_is_reported_where_it_cannot_be_written_down(docs: Path, knowledge: Command) -> None:
     import resource
 
     docs.rename(docs.with_name("away"))

@@ -115,7 +115,7 @@ def test_a_server_without_webdav_is_named_so(site: Site, knowledge: Command, sta
     assert "does not support WebDAV" in done.err
 
 
-def test_what_was_not_taken_is_told_with_the_next_step_and_counted_wherever_the_source_is(
+def test_what_was_not_taken_is_reported_with_the_next_step_and_counted_wherever_the_source_is(
     folder: Site, knowledge: Command
 ) -> None:
     folder.handlers["/docs/"] = dav(("/docs/", ""), ("/docs/doors.html", '"1"'), ("/docs/lines.html", '"1"'))
@@ -157,7 +157,7 @@ def folder(site: Site, knowledge: Command) -> Site:
     return site
 
 
-def test_entries_that_lead_out_of_the_folder_are_told_and_not_asked_for(folder: Site, knowledge: Command) -> None:
+def test_entries_that_lead_out_of_the_folder_are_reported_and_not_asked_for(folder: Site, knowledge: Command) -> None:
     out = [
         "/secret.md",
         "/docs/../secret.md",

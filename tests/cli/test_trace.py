@@ -363,7 +363,9 @@ def test_links_that_are_no_list_are_refused(knowledge: Command, sides: tuple[str
         assert "the links of item 1 are not a list" in done.err
 
 
-def test_declared_links_that_lead_nowhere_are_told(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
+def test_declared_links_that_lead_nowhere_are_reported(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "own.csv").write_text("id,text,links\nREQ-9,The pump shall stop.,t_audit; t_gone\n")
     result = knowledge("trace", str(tmp_path / "own.csv"), sides[1], "--json")
     assert json.loads(result.out)["lost"] == [{"id": "REQ-9", "citation": "own.csv:2", "link": "t_gone"}]

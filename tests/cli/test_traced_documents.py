@@ -356,7 +356,7 @@ def test_cases_of_a_test_report_are_items_with_what_came_of_them(knowledge: Comm
     "header",
     ["Anf.-Nr.,Anforderung,Deckt ab", "Réf.,Exigence,Couvre", "Código,Requisito,Cubre", "Req. No,Text,Covers"],
 )
-def test_tables_name_their_columns_in_their_language_and_links_that_lead_nowhere_are_told(
+def test_tables_name_their_columns_in_their_language_and_links_that_lead_nowhere_are_reported(
     knowledge: Command, tmp_path: Path, header: str
 ) -> None:
     (tmp_path / "sys.csv").write_text("ID,Text\n1001,The system shall go.\n1002,It shall stop.\nREQ-4,It shall turn.\n")

@@ -195,7 +195,7 @@ def test_on_paper_stands_what_was_asked_and_nothing_to_press(console: Console, f
     console.page.emulate_media(media="screen")
 
 
-def test_results_and_progress_are_told_to_those_who_listen(console: Console, full: Service) -> None:
+def test_results_and_progress_are_reported_to_those_who_listen(console: Console, full: Service) -> None:
     console.open("#/search?q=zebra")
     status = console.page.get_by_role("status")
     expect(status.filter(has_text="4 passages in default")).to_have_attribute("aria-live", "polite")

@@ -77,7 +77,7 @@ def test_on_a_telephone_the_page_opens_when_it_is_asked_for(console: Console, se
     expect(console.at("#page-large img")).to_be_visible()
 
 
-def test_an_original_that_is_gone_is_told_where_the_page_would_stand(console: Console, service: Service) -> None:
+def test_an_original_that_is_gone_is_reported_where_the_page_would_stand(console: Console, service: Service) -> None:
     name = with_pages(service)
     service.pictures.clear()
     console.open(f"#/document/{name}")

@@ -277,7 +277,7 @@ def test_what_a_comparison_touches_is_looked_for_where_somebody_opens_it(console
     expect(part.locator("li")).to_have_count(0)
 
 
-def test_a_library_that_changed_is_compared_anew(console: Console, many: Service) -> None:
+def test_a_library_that_changed_is_compared_again(console: Console, many: Service) -> None:
     console.open(COMPARISON)
     expect(console.at(".clause")).to_have_count(50)
     console.go("#/documents")

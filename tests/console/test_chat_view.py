@@ -142,6 +142,6 @@ def test_hostile_text_stays_text(chat: Page) -> None:
         ({"content": [], "structuredContent": {"message": "Nothing changed."}}, "Nothing changed."),
     ],
 )
-def test_an_error_or_an_empty_answer_is_told(chat: Page, params: dict[str, Any], words: str) -> None:
+def test_an_error_or_an_empty_answer_is_reported(chat: Page, params: dict[str, Any], words: str) -> None:
     tell(chat, "tool-result", params)
     expect(view(chat).locator("main")).to_have_text(words)

@@ -75,7 +75,7 @@ def test_text_and_addresses_are_added_with_their_names(console: Console, service
     expect(console.at(".item")).to_have_count(0)
 
 
-def test_what_cannot_be_added_is_told_before_anything_is_sent(console: Console, service: Service) -> None:
+def test_what_cannot_be_added_is_reported_before_anything_is_sent(console: Console, service: Service) -> None:
     console.open("#/ingest")
     for selector, value, result in (
         ("#url", "http://docs.example.com", "begins with https://"),
@@ -113,7 +113,7 @@ def test_a_running_and_a_waiting_one_can_be_cancelled_from_anywhere(console: Con
     expect(second).to_have_attribute("data-state", "done")
 
 
-def test_a_file_that_is_too_large_is_told_and_the_next_one_goes_on(console: Console, service: Service) -> None:
+def test_a_file_that_is_too_large_is_reported_and_the_next_one_continues(console: Console, service: Service) -> None:
     service.failures["POST /ingest_file"] = [Failure(413, "payload_too_large", "The body has more than 100 bytes.")]
     console.open("#/ingest")
     console.at("#files").set_input_files([_file("large.pdf"), _file("small.pdf")])

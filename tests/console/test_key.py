@@ -55,7 +55,7 @@ def test_a_key_that_is_replaced_meanwhile_is_asked_for_and_the_request_repeated(
     expect(console.at(".result")).to_have_count(1)
 
 
-def test_a_right_that_the_key_lacks_is_told_and_no_key_asked_for(console: Console, service: Service) -> None:
+def test_a_right_that_the_key_lacks_is_reported_and_no_key_asked_for(console: Console, service: Service) -> None:
     service.always["POST /search"] = Failure(403, "forbidden", "The key 'ci' may not read default.")
     console.open("#/search?q=zebra")
     expect(console.at("#search-notices")).to_contain_text(
@@ -121,7 +121,7 @@ def test_a_request_that_nobody_answers_changes_the_status_at_once(console: Conso
     expect(console.at("#status-text")).to_have_text("Ready")
 
 
-def test_an_answer_that_is_not_the_services_is_told_as_such(console: Console, service: Service) -> None:
+def test_an_answer_that_is_not_the_services_is_reported_as_such(console: Console, service: Service) -> None:
     console.open()
     console.page.route("**/search", lambda route: route.fulfill(status=200, body="<html>Sign in</html>"))
     console.search("zebra")

@@ -97,7 +97,7 @@ def test_an_address_without_options_sends_the_usual_ones(console: Console, stand
     ]
 
 
-def test_a_wrong_entry_is_told_at_its_place_and_not_sent(console: Console, standard: Service) -> None:
+def test_a_wrong_entry_is_reported_at_its_place_and_not_sent(console: Console, standard: Service) -> None:
     console.open()
     for selector, wrong, right, result in (
         ("#q", " ", "requirement", "Enter a question or a few words first."),
@@ -153,7 +153,7 @@ def test_an_empty_collection_says_so_and_leads_to_adding(console: Console) -> No
     expect(console.at("#ingest-heading")).to_be_visible()
 
 
-def test_an_unknown_collection_is_told_with_the_services_own_advice(console: Console, standard: Service) -> None:
+def test_an_unknown_collection_is_reported_with_the_services_own_advice(console: Console, standard: Service) -> None:
     console.open("#/search?q=requirement&c=defualt")
     expect(console.at("#search-notices")).to_contain_text("Not found: There is no collection 'defualt'.")
     expect(console.at("#search-notices")).to_contain_text("Did you mean default?")

@@ -84,7 +84,7 @@ def test_a_deletion_that_fails_says_why_and_leaves_the_row(console: Console, ser
     expect(console.at("#documents-table button")).to_be_enabled()
 
 
-def test_a_document_that_is_gone_and_a_passage_that_is_gone_are_told(console: Console, service: Service) -> None:
+def test_a_document_that_is_gone_and_a_passage_that_is_gone_are_reported(console: Console, service: Service) -> None:
     service.add(a_document(1, ["x", "y"]))
     console.open("#/document/ffffffffffffffff")
     expect(console.at("#document-problem")).to_contain_text("There is no document 'ffffffffffffffff'.")

@@ -265,7 +265,7 @@ def test_a_use_is_written_down_at_most_once_an_hour(tmp_path: Path) -> None:
         "UPDATE vectors SET (vector, checksum) = (SELECT vector, checksum FROM vectors WHERE id = 2) WHERE text = ?",
     ],
 )
-def test_a_damaged_vector_is_asked_for_anew_and_mended(
+def test_a_damaged_vector_is_asked_for_again_and_mended(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     cache = _file(tmp_path / "c")

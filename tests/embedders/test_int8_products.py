@@ -56,7 +56,7 @@ class Saturating:
         return [np.full((len(feed["a"]), WIDTH), DEPTH // 2 * pairs, np.int32)]
 
 
-def test_a_processor_that_cuts_sums_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_processor_that_cuts_sums_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session.onnxruntime, "InferenceSession", Saturating)
     assert not are_exact()
 

@@ -90,7 +90,7 @@ def test_sources_are_tried_in_order_until_one_gives_the_pinned_bytes(real: Path,
     assert again.source == ""
 
 
-def test_when_no_source_gives_it_each_reason_is_told_and_nothing_stays(real: Path, tmp_path: Path) -> None:
+def test_when_no_source_gives_it_each_reason_is_reported_and_nothing_stays(real: Path, tmp_path: Path) -> None:
     sources = [
         FolderSource(real, "away", _refuse),
         FolderSource(tmp_path, "empty"),
@@ -182,7 +182,7 @@ def test_of_two_at_once_one_downloads_and_the_other_finds_it_done(real: Path, tm
     assert (reports, len(source.asked), late.asked) == (["folder"], 1, [])
 
 
-def test_a_damaged_file_is_reported_and_fetched_anew(real: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_and_fetched_again(real: Path, tmp_path: Path) -> None:
     fetch(cache=tmp_path, variants=(), sources=[FolderSource(real)])
     damaged = tmp_path / BUILT_IN / "tokenizer.json"
     damaged.write_bytes(damaged.read_bytes()[:-1] + b" ")
@@ -230,7 +230,7 @@ def test_a_users_folder_is_only_read_and_built_into_the_cache(tiny_model: Path, 
     assert summary.size > 0
 
 
-def test_a_damaged_built_file_is_built_anew(tiny_model: Path, tmp_path: Path) -> None:
+def test_a_damaged_built_file_is_built_again(tiny_model: Path, tmp_path: Path) -> None:
     onnx = fetch(path=tiny_model, cache=tmp_path / "cache").onnx["int8"]
     good = onnx.read_bytes()
     onnx.write_bytes(good[:-1] + b"\0")

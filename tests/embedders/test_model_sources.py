@@ -102,7 +102,7 @@ def test_a_failing_progress_callback_ends_the_download() -> None:
         run(["sh", "-c", "echo 'Progress 1 of 2'; exec sleep 600"], "stage", stop)
 
 
-def test_without_pip_uv_runs_it_and_without_both_the_way_out_is_told(
+def test_without_pip_uv_runs_it_and_without_both_the_way_out_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def nothing(_: str) -> None:
@@ -165,7 +165,7 @@ def test_whatever_the_hub_raises_is_a_connection_error_without_credentials(
 
 
 @pytest.mark.parametrize(("status", "passes"), [(401, False), (404, False), (429, True), (503, True)])
-def test_an_answer_of_the_hub_that_stays_is_told_from_one_that_may_pass(
+def test_an_answer_of_the_hub_that_stays_is_distinguished_from_one_that_may_pass(
     tmp_path: Path, status: int, passes: bool
 ) -> None:
     class AnswerError(Exception):

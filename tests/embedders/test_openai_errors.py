@@ -262,7 +262,9 @@ def test_what_trying_again_does_not_help_is_raised_after_one_request(
 
 
 @pytest.mark.requirement("CLARIFY-002")
-def test_a_used_up_quota_is_told_apart_with_its_status_and_where_to_look_at_the_billing(server: OpenAIServer) -> None:
+def test_a_used_up_quota_is_distinguished_with_its_status_and_where_to_look_at_the_billing(
+    server: OpenAIServer,
+) -> None:
     pauses = Pauses()
     server.always = faults.quota_used_up({"x-ratelimit-remaining-tokens": "0", "Retry-After": "20"})
     embedder = openai_embedder(server, pauses)

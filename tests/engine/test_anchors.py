@@ -120,7 +120,9 @@ def test_an_anchor_is_found_by_the_name_given_or_by_the_words_of_a_heading(
         assert found[0].of(guide.text).startswith(begins)
 
 
-def test_without_given_names_headings_are_told_by_their_words_and_pages_by_their_number(guide: StoredDocument) -> None:
+def test_without_given_names_headings_are_identified_by_their_words_and_pages_by_their_number(
+    guide: StoredDocument,
+) -> None:
     pages = (PageCoverage(1, "1", Span(0, 20), "text_layer", 20), PageCoverage(2, "2", Span(20, 60), "text_layer", 40))
     bare = replace(guide, structure=DocumentStructure(guide.structure.sections, pages))
     for anchor, begins in (("notes-1", "Notes\n\nNew"), ("52-duty-pumps", "5.2"), ("dutypumps", "5.2")):

@@ -117,7 +117,9 @@ def test_an_edition_is_the_same_as_itself() -> None:
         ("painted yellow", "painted orange", ("words", "yellow.", "orange.")),
     ],
 )
-def test_a_change_is_told_by_what_it_means_and_once(before: str, after: str, expected: tuple[str, str, str]) -> None:
+def test_a_change_is_reported_by_what_it_means_and_once(
+    before: str, after: str, expected: tuple[str, str, str]
+) -> None:
     found = compared(OLD, OLD.replace(before, after))
     assert inside(found) == [expected]
     assert sum(each.link.kind is LinkKind.EDITED for each in found) == 1
@@ -192,7 +194,7 @@ def test_joined_and_cut_sentences_change_neither_force_nor_limits() -> None:
     assert stronger[0] == ("force", "should", "shall")
 
 
-def test_a_sign_that_changed_beside_other_changes_is_told_and_the_clause_is_edited() -> None:
+def test_a_sign_that_changed_beside_other_changes_is_reported_and_the_clause_is_edited() -> None:
     old = OLD.replace("not exceed 85", "be ≤ 85")
     new = old.replace("≤", "≥").replace("of an idle press", "of an idle machine")
     assert ("number", "≤ 85 dB", "≥ 85 dB") in inside(compared(old, new))
@@ -205,7 +207,7 @@ def test_a_long_clause_is_compared_sentence_by_sentence() -> None:
     assert inside(compared(old, old.replace("should", "shall"))) == [("force", "should", "shall")] * 500
 
 
-def test_what_changed_inside_a_clause_that_was_merged_or_split_is_told_with_its_link() -> None:
+def test_what_changed_inside_a_clause_that_was_merged_or_split_is_reported_with_its_link() -> None:
     reset = "A reset button shall be out of reach of the danger zone and stand out from other buttons."
     weaker = reset.replace("shall", "should")
     merged = OLD.replace(f"### 3.1 Reset\n\n{reset}\n\n", "").replace("may lock them.", f"may lock them. {weaker}")
@@ -264,7 +266,7 @@ def test_inserted_clauses_renumber_those_behind_them_and_references_follow() -> 
     assert [change for change in inside(found) if change[0] != "words"] == []
 
 
-def test_a_reference_that_is_led_elsewhere_is_told() -> None:
+def test_a_reference_that_is_led_elsewhere_is_reported() -> None:
     found = compared(OLD, OLD.replace("see clause 2", "see clause 4"))
     assert [kind for kind, _, _ in inside(found)] == ["words"]  # no passages, so no references: the words changed
 
@@ -306,7 +308,7 @@ def test_a_note_tells_where_a_withdrawn_clause_went() -> None:
     ]
 
 
-def test_obligations_that_came_and_went_are_told() -> None:
+def test_obligations_that_came_and_went_are_reported() -> None:
     new = OLD.replace("Guards are painted yellow.", "Guards are painted yellow. Guards shall be made of steel sheet.")
     changes = [change for each in compared(OLD, new) for change in each.changes]
     assert changes == [

@@ -97,7 +97,7 @@ def test_zeros_lost_blanks_and_numbers_of_names_are_words(old: str, new: str) ->
         ("The supply is 24 VDC for all.", "The supply is 24 VAC for all.", "24 VDC", "24 VAC"),
     ],
 )
-def test_other_numbers_ratings_and_currents_are_told(old: str, new: str, was: str, now: str) -> None:
+def test_other_numbers_ratings_and_currents_are_reported(old: str, new: str, was: str, now: str) -> None:
     assert changed_names(old, new) == [("number", was, now)]
 
 

@@ -69,7 +69,7 @@ def test_numbers_that_count_rows_and_items_are_no_names() -> None:
     assert (gone[2], come[1]) == ("", "")
 
 
-def test_amounts_are_told_in_their_order_though_their_decimals_are_alike() -> None:
+def test_amounts_are_reported_in_their_order_though_their_decimals_are_alike() -> None:
     old = "The tax is\n\n- 7.50 Euro\n\n- 23.43 Euro\n\n- 42.18 Euro"
     new = "The tax is\n\n- 13.03 Euro\n\n- 33.01 Euro\n\n- 59.43 Euro"
     assert changed_names(old, new) == [
@@ -117,7 +117,7 @@ def test_a_cell_of_another_column_is_no_changed_limit() -> None:
     assert [each for each in changed_names(old, new) if each[0] == "number"] == [("number", "30", "40")]
 
 
-def test_not_recommended_is_told_as_such() -> None:
+def test_not_recommended_is_reported_as_such() -> None:
     rule = 'The key words "MUST", "RECOMMENDED" and "MAY" are to be interpreted as described in RFC 2119.\n\n'
     old, new = "The kernel field (OPTIONAL) sets a limit.", "The kernel field (OPTIONAL, NOT RECOMMENDED) sets a limit."
     assert ("force", "", "NOT RECOMMENDED") in changed_names(rule + old, rule + new)

@@ -30,7 +30,7 @@ The drawings shall be handed over to the operator as they were built.
 """
 
 
-def test_a_note_at_the_end_is_told_with_the_clause_that_refers_to_it() -> None:
+def test_a_note_at_the_end_is_reported_with_the_clause_that_refers_to_it() -> None:
     old = _MANUAL.replace("[^1]:", "[^1]")
     found = compared(old, old.replace("6 starts", "4 starts"))
     assert [heading_of(each) for each in found if each.changes] == ["Capacity"]

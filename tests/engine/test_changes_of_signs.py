@@ -64,7 +64,9 @@ def test_a_sign_that_says_something_is_a_change(old: str, new: str, found: list[
         ("It takes 5 Nm there.", "It takes 5 N·m there.", [("words", "Nm", "N·m")]),
     ],
 )
-def test_a_limit_that_turns_around_is_told_as_printed(old: str, new: str, found: list[tuple[str, str, str]]) -> None:
+def test_a_limit_that_turns_around_is_reported_as_printed(
+    old: str, new: str, found: list[tuple[str, str, str]]
+) -> None:
     assert _changes_in(old, new) == found
 
 
@@ -74,7 +76,7 @@ def _changes_in(old: str, new: str) -> list[tuple[str, str, str]]:
     return [(each.name, each.before, each.after) for each in only.changes]
 
 
-def test_dates_of_other_languages_are_told_whole() -> None:
+def test_dates_of_other_languages_are_reported_whole() -> None:
     german = "Die Prüfung ist bis zum 31. Dezember 2020 abzuschließen."
     assert _changes_in(german, german.replace("31. Dezember 2020", "30. Juni 2025")) == [
         ("number", "31. Dezember 2020", "30. Juni 2025")

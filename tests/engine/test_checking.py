@@ -194,7 +194,7 @@ def test_a_section_that_is_asked_for_is_found_by_its_heading() -> None:
     assert missing.verdict is not EvidenceVerdict.FOUND
 
 
-def test_the_opposite_of_a_demand_is_told() -> None:
+def test_the_opposite_of_a_demand_is_reported() -> None:
     row = row_on("A guard shall not be removed without a tool.")
     assert row.verdict is EvidenceVerdict.PARTIAL
     assert ("conflict", "differs", "contradiction") in [(each.kind, each.result, each.asked) for each in row.checks]
@@ -214,7 +214,7 @@ def test_a_title_above_all_headings_is_said_by_nobody() -> None:
     ]  # fmt: skip
 
 
-def test_an_edition_that_the_standard_has_left_behind_is_told_with_its_place() -> None:
+def test_an_edition_that_the_standard_has_left_behind_is_reported_with_its_place() -> None:
     document = reading("## Plan\n\nThe guard follows ISO 12100:2003 in all points.\n")
     report = report_on("The guard shall follow ISO 12100:2010 in all points.", document=document)
     assert [(each.found, each.asked, each.citation) for each in report.editions] == [
@@ -223,13 +223,13 @@ def test_an_edition_that_the_standard_has_left_behind_is_told_with_its_place() -
     assert "edition" in [each.kind for each in report.rows[0].checks]
 
 
-def test_two_that_have_nothing_to_do_with_each_other_are_told() -> None:
+def test_two_that_have_nothing_to_do_with_each_other_are_reported() -> None:
     demands = [f"Invoice form {name} shall be archived by accounting." for name in ("A", "B", "C", "D", "E")]
     assert not report_on(*demands).related
     assert report_on(*demands, "The pump shall stop once the tank is full.").related
 
 
-def test_conditions_are_told_apart_in_lists() -> None:
+def test_conditions_are_distinguished_in_lists() -> None:
     items = [TraceItem("a", "", "If the mains fail, the pump shall stop.", ""), TraceItem("b", "", "It stops.", "")]
     first, second = obligations_of_items(items)
     assert (first.kind, first.condition, first.force) == ("conditional", "If the mains fail", "requirement")

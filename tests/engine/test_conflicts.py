@@ -123,7 +123,7 @@ def test_what_points_elsewhere_is_compared_in_its_own_place() -> None:
     assert [each.kind.value for each in conflicts(items, TERMS)] == ["contradiction"]
 
 
-def test_what_stands_in_many_places_is_told_once() -> None:
+def test_what_stands_in_many_places_is_reported_once() -> None:
     items = [TraceItem(f"R-{place}", "", PUMP, f"srs, {place}") for place in range(4)]
     items.append(TraceItem("R-9", "", "The pump shall not stop when the tank is full.", "other, 1"))
     contradiction, duplicate = conflicts(items, TERMS)
@@ -200,7 +200,7 @@ def all_with_all(heads: Sequence[Any], _progress: object) -> Iterator[tuple[int,
                 yield one, other
 
 
-def test_terms_with_two_meanings_are_told_and_references_are_none() -> None:
+def test_terms_with_two_meanings_are_reported_and_references_are_none() -> None:
     meanings = [
         Meaning("user", "user", "person who works with the system", "a, 3.1"),
         Meaning("user", "User", "Person who works with the system.", "b, 3.4"),
@@ -227,7 +227,7 @@ def test_a_long_list_of_limits_takes_no_square_of_pairs_and_loses_no_sentence() 
     assert reported == [(0, 2000), (1000, 2000)]
 
 
-def test_more_than_can_be_compared_or_told_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_can_be_compared_or_reported_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "MOST_ITEMS", 30)
     monkeypatch.setattr(comparing, "MOST_FOUND", 100)
     assert len(conflicts(limited(10), TERMS)) == 45

@@ -221,7 +221,7 @@ def test_what_only_looks_like_it_is_no_edition(tmp_path: Path, documents: tuple[
     assert world.base.editions().superseded == ()
 
 
-def test_what_is_called_like_an_edition_but_is_another_text_is_told_to_be_kept_apart(tmp_path: Path) -> None:
+def test_what_is_called_like_an_edition_but_is_another_text_is_reported_to_be_kept_apart(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write("a.md", "# Pumps 2018\n\nThe pump shall run whenever the well is full of water.")
     world.write("b.md", "# Pumps 2023\n\nThe house of a poet is open daily for visitors.")

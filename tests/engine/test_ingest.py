@@ -253,7 +253,7 @@ class FullAfterOne(PublishingStore):
         super().take(collection, new)
 
 
-def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not(
+def test_what_was_stored_before_the_store_failed_is_distinguished_from_what_was_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(tmp_path, store=FullAfterOne(EnglishAnalyser()))
@@ -291,7 +291,7 @@ def test_a_document_that_cannot_be_stored_keeps_out_none_before_it(tmp_path: Pat
     assert [each.id for each in world.knowledge.documents()] == ["a"]
 
 
-def test_copies_among_files_that_are_stored_together_are_told(world: World) -> None:
+def test_copies_among_files_that_are_stored_together_are_reported(world: World) -> None:
     world.write("pumps-copy.md", PUMPS)
     world.ingest()
     (event,) = [event for event in world.events if event.kind is IngestEventKind.DUPLICATE]

@@ -109,7 +109,7 @@ def test_a_source_that_is_too_long_is_refused_and_replaces_no_other(shelf: Shelf
     assert [each.id for each in service.records("alpha")] == [kept.document_id]
 
 
-def test_texts_without_a_name_are_told_apart_by_what_they_say(shelf: Shelf) -> None:
+def test_texts_without_a_name_are_distinguished_by_what_they_say(shelf: Shelf) -> None:
     service = shelf.open()
     assert service.deposit(Deposit(text=PUMPS)).document_id != service.deposit(Deposit(text=VALVES)).document_id
     assert service.deposit(Deposit(text=PUMPS)).unchanged

@@ -68,7 +68,7 @@ def test_one_leg_alone_keeps_its_scores() -> None:
     assert found.mode is mode
 
 
-def test_what_failed_and_what_is_likely_is_told_of_all() -> None:
+def test_what_failed_and_what_is_likely_is_reported_for_all() -> None:
     one = answer(hit("a", 0.4, 0.4, 1.0), answerability=0.3, degraded=("slow",), notes=("apart",), editions=("of a",))
     other = answer(hit("b", 0.5, 0.5, 1.0), answerability=0.7, degraded=("slow", "late"), notes=("apart",))
     answers = [Answered("one", one), Answered("other", other)]

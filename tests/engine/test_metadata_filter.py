@@ -76,7 +76,7 @@ def test_what_no_document_says_is_an_error_that_tells_what_there_is(
     assert said in failed.value.suggestion
 
 
-def test_what_is_given_at_the_ingest_is_kept_when_the_file_changes_and_changed_when_it_is_given_anew(
+def test_what_is_given_at_the_ingest_is_kept_when_the_file_changes_and_changed_when_it_is_given_again(
     tmp_path: Path,
 ) -> None:
     world = World(tmp_path)

@@ -70,7 +70,7 @@ def test_a_second_move_finds_everything_present_and_copies_nothing(source: Memor
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ConnectionFailedError("The store has gone.")])
-def test_a_move_stopped_between_documents_goes_on_behind_them(source: MemoryStore, error: BaseException) -> None:
+def test_a_move_stopped_between_documents_continues_behind_them(source: MemoryStore, error: BaseException) -> None:
     target = memory()
     with pytest.raises(type(error)):
         move(place(source), place(target), Told(error, after=2))
@@ -114,7 +114,7 @@ def test_a_record_that_differs_is_replaced_and_the_source_never_changes(source: 
     assert everything(target) == now
 
 
-def test_what_only_the_target_has_is_left_and_told_or_pruned(source: MemoryStore) -> None:
+def test_what_only_the_target_has_is_left_and_reported_or_pruned(source: MemoryStore) -> None:
     target = memory()
     target.create_collection("kb", SPACE)
     put_document(target, "stranger", chunks_of("stranger", 4))
@@ -288,7 +288,7 @@ def test_a_document_published_while_it_is_read_is_copied_in_one_version() -> Non
     assert len(target.open("kb").chunks("document", ["doc-01"])) == 3
 
 
-def test_a_document_that_never_holds_still_is_told_and_the_others_are_copied() -> None:
+def test_a_document_that_never_holds_still_is_reported_and_the_others_are_copied() -> None:
     source, target = _PublishedWhileItIsRead(EnglishAnalyser()), memory()
     fill(source)
     source.left = 10_000

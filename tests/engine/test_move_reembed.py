@@ -171,7 +171,7 @@ def test_what_is_published_at_the_last_moment_is_caught_up_with_after_the_swap()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ConnectionFailedError("gone")])
-def test_a_stopped_run_goes_on_and_embeds_nothing_twice(store: Store, error: BaseException) -> None:
+def test_a_stopped_run_continues_and_embeds_nothing_twice(store: Store, error: BaseException) -> None:
     first = HashingEmbedder(dimensions=64, model="new", failure=ConnectionFailedError("gone"), fail_after=12)
     with pytest.raises(ConnectionFailedError):
         reembed(store, embedder=first)
@@ -189,7 +189,7 @@ def test_a_stopped_run_goes_on_and_embeds_nothing_twice(store: Store, error: Bas
     assert len(set(texts)) == 31
 
 
-def test_documents_too_long_for_the_new_model_are_told_before_anything_is_embedded(store: Store) -> None:
+def test_documents_too_long_for_the_new_model_are_reported_before_anything_is_embedded(store: Store) -> None:
     put_document(store, "long", _long())
     embedder = HashingEmbedder(dimensions=64, model="new", max_tokens=30)
     report = reembed(store, embedder=embedder)
@@ -308,7 +308,7 @@ def test_a_swap_that_fails_leaves_the_live_collection_and_what_was_built() -> No
     assert [each.name for each in store.collections()] == ["kb", f"kb.next-{NEW.fingerprint[:8]}"]
 
 
-def test_an_unknown_collection_cannot_be_embedded_anew(store: Store) -> None:
+def test_an_unknown_collection_cannot_be_embedded_again(store: Store) -> None:
     with pytest.raises(NotFoundError):
         Reembed(CollectionPlace(store, "none"), HashingEmbedder(), ReembedOptions(), Told())
 

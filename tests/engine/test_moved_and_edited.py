@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.mark.parametrize("place", ["below/pumps.md", "stations.md"])
-def test_it_keeps_its_document_and_that_is_told(world: World, tmp_path: Path, place: str) -> None:
+def test_it_keeps_its_document_and_that_is_reported(world: World, tmp_path: Path, place: str) -> None:
     before = next(each for each in world.knowledge.documents() if each.id == ids(world)["pumps.md"])
     (tmp_path / "pumps.md").unlink()
     (tmp_path / place).parent.mkdir(exist_ok=True)

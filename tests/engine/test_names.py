@@ -155,7 +155,7 @@ def test_the_item_of_a_list_is_found_by_what_it_is_and_its_number(listed: World,
     assert opening in listed.knowledge.search(SearchQuery(question)).hits[0].chunk.content
 
 
-def test_an_item_that_is_only_like_the_one_asked_for_is_not_put_first_and_one_that_stands_nowhere_is_told(
+def test_an_item_that_is_only_like_the_one_asked_for_is_not_put_first_and_one_that_stands_nowhere_is_reported(
     listed: World,
 ) -> None:
     (name,) = names_in_question("condition 2").names
@@ -196,7 +196,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         ("Desk.search()", ["Desk.search()"]),
     ],
 )
-def test_a_question_that_asks_for_nothing_but_a_name_is_told(question: str, identifiers: list[str]) -> None:
+def test_a_question_that_asks_for_nothing_but_a_name_is_reported(question: str, identifiers: list[str]) -> None:
     asked = names_in_question(question)
     assert [each.text for each in asked.names] == identifiers
     assert asked.alone
@@ -241,7 +241,7 @@ def _by_clause(world: World, number: str) -> Chunk:
     return next(chunk for chunk in chunks if chunk.clause_number == number)
 
 
-def test_how_a_passage_bears_a_name_is_told_apart(world: World) -> None:
+def test_how_a_passage_bears_a_name_is_distinguished(world: World) -> None:
     (clause,) = names_in_question("5.3.1").names
     assert exactness(_by_clause(world, "5.3.1"), clause) is Exactness.OWN
     assert exactness(_by_clause(world, "5.3"), clause) is Exactness.MENTIONED
@@ -348,7 +348,7 @@ def test_a_question_of_one_endless_word_is_read_at_once(word: str) -> None:
         ("How is an outage reported?", ""),
     ],
 )
-def test_the_term_of_a_question_for_its_meaning_is_told(question: str, term: str) -> None:
+def test_the_term_of_a_question_for_its_meaning_is_reported(question: str, term: str) -> None:
     assert term_in_question(question) == term
 
 
@@ -371,7 +371,7 @@ def test_a_definition_keeps_within_the_filter_and_waits_where_a_weight_is_named(
     assert len(world.knowledge.search(SearchQuery("What is an outage?", limit=1)).hits) == 1
 
 
-def test_an_abbreviation_is_told_by_its_list_and_what_it_stands_for_is_not(world: World) -> None:
+def test_an_abbreviation_is_recognised_by_its_list_and_what_it_stands_for_is_not(world: World) -> None:
     hits = world.knowledge.search(SearchQuery("What does OC stand for?")).hits
     assert (hits[0].chunk.clause_number, hits[0].score) == ("2", 1.0)
     assert world.knowledge.search(SearchQuery("What is an outage clerk?")).hits[0].score < 1.0
@@ -441,7 +441,7 @@ NOWHERE = "was not found in the searched documents; the results match other word
         ("who reports an outage", []),
     ],
 )
-def test_an_identifier_that_stands_nowhere_is_told(
+def test_an_identifier_that_stands_nowhere_is_reported(
     world: World, question: str, missing: list[str], mode: SearchMode
 ) -> None:
     answer = world.knowledge.search(SearchQuery(question, mode=mode))

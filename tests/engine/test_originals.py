@@ -146,7 +146,7 @@ def test_what_another_part_fills_is_read_and_searched_and_never_changed(tmp_path
             act()
 
 
-def test_every_collection_is_asked_and_one_that_fails_is_told(tmp_path: Path) -> None:
+def test_every_collection_is_asked_and_one_that_fails_is_reported(tmp_path: Path) -> None:
     service = Shelf(tmp_path).open()
     service.deposit(Deposit("pumps", "pumps.md", PUMPS))
     service.deposit(Deposit("valves", "valves.md", VALVES))

@@ -131,7 +131,7 @@ def test_what_a_stopped_ingest_did_not_come_to_is_skipped_by_name(tmp_path: Path
     assert outcomes_of(report) == Counter(names)
 
 
-def test_documents_that_wait_when_the_service_ends_the_ingest_are_told_as_failed(tmp_path: Path) -> None:
+def test_documents_that_wait_when_the_service_ends_the_ingest_are_reported_as_failed(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=HashingEmbedder(failure=TimedOutError("slow"), fail_after=9), slice=4)
     names = [str(world.write(f"{name}.md", text_of(name, 9))) for name in "abcdef"]
     with pytest.raises(TimedOutError):

@@ -33,7 +33,7 @@ def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.requirement("CLARIFY-002", "A-REQ-IF-002")
-def test_a_refused_passage_is_left_out_and_told_with_its_place_and_its_id(
+def test_a_refused_passage_is_left_out_and_reported_with_its_place_and_its_id(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = World(tmp_path, embedder=HashingEmbedder()).holding({"pumps.md": PUMPS})
@@ -77,7 +77,7 @@ def test_the_report_counts_the_billed_tokens_and_what_they_cost(tmp_path: Path) 
     assert free.ingest().cost == 0.0
 
 
-def test_a_run_stops_before_it_costs_more_than_it_may_and_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
+def test_a_run_stops_before_it_costs_more_than_it_may_and_continues_with_a_higher_limit(tmp_path: Path) -> None:
     embedder = HashingEmbedder(price=1e6)  # one USD a token
     world = world_of(tmp_path, embedder)
     with pytest.raises(QuotaExceededError, match="limit of 50") as caught:

@@ -77,7 +77,7 @@ def test_a_named_weight_ranks_only_what_says_the_quoted_words(world: World) -> N
     assert headings(world.knowledge.search(SearchQuery('"6 pm at 6 am"', weight=0.7))) == ["Shifts"]
 
 
-def test_quoted_words_that_no_passage_says_are_told(world: World) -> None:
+def test_quoted_words_that_no_passage_says_are_reported(world: World) -> None:
     result = 'No passage contains "6 am until 7 pm" word for word'
     by_both = world.knowledge.search(SearchQuery('work "6 am until 7 pm"'))
     assert len(by_both.hits) > 1

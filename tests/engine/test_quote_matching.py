@@ -134,7 +134,7 @@ def in_a_row(text: str) -> str:
 
 
 @given(texts(), st.data())
-def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_told(text: str, data: st.DataObject) -> None:
+def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_reported(text: str, data: st.DataObject) -> None:
     quote = cut_at_blanks(data, text).split()
     assume(len(quote) > 2)
     place = data.draw(st.integers(0, len(quote) - 1))
@@ -154,7 +154,7 @@ def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_told(text: 
         assert 0 <= near.span.start < near.span.end <= len(text)
 
 
-def test_the_hyphen_of_a_broken_word_is_no_beginning_and_the_word_is_told() -> None:
+def test_the_hyphen_of_a_broken_word_is_no_beginning_and_the_word_is_reported() -> None:
     text, quote = "re-\nquire aa bb", "- quire aa"
     part = prepare_quote(quote)
     assert part is not None

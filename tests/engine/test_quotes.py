@@ -124,7 +124,7 @@ def test_a_row_of_a_table_and_an_item_of_a_list_as_printed_are_exact(world: Worl
         ("he outlet shall not be opened", [("he", "The")]),
     ],
 )
-def test_one_changed_word_number_sign_or_unit_is_altered_and_told(
+def test_one_changed_word_number_sign_or_unit_is_altered_and_reported(
     world: World, quote: str, differences: list[tuple[str, str]]
 ) -> None:
     answer = ask(world, quote)
@@ -143,7 +143,7 @@ def test_words_cut_together_in_the_midst_of_sentences_are_stitched_too(world: Wo
     ]
 
 
-def test_words_left_out_without_an_ellipsis_are_told(world: World) -> None:
+def test_words_left_out_without_an_ellipsis_are_reported(world: World) -> None:
     answer = ask(world, "The controller shall report every outage within one minute, see 3.1.")
     assert (answer.verdict, differences_of(answer)) == (QuoteVerdict.ALTERED, [("", "to the operator")])
 

@@ -132,7 +132,7 @@ def test_an_item_of_a_clause_is_read_with_its_clause(world: World, item: str) ->
 
 
 @pytest.mark.parametrize("name", ["FERRIES", "ferrys", "Ferry", "iso 4711:2020 ferries"])
-def test_a_document_is_told_by_an_id_of_another_case_and_by_its_title(world: World, name: str) -> None:
+def test_a_document_is_found_by_an_id_of_another_case_and_by_its_title(world: World, name: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         world.knowledge.read(ReadQuery(name))
     assert caught.value.suggestion == "Did you mean ferries?"
@@ -144,7 +144,7 @@ def test_a_document_like_no_other_is_refused_with_the_tool_that_lists_them(world
     assert caught.value.suggestion == "knowledge_stats lists the documents."
 
 
-def test_a_clause_without_a_title_is_told_by_its_first_words() -> None:
+def test_a_clause_without_a_title_is_reported_by_its_first_words() -> None:
     text = "4.1 Each line shall be renewed\nevery two years and be marked with the day of its renewal.\n\n4.2 Stop."
     start = text.index("4.2")
     long, short = OutlineEntry(1, "4.1", "", Span(0, start)), OutlineEntry(1, "4.2", "4.2", Span(start, len(text)))
@@ -280,7 +280,7 @@ def test_a_document_without_a_stored_structure_is_read_by_what_its_passages_say(
     assert "by pages" in caught.value.suggestion
 
 
-def test_the_outline_that_passages_tell_goes_on_below_the_sixth_level(ferries: StoredDocument) -> None:
+def test_the_outline_that_passages_tell_continues_below_the_sixth_level(ferries: StoredDocument) -> None:
     path = ("1 A", "1.1 B", "1.1.1 C", "1.1.1.1 D", "1.1.1.1.1 E", "1.1.1.1.1.1 F")
     deep = replace(
         ferries.chunks[0], section_hierarchy=path, section_title="G", clause_number="1.1.1.1.1.1.1", page_numbers=(7,)
@@ -293,7 +293,7 @@ def test_the_outline_that_passages_tell_goes_on_below_the_sixth_level(ferries: S
     assert {entry.page for entry in outline} == {7}
 
 
-def test_the_same_number_in_an_annex_and_in_a_clause_is_told_apart_by_the_word_before_it(
+def test_the_same_number_in_an_annex_and_in_a_clause_is_distinguished_by_the_word_before_it(
     ferries: StoredDocument,
 ) -> None:
     text = "1 Scope\n\nWhat it is.\n\nAnnex 1 Forms\n\nForms to fill in."

@@ -154,7 +154,7 @@ def test_the_limit_holds_for_each_way_and_the_rest_is_counted(world: World) -> N
     assert few.more == len(everything.outgoing) + len(everything.incoming) - 2
 
 
-def test_what_was_not_looked_through_is_told(world: World) -> None:
+def test_what_was_not_looked_through_is_reported(world: World) -> None:
     piers = world.knowledge.references(ReferenceQuery("piers"))
     assert "no" not in piers.outgoing[0].reason
     assert "is a designation" in piers.degraded[0]
@@ -352,7 +352,7 @@ def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) 
     assert "just been removed" in lead("https://example.org/a")[2]
 
 
-def test_a_caption_is_told_from_a_sentence_and_from_a_list_of_tables(world: World) -> None:
+def test_a_caption_is_distinguished_from_a_sentence_and_from_a_list_of_tables(world: World) -> None:
     held = read_document(world.base, "piers")
     text = (
         "Table 4 Loads ......... 12\n\nTable 4 shows the loads.\n\n**Table 4** — Loads on piers\n\nTable 40 - More\n\n"

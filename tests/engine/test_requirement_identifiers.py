@@ -133,7 +133,7 @@ def test_an_identifier_is_looked_up_in_the_standard_that_is_named(world: World) 
         ("load on 2 sides", [], None),
     ],
 )
-def test_what_looks_like_an_identifier_is_told_from_other_words(
+def test_what_looks_like_an_identifier_is_distinguished_from_other_words(
     topic: str, identifiers: list[str], clause: str | None
 ) -> None:
     assert (identifiers_in_topic(topic), clause_in_topic(topic)) == (identifiers, clause)

@@ -73,7 +73,7 @@ def test_pages_give_each_requirement_once_and_all_of_them(world: World, topic: s
     assert not world.knowledge.requirements(RequirementQuery(topic, offset=len(pages))).hits
 
 
-def test_a_topic_that_no_result_says_a_word_of_is_told(world: World) -> None:
+def test_a_topic_that_no_result_says_a_word_of_is_reported(world: World) -> None:
     about = world.knowledge.requirements(RequirementQuery("password"))
     assert about.said
     assert doubt_about_topic("password", about) == ("", [])

@@ -75,12 +75,12 @@ def test_all_or_some_are_searched_and_each_hit_names_its_collection(both: tuple[
     assert kb.knowledge.search(SearchQuery("valve")).hits[0].collection == ""
 
 
-def test_a_collection_that_is_not_there_is_told_beside_all_too(both: tuple[World, World]) -> None:
+def test_a_collection_that_is_not_there_is_reported_beside_all_too(both: tuple[World, World]) -> None:
     with pytest.raises(NotFoundError, match="Collection not found: plants"):
         both[0].knowledge.search(SearchQuery("valve", collections=("*", "plants")))
 
 
-def test_a_store_that_does_not_answer_is_told_by_the_totals(
+def test_a_store_that_does_not_answer_is_reported_by_the_totals(
     both: tuple[World, World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb, _ = both
@@ -102,7 +102,7 @@ def test_the_question_is_embedded_once(both: tuple[World, World]) -> None:
     assert embedder.usage.requests - before <= 1
 
 
-def test_what_stands_in_two_collections_is_told_once(both: tuple[World, World]) -> None:
+def test_what_stands_in_two_collections_is_reported_once(both: tuple[World, World]) -> None:
     kb, _ = both
     found = kb.knowledge.search(SearchQuery("a shut valve is locked", fold=True, collections=("*",)))
     first = found.hits[0]
@@ -195,7 +195,7 @@ def test_what_a_hit_names_can_be_read_on(both: tuple[World, World]) -> None:
         kb.knowledge.document("nothing-of-the-kind")
 
 
-def test_one_that_cannot_be_searched_is_told(both: tuple[World, World]) -> None:
+def test_one_that_cannot_be_searched_is_reported(both: tuple[World, World]) -> None:
     kb, _ = both
     kb.store.create_collection("other", dataclasses.replace(kb.embedder.space, model="another"))
     found = kb.knowledge.search(SearchQuery("run on battery for eight hours", collections=("*",)))
@@ -252,7 +252,7 @@ def test_the_tool_takes_a_list_or_all_and_pages_within_its_budget(both: tuple[Wo
     assert "without them there are matches" in excluded["message"]
 
 
-def test_a_service_that_is_too_old_is_told_and_not_taken_at_its_word(both: tuple[World, World]) -> None:
+def test_a_service_that_is_too_old_is_reported_and_not_taken_at_its_word(both: tuple[World, World]) -> None:
     kb, _ = both
 
     class Old:

@@ -20,7 +20,7 @@ def test_an_annex_that_became_normative_is_a_changed_force_once_for_all_below_it
     assert inside(compared(old, moved)) == [("force", "informative", "normative")]
 
 
-def test_force_that_changed_in_a_sentence_in_other_words_is_told_where_each_has_it_once() -> None:
+def test_force_that_changed_in_a_sentence_in_other_words_is_reported_where_each_has_it_once() -> None:
     old = "Every guard of a press shall be locked while the ram moves at full speed."
     new = "Each cover of a press should be locked while the hammer moves at top speed."
     rest = "Presses are loaded by hand.\n\nThe table of the press is made of steel and stands level."

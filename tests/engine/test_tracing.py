@@ -132,7 +132,7 @@ def test_a_long_target_is_rated_by_its_best_piece_too() -> None:
     assert rated[0, 0] > rated[0, 1]
 
 
-def test_sets_that_have_nothing_to_do_with_each_other_are_told_but_for_declared_links() -> None:
+def test_sets_that_have_nothing_to_do_with_each_other_are_reported_but_for_declared_links() -> None:
     def strange(
         sources: Sequence[str], targets: Sequence[str], least: float
     ) -> tuple[list[tuple[int, int, float]], float, bool]:

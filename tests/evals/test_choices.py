@@ -21,6 +21,6 @@ def test_the_sets_of_the_benchmarks_that_chose_constants_are_named(sets: tuple[s
     assert named == set(sets)
 
 
-def test_a_set_that_nothing_was_chosen_with_is_told_as_such() -> None:
+def test_a_set_that_nothing_was_chosen_with_is_reported_as_such() -> None:
     assert choices_by("swe-lite-flask").startswith("No constant")
     assert "finance" in choices_by("financebench")

@@ -67,7 +67,7 @@ def test_a_document_ranks_by_its_best_passage() -> None:
     assert judged.first == 3
 
 
-def test_wrong_pages_are_told_apart_where_places_are_pages() -> None:
+def test_wrong_pages_are_distinguished_where_places_are_pages() -> None:
     question = Question("q", "?", (AnswerPlace("a", page=4),))
     hits = [
         hit(passage("a", pages=(1,), index=0)),

@@ -64,7 +64,7 @@ def test_what_a_question_holds_stays_text() -> None:
     assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt; &amp; &quot;quotes&quot;" in page
 
 
-def test_every_plot_is_well_formed_and_told_in_words() -> None:
+def test_every_plot_is_well_formed_and_reported_in_words() -> None:
     found = re.findall(r"<svg.*?</svg>", _page(), re.DOTALL)
     assert len(found) >= 9
     for svg in found:

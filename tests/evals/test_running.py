@@ -57,7 +57,7 @@ def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> Non
     assert {step for step, _, _ in reported} == {"Ingesting water", "Asking water (hybrid)"}
 
 
-def test_held_back_questions_are_told_apart_by_the_signals(tmp_path: Path) -> None:
+def test_held_back_questions_are_distinguished_by_the_signals(tmp_path: Path) -> None:
     folder = beir(tmp_path / "water", CORPUS, QUERIES, ["q1 a 1", "q2 b 1", "q3 c 1"])
     chosen = open_set(folder, hold_back=0.34)
     knowledge = World(tmp_path).knowledge

@@ -64,7 +64,7 @@ def test_held_back_documents_leave_their_questions_without_an_answer(tmp_path: P
     ("line", "said"),
     [("q1 a", "line 2"), ("q1 a much", "line 2")],
 )
-def test_a_judgement_of_another_form_is_told_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+def test_a_judgement_of_another_form_is_reported_with_its_line(tmp_path: Path, line: str, said: str) -> None:
     folder = beir(tmp_path / "water", DOCUMENTS, QUERIES, [line])
     with pytest.raises(InvalidInputError, match=said):
         open_set(folder)
@@ -142,7 +142,7 @@ def test_rows_of_a_table_that_ask_the_same_add_up(tmp_path: Path, separator: str
         ({"question": "Why?", "expected": "a"}, "a list of places"),
     ],
 )
-def test_a_wrong_line_is_told_with_what_is_wrong(tmp_path: Path, row: dict[str, object], said: str) -> None:
+def test_a_wrong_line_is_reported_with_what_is_wrong(tmp_path: Path, row: dict[str, object], said: str) -> None:
     path = jsonl(tmp_path / "mine.jsonl", [{"question": "Good?", "document": "a"}, row])
     with pytest.raises(InvalidInputError) as caught:
         open_set(path)
@@ -150,7 +150,7 @@ def test_a_wrong_line_is_told_with_what_is_wrong(tmp_path: Path, row: dict[str, 
     assert caught.value.details.startswith("line 2")
 
 
-def test_all_wrong_lines_are_told_together(tmp_path: Path) -> None:
+def test_all_wrong_lines_are_reported_together(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "mine.jsonl", [{"question": "Why?"}] * 30)
     with pytest.raises(InvalidInputError, match="30 things are wrong") as caught:
         open_set(path)

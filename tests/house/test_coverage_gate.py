@@ -85,6 +85,6 @@ def test_measuring_nothing_does_not_pass_the_gate() -> None:
     assert len(shortfalls(Coverage(0, 0, 0, 0, 0, 0))) == 3
 
 
-def test_a_missing_report_is_told_apart_from_low_coverage(tmp_path: Path) -> None:
+def test_a_missing_report_is_distinguished_from_low_coverage(tmp_path: Path) -> None:
     assert main([str(tmp_path / "none.json")]) == 2
     assert main([]) == 2

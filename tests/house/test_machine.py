@@ -38,7 +38,7 @@ def test_a_missing_program_fails_the_test_in_ci() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"), [("true", True), ("1", True), ("", False), ("0", False), ("False", False)]
 )
-def test_ci_is_told_by_its_variable(value: str, expected: bool) -> None:
+def test_ci_is_recognised_by_its_variable(value: str, expected: bool) -> None:
     assert in_ci({"CI": value}) is expected
     assert in_ci({}) is False
 

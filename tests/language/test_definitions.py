@@ -88,7 +88,7 @@ def test_an_entry_under_its_own_heading_is_a_definition() -> None:
     ],
     ids=["under a heading", "behind the words", "in the next paragraph", "source without a bracket", "none"],
 )
-def test_notes_examples_and_the_source_of_an_entry_are_told_apart_from_its_words(
+def test_notes_examples_and_the_source_of_an_entry_are_distinguished_from_its_words(
     parts: tuple[Part, ...], notes: tuple[str, ...], origin: str
 ) -> None:
     entry = _found(_TERMS, *parts)[0]

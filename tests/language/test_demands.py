@@ -18,7 +18,7 @@ from knowledge_mcp.language.demands import condition_of, limits, section_demande
         ("The marking shall be repeated where applicable.", "where applicable"),
     ],
 )
-def test_a_condition_is_told_in_its_words(sentence: str, condition: str) -> None:
+def test_a_condition_is_reported_in_its_words(sentence: str, condition: str) -> None:
     assert condition_of(sentence) == condition
 
 

@@ -139,7 +139,7 @@ def test_an_item_below_another_carries_its_condition_whatever_that_ends_with() -
     ]
 
 
-def test_an_item_that_goes_on_with_the_sentence_keeps_the_stronger_force() -> None:
+def test_an_item_that_continues_with_the_sentence_keeps_the_stronger_force() -> None:
     found = _found(_text("The pump shall:"), _item("- show an alarm that can be muted;"), _item("- Users may mute it."))
     assert [s.modality for s in found] == [Modality.REQUIREMENT, Modality.PERMISSION]
 

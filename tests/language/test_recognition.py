@@ -27,14 +27,14 @@ _SENTENCES = {
 
 
 @pytest.mark.parametrize(("code", "sentence"), _SENTENCES.items())
-def test_a_sentence_is_told_by_its_language(code: str, sentence: str) -> None:
+def test_a_sentence_is_recognised_by_its_language(code: str, sentence: str) -> None:
     assert language_of(sentence) == code
 
 
 @pytest.mark.parametrize(
     "text", ["", "REQ-12 5.3.1", "Die casting", "brake caliper torque", "Los Angeles, La Paz, El Paso"]
 )
-def test_what_says_too_little_is_not_told(text: str) -> None:
+def test_what_says_too_little_is_not_reported(text: str) -> None:
     assert language_of(text) == ""
 
 

@@ -88,7 +88,7 @@ def test_other_scripts_are_compared_as_they_are_searched() -> None:
     assert asked("東京都 => 首都", "東京都の人口") == {"東京都": ("首都",)}
 
 
-def test_phrases_that_are_not_searched_are_told_and_harm_nothing() -> None:
+def test_phrases_that_are_not_searched_are_reported_and_harm_nothing() -> None:
     words = made("IT, information technology\nnot => never\n")
     assert words.unsearched == ("IT", "not")
     assert words.wordings("is it not so?") == ()

@@ -123,7 +123,7 @@ def test_an_image_file_is_read_though_it_is_nothing_but_a_picture() -> None:
     assert (verdict.skipped, verdict.reason) == (False, "image_file")
 
 
-def test_drawings_are_told_by_strokes_and_plates_by_what_recognition_makes_of_them() -> None:
+def test_drawings_are_recognised_by_strokes_and_plates_by_what_recognition_makes_of_them() -> None:
     assert judge(survey(TEXT, DRAWING), NAME).contains_drawings
     assert not judge(survey(TEXT, SCAN), NAME).contains_drawings
     assert [page.drawing for page in judge(survey(TEXT, DRAWING), NAME).pages] == [False, True]

@@ -39,7 +39,7 @@ def test_a_noisy_page_is_read_nearly_to_the_letter(engine: TesseractEngine) -> N
 
 
 @pytest.mark.slow
-def test_what_a_stamp_hides_is_told_and_rules_are_not(engine: TesseractEngine) -> None:
+def test_what_a_stamp_hides_is_reported_and_rules_are_not(engine: TesseractEngine) -> None:
     page = drawn(LETTER)
     stamped = page.copy()
     pen = ImageDraw.Draw(stamped)

@@ -59,7 +59,7 @@ def test_relevance_is_one_minus_half_the_squared_distance_cut_at_nothing(world: 
         assert result["relevance_score"] == pytest.approx(max(0.0, 1 - distance / 2), abs=1e-4)
 
 
-def test_what_a_question_names_is_found_by_its_words_and_its_meaning_is_told_beside(world: World) -> None:
+def test_what_a_question_names_is_found_by_its_words_and_its_meaning_is_reported_beside(world: World) -> None:
     world.ingest(world.paper("Transport Assessment.pdf"))
     world.ingest(world.paper("Plots 1-4.pdf", "Do not scale. Drawing number 2104-110. Revision P03."))
     answer = world.call("search_application_docs", query="which revision is drawing 2104-110?", max_results=5)
@@ -169,7 +169,7 @@ def test_a_long_text_can_be_read_in_parts(world: World) -> None:
 
 
 @pytest.mark.requirement("document-store-api:FR-003", "document-store-api:OUT-errors")
-def test_an_unknown_document_is_told_in_the_specified_words(world: World) -> None:
+def test_an_unknown_document_is_reported_in_the_specified_words(world: World) -> None:
     for name in ("get_document_text", "delete_document"):
         result = refusal(world, name, document_id="25_01178_REM_a1b2c3")
         assert result["error_type"] == "document_not_found"

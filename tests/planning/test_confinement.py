@@ -55,7 +55,7 @@ def test_nothing_leads_out_of_the_allowed_folders(tmp_path: Path) -> None:
             allowed_path(given, [root])
 
 
-def test_whether_something_stands_outside_is_not_told(tmp_path: Path) -> None:
+def test_whether_something_stands_outside_is_not_reported(tmp_path: Path) -> None:
     world = World(tmp_path)
     there, nowhere = paper(tmp_path / "secret.pdf"), tmp_path / "nowhere.pdf"
     answers: list[dict[str, str]] = []

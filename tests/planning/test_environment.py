@@ -63,7 +63,7 @@ def test_the_five_variables_have_their_specified_defaults_and_are_read(tmp_path:
 
 
 @pytest.mark.requirement("document-store-api:APP-environment", "document-store-api:FR-005")
-def test_with_recognition_switched_off_a_scanned_page_is_told_as_unread(tmp_path: Path) -> None:
+def test_with_recognition_switched_off_a_scanned_page_is_reported_as_unread(tmp_path: Path) -> None:
     answer, service = filed(tmp_path, {"ENABLE_OCR": "false"}, TEXT, drawn(LETTER), TEXT)
     assert answer["extraction_method"] == "text_layer"
     assert [page["method"] for page in answer["pages"]] == ["text_layer", "none", "text_layer"]

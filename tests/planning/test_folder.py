@@ -82,7 +82,7 @@ def command(filled: World, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
-def test_a_folder_is_filed_and_each_file_s_fate_is_told(filled: World, command: Any) -> None:
+def test_a_folder_is_filed_and_each_file_s_fate_is_reported(filled: World, command: Any) -> None:
     ended = command("ingest", str(filled.papers), "--ref", REF)
     assert ended.exit_code == ExitCode.FAILURE
     assert "damaged.pdf: failed: damaged.pdf: damaged." in ended.stderr
@@ -129,7 +129,7 @@ def test_documents_are_listed_searched_read_and_deleted(filled: World, command: 
     assert f"Document not found: {document['document_id']}" in missing.stderr
 
 
-def test_files_of_one_name_are_told_apart_by_their_folders(world: World) -> None:
+def test_files_of_one_name_are_distinguished_by_their_folders(world: World) -> None:
     world.paper("Site Plan.pdf", "Access from the south.")
     world.paper("superseded/Site Plan.pdf", "Access from the north.")
     outcomes = [
@@ -173,7 +173,7 @@ def test_what_no_tool_would_take_is_refused_before_anything_is_filed(
     assert filled.service.applications() == {}
 
 
-def test_links_to_folders_elsewhere_and_links_that_lead_nowhere_are_told(filled: World, command: Any) -> None:
+def test_links_to_folders_elsewhere_and_links_that_lead_nowhere_are_reported(filled: World, command: Any) -> None:
     (filled.folder / "elsewhere").mkdir()
     (filled.papers / "linked").symlink_to(filled.folder / "elsewhere")
     (filled.papers / "loop").symlink_to(filled.papers)
@@ -229,7 +229,9 @@ def test_a_folder_that_holds_nothing_any_more_names_what_it_held_and_is_not_prun
     assert len(filled.service.documents_of(REF)) == 2
 
 
-def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World, command: Any, tmp_path: Path) -> None:
+def test_a_folder_without_documents_or_without_a_reference_is_reported(
+    filled: World, command: Any, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     nothing = command("ingest", str(tmp_path / "empty"), "--ref", REF)
     assert nothing.exit_code == ExitCode.NOTHING_DONE
@@ -243,7 +245,7 @@ def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World
         look_into(filled.papers / "notes.log")
 
 
-def test_a_folder_that_may_not_be_looked_into_is_told_and_never_taken_for_an_empty_one(
+def test_a_folder_that_may_not_be_looked_into_is_reported_and_never_taken_for_an_empty_one(
     filled: World, command: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = str(filled.papers / "plans")

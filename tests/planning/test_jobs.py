@@ -57,7 +57,7 @@ def test_a_job_ends_with_its_result_and_is_found_by_its_id_in_another_process_s_
     jobs.close()
 
 
-def test_what_a_job_has_become_is_not_told_by_a_journal_that_has_not_heard_of_it(tmp_path: Path) -> None:
+def test_what_a_job_has_become_is_not_reported_by_a_journal_that_has_not_heard_of_it(tmp_path: Path) -> None:
     ended, written = threading.Event(), threading.Event()
 
     class Slow(FolderJournal):
@@ -411,7 +411,7 @@ def test_a_job_can_be_asked_for_and_cancelled_by_its_id(world: World) -> None:
     assert world.chunks() == 0
 
 
-def test_a_wrong_path_is_told_at_once_also_to_who_does_not_wait(world: World) -> None:
+def test_a_wrong_path_is_reported_at_once_also_to_who_does_not_wait(world: World) -> None:
     with pytest.raises(PlanningError):
         world.ingest(str(world.papers / "nowhere.pdf"), wait=False)
     assert not (world.data / "jobs").exists()

@@ -101,7 +101,7 @@ def test_a_rendering_s_pages_are_not_recognised(world: World) -> None:
     assert world.ingest(world.paper("Birds Eye View.pdf", Sheet(image_ratio=0.4)))["status"] == "skipped"
 
 
-def test_drawings_are_told_by_their_strokes(world: World) -> None:
+def test_drawings_are_recognised_by_their_strokes(world: World) -> None:
     answer = world.ingest(world.paper("details.pdf", Sheet("Title block A-101", slanted=4000), report()[0]))
     assert answer["contains_drawings"] is True
     assert answer["pages"][0]["drawing"] is True
@@ -171,7 +171,7 @@ def test_each_failure_of_an_ingest_has_its_error_type(world: World) -> None:
 
 
 @pytest.mark.requirement("document-store-api:FR-001")
-def test_a_document_without_any_chunk_left_is_told_as_such(tmp_path: Path) -> None:
+def test_a_document_without_any_chunk_left_is_reported_as_such(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=HashingEmbedder(refused="secret"))
     result = refusal(world, "ingest_document", file_path=world.paper("a.pdf", "secret"), application_ref=REF)
     assert result["error_type"] == "no_chunks"

@@ -105,7 +105,7 @@ async def test_every_tool_wraps_the_service(served: Served) -> None:
         ("ingest_url_status", {"job_id": "nothing"}, "not_found", ""),
     ],
 )
-async def test_a_failure_of_the_service_is_told_as_it_is(
+async def test_a_failure_of_the_service_is_reported_as_it_is(
     served: Served, tool: str, arguments: dict[str, Any], code: str, words: str
 ) -> None:
     async with connected(served) as client:
@@ -148,7 +148,7 @@ async def test_a_server_of_its_own_reads_address_and_key_from_its_environment(se
 
 
 @pytest.mark.requirement("D-REQ-6.2")
-async def test_a_wrong_key_is_told_and_never_shown(served: Served) -> None:
+async def test_a_wrong_key_is_reported_and_never_shown(served: Served) -> None:
     with closing(RemoteLibrary(served.url, "not-the-key", policy=AT_ONCE)) as remote:
         async with Client(build_server(lambda _: remote, ["rag"], version="9.9.9")) as client:
             refused = await client.call_tool("search", {"query": "bearer"})

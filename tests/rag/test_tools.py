@@ -123,7 +123,7 @@ def test_results_below_the_wanted_score_are_left_out_and_counted(service: Librar
 
 @pytest.mark.requirement("D-REQ-4.3")
 @pytest.mark.requirement("D-REQ-4.4")
-def test_a_search_stays_in_its_collection_and_an_unknown_one_is_told(service: LibraryUnderTest) -> None:
+def test_a_search_stays_in_its_collection_and_an_unknown_one_is_reported(service: LibraryUnderTest) -> None:
     service.held.deposit(Deposit("default", "other.md", "Another token."))
     found = ask("search", service.library, query="token")
     assert {result["metadata"]["collection"] for result in found["results"]} == {"default"}
@@ -157,7 +157,7 @@ def test_modes_and_filters_reach_the_library(service: LibraryUnderTest) -> None:
     assert result.subject() == "x"
 
 
-def test_what_failed_on_the_way_is_told() -> None:
+def test_what_failed_on_the_way_is_reported() -> None:
     library = FakeLibrary(degraded=("The lexical leg failed.",))
     assert ask("search", library, query="x")["degraded"] == ["The lexical leg failed."]
 
@@ -372,7 +372,7 @@ def test_a_passage_that_is_longer_than_any_answer_is_cut_and_said_so() -> None:
     assert ask("get_document", library, doc_id=doc_id, offset=1)["chunks"][0]["text"] == "Short."
 
 
-def test_what_else_is_known_of_a_passage_or_a_document_is_told_only_where_there_is_any() -> None:
+def test_what_else_is_known_of_a_passage_or_a_document_is_reported_only_where_there_is_any() -> None:
     library = FakeLibrary()
     doc_id = library.deposit(
         Deposit(text="One.", metadata=(("source", "https://a.example/x%20y.pdf?z=1"),))

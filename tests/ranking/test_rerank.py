@@ -78,7 +78,7 @@ def test_a_long_passage_is_cut_for_the_model_and_the_question_is_not(tmp_path: P
     reranker.close()
 
 
-def test_a_deadline_that_is_over_is_told_as_such(tmp_path: Path) -> None:
+def test_a_deadline_that_is_over_is_reported_as_such(tmp_path: Path) -> None:
     reranker = CrossEncoder(make_cross_encoder(tmp_path))
     with pytest.raises(TimedOutError):
         reranker.rerank("crane", hits_of(*["hook " * 400] * 200), deadline=time.monotonic() - 1)
@@ -193,7 +193,7 @@ def test_a_service_that_dawdles_is_not_waited_for() -> None:
         (500, ConnectionFailedError),
     ],
 )  # fmt: skip
-def test_a_refusal_is_told_by_its_kind_and_without_the_key(status: int, kind: type[KnowledgeError]) -> None:
+def test_a_refusal_is_reported_by_its_kind_and_without_the_key(status: int, kind: type[KnowledgeError]) -> None:
     with serving() as (service, url):
         service.status = status
         reranker = ApiReranker(url, SecretStr("hush"))
@@ -222,7 +222,7 @@ def test_an_answer_of_another_form_is_an_error_and_no_order(answer: Any) -> None
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/rerank", "http://[broken/rerank"])
-def test_a_service_that_is_not_there_is_told(url: str) -> None:
+def test_a_service_that_is_not_there_is_reported(url: str) -> None:
     reranker = ApiReranker(url)
     with pytest.raises(ConnectionFailedError):
         reranker.rerank("which", hits_of(*TEXTS), deadline=in_time())
@@ -340,7 +340,7 @@ def test_a_knowledge_base_loads_its_reranker_beforehand_and_frees_it() -> None:
         ({"RERANKER": "api", "RERANKER_URL": "rerank.example"}, "RERANKER_URL"),
     ],
 )
-def test_what_a_reranker_lacks_is_told_at_the_start(environ: dict[str, str], missing: str) -> None:
+def test_what_a_reranker_lacks_is_reported_at_the_start(environ: dict[str, str], missing: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(environ=environ, folder=Path("/"))
     assert missing in f"{caught.value.message} {caught.value.details}"

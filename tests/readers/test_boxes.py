@@ -80,7 +80,7 @@ def test_a_paragraph_has_a_box_on_each_page_that_it_stands_on() -> None:
         assert second.bottom < 200
 
 
-def test_a_paragraph_that_goes_on_in_the_next_column_has_two_boxes() -> None:
+def test_a_paragraph_that_continues_in_the_next_column_has_two_boxes() -> None:
     across = [block for block in read(layout("columns")).blocks if len(block.boxes) == 2]
     assert len(across) == 2
     for block in across:

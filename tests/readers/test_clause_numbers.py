@@ -113,7 +113,7 @@ def test_a_bold_beginning_without_a_number_stays_text() -> None:
     assert [block.kind for block in document.blocks] == [BlockKind.PARAGRAPH, BlockKind.PARAGRAPH]
 
 
-def test_a_single_number_that_goes_on_is_no_clause_for_itself() -> None:
+def test_a_single_number_that_continues_is_no_clause_for_itself() -> None:
     text = b"# 5 Rules\n\n5.1 The pump runs.\n\n# 6 Tests\n\nText."
     assert len(MarkdownReader(sandbox=HERE).read(content_item(text, "a.md", "text/markdown")).sections) == 2
 

@@ -220,7 +220,7 @@ def test_symbols_of_python_files_are_those_that_python_itself_sees(reader: CodeR
         assert sorted(zip(names, line, last, strict=True)) == expected
 
 
-def test_syntax_errors_are_tolerated_and_told(reader: CodeReader) -> None:
+def test_syntax_errors_are_tolerated_and_reported(reader: CodeReader) -> None:
     content = "def good():\n    return 1\n\ndef bad(:\n    ((\n\nclass C:\n    def m(self):\n        pass\n"
     document = read_text(reader, "a.py", content)
     assert "good" in {section.title for section in document.sections}
@@ -280,7 +280,7 @@ def test_what_is_no_text_is_refused_with_its_reason(reader: CodeReader, data: by
         assert caught.value.reason is reason
 
 
-def test_a_file_that_is_gone_is_told(reader: CodeReader, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_reported(reader: CodeReader, tmp_path: Path) -> None:
     item = SourceItem("repo:a.py", "a.py", "text/x-python", 1, "0", partial((tmp_path / "a.py").open, "rb"))
     with pytest.raises(UnreadableDocumentError) as caught:
         reader.check(item)

@@ -97,7 +97,7 @@ def test_western_letters_without_unicode_are_read_and_doubted() -> None:
     assert "Jürgen" in read("name;größe\nJürgen;5\n".encode("utf-16"), "a.csv").text
 
 
-def test_rows_of_unequal_length_and_open_quotation_marks_are_told() -> None:
+def test_rows_of_unequal_length_and_open_quotation_marks_are_reported() -> None:
     assert any("1 of 3 rows" in warning for warning in read("a,b\n1,2\n3\n", "a.csv").warnings)
     document = read('a,b\n"1,2\n3,4\n', "a.csv")
     assert any("quotation marks" in warning for warning in document.warnings)
@@ -233,7 +233,7 @@ def test_sections_and_values_of_xml_have_the_lines_of_their_elements() -> None:
     ]
 
 
-def test_entities_are_never_expanded_and_told() -> None:
+def test_entities_are_never_expanded_and_reported() -> None:
     data = (
         '<!DOCTYPE a [<!ENTITY co "Company"><!ENTITY file SYSTEM "file:///etc/hostname">]>'
         "<a><b>At &co; and &file;.</b></a>"
@@ -249,7 +249,7 @@ def test_an_entity_bomb_is_refused_at_once() -> None:
     assert error.reason is UnreadableReason.TOO_LARGE
 
 
-def test_attributes_lost_in_running_text_are_told() -> None:
+def test_attributes_lost_in_running_text_are_reported() -> None:
     document = read('<a><p>see <x ref="r1">there</x> now</p><q>z</q></a>', "a.xml")
     assert "see there now" in document.text
     assert any(warning.startswith("1 attribute ") for warning in document.warnings)
@@ -296,7 +296,7 @@ def test_xml_nested_without_end_is_refused(depth: int) -> None:
 
 @pytest.mark.requirement("D-REQ-1.3")
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "a.xml"])
-def test_what_is_no_such_file_is_told(name: str) -> None:
+def test_what_is_no_such_file_is_reported(name: str) -> None:
     assert refusal(b"", name).reason is UnreadableReason.EMPTY
     assert refusal(b" \r\n\0\0", name).reason is UnreadableReason.EMPTY
     assert refusal(b"%PDF-1.7", name).reason is UnreadableReason.MISLABELLED

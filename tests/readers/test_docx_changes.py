@@ -53,7 +53,7 @@ def test_a_deleted_column_is_gone() -> None:
     assert read_docx(cells).text == "| Name | New |\n| --- | --- |\n| Supply | 28 V |"
 
 
-def test_changes_are_told_with_the_clause_they_stand_in_and_what_came_and_went() -> None:
+def test_changes_are_reported_with_the_clause_they_stand_in_and_what_came_and_went() -> None:
     note = f'<w:footnote w:id="2">{p(run("See ") + _went("ISO 9000"))}</w:footnote>'
     notes = f'<w:footnotes xmlns:w="{W}">{note}</w:footnotes>'
     moved = f"<w:moveFrom>{run('3')}</w:moveFrom>"
@@ -70,7 +70,7 @@ def test_changes_are_told_with_the_clause_they_stand_in_and_what_came_and_went()
     assert metadata["page_headers"] == "Issue 4"
 
 
-def test_comments_are_told_with_the_words_they_are_about_and_whether_they_are_resolved() -> None:
+def test_comments_are_reported_with_the_words_they_are_about_and_whether_they_are_resolved() -> None:
     names = f'xmlns:w="{W}" xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"'
     comments = (
         f'<w:comments {names}><w:comment w:id="0" w:author="J. Doe">'
@@ -91,7 +91,7 @@ def test_comments_are_told_with_the_words_they_are_about_and_whether_they_are_re
     )
 
 
-def test_numbers_that_only_word_counts_and_parts_in_other_files_are_told() -> None:
+def test_numbers_that_only_word_counts_and_parts_in_other_files_are_reported() -> None:
     counted = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> AUTONUMLGL </w:instrText></w:r>'
     body = p(counted + '<w:r><w:fldChar w:fldCharType="end"/></w:r>' + run("The unit shall be dry."))
     links = relations(("r1", "subDocument", "part.docx"))

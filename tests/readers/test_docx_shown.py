@@ -93,7 +93,7 @@ def test_lettering_and_older_canvases_are_text() -> None:
     assert document.text == "SAFETY RULES\n\n| | Beside |\n| --- | --- |\n\nValve V1"
 
 
-def test_charts_and_diagrams_are_read_and_those_without_data_are_told() -> None:
+def test_charts_and_diagrams_are_read_and_those_without_data_are_reported() -> None:
     def drawing(inside: str) -> str:
         return p(f"<w:r><w:drawing>{inside}</w:drawing></w:r>")
 

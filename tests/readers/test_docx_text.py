@@ -56,7 +56,7 @@ def test_tracked_changes_read_as_accepted() -> None:
     assert document.text == "The new here end."
 
 
-def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_told() -> None:
+def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_reported() -> None:
     inserted = f"<w:ins>{run('100 %')}</w:ins>"
     deleted = "<w:del><w:r><w:delText>110 %</w:delText></w:r></w:del>"
     body = p(run("At most ") + inserted + deleted + deleted)
@@ -233,7 +233,7 @@ def test_footnotes_stand_behind_the_paragraph_that_cites_them_with_the_number_th
     ]
 
 
-def test_notes_examples_and_code_are_told_apart() -> None:
+def test_notes_examples_and_code_are_distinguished() -> None:
     body = p("NOTE 2 Mind the gap.") + p("EXAMPLE: 3 apples") + p("Note that it rains.") + p("Styled.", "N")
     body += p("if a:", "C") + p("    b()", "C") + p("Quoted.", "Q")
     styles = style("N", "Note") + style("C", "Code") + style("Q", "Quote")

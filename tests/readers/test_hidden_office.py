@@ -284,7 +284,7 @@ def test_a_cell_that_its_look_hides_is_empty_and_counted(hide: Callable[[Any], N
     assert document.hidden == ((reason.value, LETTERS),)
 
 
-def test_hidden_rows_and_columns_are_left_out_and_told_with_the_sheet() -> None:
+def test_hidden_rows_and_columns_are_left_out_and_reported_with_the_sheet() -> None:
     def fill(made: Any) -> None:
         sheet = _grid(made)
         sheet["A2"], sheet["B3"] = SECRET, SECRET

@@ -123,7 +123,7 @@ def test_blocks_have_the_lines_of_the_page_and_headings_those_of_their_elements(
     assert [block.lines for block in read(xhtml).blocks] == [(5, 5)]
 
 
-def test_lines_that_the_parser_does_not_count_are_not_told() -> None:
+def test_lines_that_the_parser_does_not_count_are_not_reported() -> None:
     page = "<p>first</p>" + "\n" * 70_000 + "<p>far</p>\n<p>below</p>"
     assert [block.lines for block in read(page).blocks] == [(1, 1), None, None]
 
@@ -410,7 +410,7 @@ def test_the_same_page_uploaded_is_kept_whole() -> None:
     assert "Menu entry 3" in read(_CRAWLED).text
 
 
-def test_a_crawled_page_with_little_content_is_kept_whole_and_told() -> None:
+def test_a_crawled_page_with_little_content_is_kept_whole_and_reported() -> None:
     table = "<table><tr><td>tea</td><td>2</td></tr><tr><td>milk</td><td>3</td></tr></table>"
     document = read(f"<body><nav>Home</nav><h1>Prices</h1>{table}", uri=_URI)
     assert "| tea | 2 |" in document.text
@@ -423,7 +423,7 @@ def test_relative_links_of_a_crawled_page_are_resolved() -> None:
     assert [reference.target for reference in document.references] == ["https://example.org/about"]
 
 
-def test_without_trafilatura_the_whole_page_is_kept_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_trafilatura_the_whole_page_is_kept_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     original = builtins.__import__
 
     def without(name: str, *arguments: Any, **named: Any) -> Any:
@@ -461,7 +461,7 @@ def test_a_page_that_is_mostly_a_menu_is_read_whole() -> None:
     assert document.warnings == ()
 
 
-def test_one_word_around_a_page_of_a_folder_is_told_as_one() -> None:
+def test_one_word_around_a_page_of_a_folder_is_reported_as_one() -> None:
     page = "<html><body><nav>Home</nav><main><h1>Pumps</h1><p>They are grey.</p></main></body></html>"
     item = item_of(page.encode(), "page.html")
     document = HtmlReader(sandbox=InProcessSandbox(), main_text=True).read(item)

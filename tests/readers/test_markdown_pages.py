@@ -66,14 +66,14 @@ def test_text_before_the_first_marker_has_no_page() -> None:
     assert placed(read("Before.\n\n<!-- page 4 -->\n\nAfter.\n")) == [("Before.", ()), ("After.", (4,))]
 
 
-def test_a_paragraph_goes_on_over_a_marker_between_its_lines() -> None:
+def test_a_paragraph_continues_over_a_marker_between_its_lines() -> None:
     document = read("<!-- page 1 -->\n\none two\n<!-- page 2 -->\nthree four\n\nfive\n")
     assert placed(document) == [("one two three four", (1, 2)), ("five", (2,))]
     assert by_page(document) == {1: "one two", 2: "three four\n\nfive"}
     assert [block.lines for block in document.blocks] == [(3, 5), (7, 7)]
 
 
-def test_a_table_goes_on_over_a_marker_between_its_rows() -> None:
+def test_a_table_continues_over_a_marker_between_its_rows() -> None:
     document = read(
         "<!-- page 1 -->\n\n| a | b |\n|---|---|\n| 1 | 2 |\n<!-- page 2 -->\n| 3 | 4 |\n"
         "<!-- page 3 -->\n| x | y |\n|---|---|\n| 5 | 6 |\n"
@@ -136,7 +136,7 @@ def test_a_marker_within_html_begins_a_page() -> None:
     assert document.blocks[-1].pages == (2,)
 
 
-def test_numbers_that_do_not_rise_are_told_and_not_followed() -> None:
+def test_numbers_that_do_not_rise_are_reported_and_not_followed() -> None:
     document = read(
         "<!-- page 3 -->\none\n\n<!-- page 2 -->\ntwo\n\n<!-- page 3 -->\nthree\n<!-- page 3 -->\nfour\n\n"
         "<!-- page 5 -->\n\nfive\n"

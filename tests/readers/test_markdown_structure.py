@@ -188,7 +188,7 @@ def test_tables_captions_and_pictures() -> None:
     assert link.span.of(document.text) == "c"
 
 
-def test_quotes_alerts_notes_and_footnotes_are_told_apart() -> None:
+def test_quotes_alerts_notes_and_footnotes_are_distinguished() -> None:
     document = read(
         "> said so\n\n> [!WARNING]\n> Hot [stove](s).\n\nNOTE 1: mind it\n\nEXAMPLE 2 like so\n\n"
         "Claim[^p].\n\n[^p]: Proof.\n"

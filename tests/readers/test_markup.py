@@ -157,7 +157,7 @@ def test_a_directive_that_nobody_knows_keeps_its_words_and_its_identifier() -> N
     assert "req-7" in {each.name for each in document.anchors}
 
 
-def test_names_that_the_file_does_not_define_stay_as_written_and_are_told_but_not_in_the_text() -> None:
+def test_names_that_the_file_does_not_define_stay_as_written_and_are_reported_but_not_in_the_text() -> None:
     document = read("Cranes\n======\n\nA |hook| and an `unknown`_ place.\n\nRopes\n-----\n\nRed.\n", "cranes.rst")
     assert "System Message" not in document.text
     assert document.text.endswith("Red.")

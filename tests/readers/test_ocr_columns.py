@@ -73,7 +73,7 @@ def test_each_column_has_a_block_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), [(7, 3), (3, 4)])
-def test_the_longer_column_goes_on_where_the_shorter_one_ends(left: int, right: int) -> None:
+def test_the_longer_column_continues_where_the_shorter_one_ends(left: int, right: int) -> None:
     assert read(across(LETTER[:left], BESIDE[:right])) == [*LETTER[:left], *BESIDE[:right]]
 
 

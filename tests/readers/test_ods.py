@@ -148,7 +148,7 @@ def test_a_formula_that_was_never_calculated_stands_for_its_value_and_shapes_say
     assert found.text.rstrip().endswith("Seen on the sheet")
 
 
-def test_what_is_pictured_embedded_or_changed_is_told() -> None:
+def test_what_is_pictured_embedded_or_changed_is_reported() -> None:
     changes = (
         "<table:tracked-changes><table:deletion/><table:cell-content-change/><table:insertion"
         ' table:acceptance-state="accepted"/></table:tracked-changes>'

@@ -103,7 +103,7 @@ def test_words_of_shapes_are_paragraphs_of_their_own() -> None:
     assert document.text == "Left shall hold.\n\nRight\n\nBefore after.\n\nLower shall hold.\n\nRight"
 
 
-def test_formulas_are_text_and_other_objects_are_told() -> None:
+def test_formulas_are_text_and_other_objects_are_reported() -> None:
     math = "http://www.w3.org/1998/Math/MathML"
     formula = f'<math xmlns="{math}"><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup></math>'
     frame = '<draw:frame><draw:object xlink:href="./{}"/></draw:frame>'

@@ -94,7 +94,7 @@ def test_a_bar_in_a_slide_s_table_parts_no_cell(talk: Document) -> None:
     assert tables(talk) == ["| key | value |\n| --- | --- |\n| a\\|b | one two |"]
 
 
-def test_a_hidden_slide_is_left_out_with_its_notes_and_told(talk: Document) -> None:
+def test_a_hidden_slide_is_left_out_with_its_notes_and_reported(talk: Document) -> None:
     assert "Slide 3 is hidden in the presentation, and omitted." in talk.warnings
     assert "Backup" not in talk.text
     assert "Say nothing" not in talk.text
@@ -110,7 +110,7 @@ def test_a_presentation_without_any_title_is_called_by_its_file_name() -> None:
     assert read(presentation(fill), "kick-off.pptx").title == "kick-off"
 
 
-def test_a_picture_is_its_description_and_one_without_is_told() -> None:
+def test_a_picture_is_its_description_and_one_without_is_reported() -> None:
     from PIL import Image
 
     target = io.BytesIO()
@@ -202,7 +202,7 @@ def test_sheets_become_sections_with_their_tables_whole() -> None:
     assert document.title == "accounts"
 
 
-def test_a_hidden_sheet_is_left_out_counted_and_told() -> None:
+def test_a_hidden_sheet_is_left_out_counted_and_reported() -> None:
     document = read(workbook(_accounts), "accounts.xlsx")
     assert "hidden words" not in document.text
     assert "The sheet Secret is hidden in the workbook, and omitted: 11 characters." in document.warnings
@@ -278,7 +278,7 @@ def test_an_e_book_is_read_as_pages_are() -> None:
     assert dict(document.hidden) == {"not displayed": 6}
 
 
-def test_a_chapter_that_is_not_in_the_book_s_file_is_told() -> None:
+def test_a_chapter_that_is_not_in_the_book_s_file_is_reported() -> None:
     document = read(epub("<p>words</p>", missing=2), "book.epub")
     assert any(warning.startswith("2 chapters") for warning in document.warnings)
 
@@ -339,7 +339,7 @@ def test_links_of_an_opendocument_text_become_references(letter: Document) -> No
     assert ("that", ReferenceKind.CLAUSE, "1.1") in found
 
 
-def test_comments_are_left_out_and_told(letter: Document) -> None:
+def test_comments_are_left_out_and_reported(letter: Document) -> None:
     assert "remark" not in letter.text
     assert "1 comment was omitted." in letter.warnings
 
@@ -477,7 +477,7 @@ def test_a_mail_that_has_only_html_is_read_as_a_page() -> None:
     assert "A seal leaks." in read(mail, "a.eml").text
 
 
-def test_the_text_of_a_mail_goes_on_behind_a_picture() -> None:
+def test_the_text_of_a_mail_continues_behind_a_picture() -> None:
     text = b"--x\r\nContent-Type: text/plain\r\n\r\nIt leaks.\r\n--x--"
     document = read(MAIL.replace(b"--x--", text), "a.eml")
     assert [block.span.of(document.text) for block in document.blocks][-2:] == ["Is old.", "It leaks."]

@@ -53,14 +53,14 @@ def test_the_whole_files_are_read(name: str) -> None:
 
 @pytest.mark.requirement("D-REQ-1.3")
 @pytest.mark.parametrize("name", GOOD)
-def test_no_bytes_are_told_as_empty(name: str) -> None:
+def test_no_bytes_are_reported_as_empty(name: str) -> None:
     assert refusal(b"", name).reason is UnreadableReason.EMPTY
     assert refusal(b"\0" * 2000, name).reason is UnreadableReason.EMPTY
 
 
 @pytest.mark.requirement("D-REQ-1.3")
 @pytest.mark.parametrize("name", GOOD)
-def test_a_truncated_file_is_told_as_corrupted_by_check_and_read(name: str) -> None:
+def test_a_truncated_file_is_reported_as_corrupted_by_check_and_read(name: str) -> None:
     half = GOOD[name][: len(GOOD[name]) // 2]
     assert refusal(half, name).reason is UnreadableReason.CORRUPTED
     if name != "a.xls":
@@ -69,7 +69,7 @@ def test_a_truncated_file_is_told_as_corrupted_by_check_and_read(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["a.pptx", "a.xlsx", "a.epub", "a.odt"])
-def test_a_damaged_member_is_told_as_corrupted(name: str) -> None:
+def test_a_damaged_member_is_reported_as_corrupted(name: str) -> None:
     data = bytearray(GOOD[name])
     with zipfile.ZipFile(io.BytesIO(GOOD[name])) as archive:
         largest = max(archive.infolist(), key=lambda info: info.compress_size if "theme" not in info.filename else 0)
@@ -97,7 +97,7 @@ def test_a_locked_opendocument_text_asks_for_its_password_to_be_removed() -> Non
     assert refusal(odt("", further=manifest), "a.odt").reason is UnreadableReason.PASSWORD_PROTECTED
 
 
-def test_a_book_protected_against_copying_is_told_but_obfuscated_fonts_do_no_harm() -> None:
+def test_a_book_protected_against_copying_is_reported_but_obfuscated_fonts_do_no_harm() -> None:
     rights = {"META-INF/rights.xml": "<rights/>"}
     assert refusal(epub("<p>x</p>", further=rights), "a.epub").reason is UnreadableReason.ENCRYPTED
     method = '<encryption xmlns:e="u:e"><e:EncryptionMethod Algorithm="{}"/></encryption>'

@@ -11,7 +11,7 @@ from tests.readers.ole_files import xls
 from tests.readers.test_office import read
 
 
-def test_changes_and_comments_of_an_open_document_are_told_with_their_words() -> None:
+def test_changes_and_comments_of_an_open_document_are_reported_with_their_words() -> None:
     info = "<office:change-info><dc:creator>J. Doe</dc:creator></office:change-info>"
     regions = (
         f'<text:changed-region text:id="c1"><text:deletion>{info}<text:p>24 V</text:p></text:deletion>'
@@ -37,7 +37,7 @@ def test_changes_and_comments_of_an_open_document_are_told_with_their_words() ->
     assert metadata["comments"] == "K. Lee, comment “night”: Why?"
 
 
-def test_comments_on_cells_are_told_with_their_cells() -> None:
+def test_comments_on_cells_are_reported_with_their_cells() -> None:
     def fill(made: Any) -> None:
         from openpyxl.comments import Comment
 
@@ -50,7 +50,7 @@ def test_comments_on_cells_are_told_with_their_cells() -> None:
     assert dict(document.metadata)["comments"] == "Limits B2, J. Doe, comment: Should be 24 V?"
 
 
-def test_notes_on_cells_of_old_workbooks_are_told_with_their_cells() -> None:
+def test_notes_on_cells_of_old_workbooks_are_reported_with_their_cells() -> None:
     document = read(xls({"Limits": [["Name", "Limit"], ["Voltage", "28 V"]]}, note="Should be 24 V?"), "limits.xls")
     assert "24 V" not in document.text
     assert dict(document.metadata)["comments"] == "Limits A1, J. Doe, comment: Should be 24 V?"

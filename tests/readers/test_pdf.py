@@ -126,7 +126,7 @@ def test_running_heads_and_page_numbers_go_and_repeated_clause_titles_stay(reade
 
 
 @pytest.mark.requirement("A-REQ-INGEST-004")
-def test_a_paragraph_goes_on_over_the_page_and_each_page_knows_its_part(reader: PdfReader) -> None:
+def test_a_paragraph_continues_over_the_page_and_each_page_knows_its_part(reader: PdfReader) -> None:
     document = reader.read(item_of(standard(bookmarks=False)))
     paragraph = block_with(document, "for as long as the operator wishes")
     assert paragraph.pages == (2, 3)
@@ -194,7 +194,7 @@ def test_lists_keep_their_markers_and_depth(reader: PdfReader) -> None:
 LEFT_HANG = 84.0
 
 
-def test_notes_and_examples_are_told_apart_from_text(reader: PdfReader) -> None:
+def test_notes_and_examples_are_distinguished_from_text(reader: PdfReader) -> None:
     pages = sheet()
     pages.paragraph(SENTENCE)
     pages.paragraph("NOTE 1 Samples are small.")
@@ -267,7 +267,7 @@ def test_a_typewritten_document_reads_as_a_printed_one(reader: PdfReader, font: 
         ("Helvetica", False),
     ],
 )
-def test_typewriter_faces_are_told_by_whole_parts_of_their_names(font: str, *, code: bool) -> None:
+def test_typewriter_faces_are_recognised_by_whole_parts_of_their_names(font: str, *, code: bool) -> None:
     assert is_code_name(font) is code
 
 
@@ -320,7 +320,7 @@ def test_pages_carry_their_printed_labels(reader: PdfReader) -> None:
     assert [page.number for page in document.pages] == [1, 2, 3, 4, 5, 6]
 
 
-def test_progress_is_told_page_by_page_up_to_the_last(reader: PdfReader, tmp_path: Path) -> None:
+def test_progress_is_reported_page_by_page_up_to_the_last(reader: PdfReader, tmp_path: Path) -> None:
     reported: list[tuple[int, int]] = []
     reader.read(item_of(standard(bookmarks=False), folder=tmp_path), lambda done, total: reported.append((done, total)))
     assert reported[0] == (0, 6)

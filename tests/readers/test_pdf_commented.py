@@ -98,7 +98,7 @@ def test_a_comment_stands_below_its_clause() -> None:
     }  # fmt: skip
 
 
-def test_what_goes_on_over_a_page_has_boxes_and_runs_on_both_pages() -> None:
+def test_what_continues_over_a_page_has_boxes_and_runs_on_both_pages() -> None:
     document = read(code(ONE, TWO, THREE))
     start = document.text.index("The water shall be clean")
     block = next(each for each in document.blocks if each.span.start == start)

@@ -142,7 +142,7 @@ def test_a_list_in_bold_print_is_no_row_of_titles() -> None:
     assert titles(read(pages)) == ["FEATURES", "USES"]
 
 
-def test_what_goes_on_from_a_bold_item_is_no_title() -> None:
+def test_what_continues_from_a_bold_item_is_no_title() -> None:
     pages = sheet()
     for title in ("Features", "Uses"):
         pages.heading(title)

@@ -183,7 +183,7 @@ def test_an_annex_has_the_title_that_is_centred_below_its_letter() -> None:
     assert found_in(made)[-1] == ("A", "LIST OF ACRONYMS", 1)
 
 
-def test_a_run_in_title_is_told_by_its_face() -> None:
+def test_a_run_in_title_is_recognised_by_its_face() -> None:
     made = clauses(f"2.1.1 Sample preservation - {PROSE}")
     line = next(line for page in made.pages for line in page.lines if line.text.startswith("2.1.1"))
     line.font, line.lead = "Times-Italic", len("2.1.1 Sample preservation")

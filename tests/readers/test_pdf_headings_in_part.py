@@ -30,7 +30,7 @@ def test_notes_that_are_numbered_throughout_are_sections() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "bold"), [((1, 2, 1, 2, 1, 2), True), ((1, 2, 3), True), ((1, 2, 3, 4, 5), False)])
-def test_notes_numbered_anew_or_few_or_set_like_text_are_notes(numbers: tuple[int, ...], *, bold: bool) -> None:
+def test_notes_numbered_again_or_few_or_set_like_text_are_notes(numbers: tuple[int, ...], *, bold: bool) -> None:
     assert not [title for _, title, _ in found_in(notes(numbers, bold=bold)) if title.startswith("Note")]
 
 

@@ -80,7 +80,7 @@ def test_lines_right_below_the_last_row_belong_to_its_cell() -> None:
     assert words(table)[1] == ["1.2.1", "Verify that samples are kept until they are read.", "X", "X"]
 
 
-def test_a_table_with_the_same_columns_right_below_goes_on_and_one_with_a_head_does_not() -> None:
+def test_a_table_with_the_same_columns_right_below_continues_and_one_with_a_head_does_not() -> None:
     page = Page()
     known_rows(page)
     for names in (("1.2.2", "1.2.3"), ("#", "1.3.1")):

@@ -41,7 +41,7 @@ def test_a_note_stands_behind_the_table_whose_cell_cites_it() -> None:
     assert _blocks(document)[table + 1] == f"² {_NOTE}"
 
 
-def test_a_table_goes_on_behind_the_notes_of_its_page() -> None:
+def test_a_table_continues_behind_the_notes_of_its_page() -> None:
     pages = sheet()
     for _ in range(10):
         pages.paragraph(SENTENCE)

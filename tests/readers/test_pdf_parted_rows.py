@@ -112,7 +112,7 @@ def test_lines_below_the_names_of_groups_tell_which_columns_they_name() -> None:
     assert tables(read(pages)) == [[head, *rows[1:]]]
 
 
-def test_a_row_that_goes_on_over_the_page_is_one_row() -> None:
+def test_a_row_that_continues_over_the_page_is_one_row() -> None:
     rows: list[Row] = [("No.", "Requirement", "By"), ("1", "The door opens outwards.", "test")]
     begun, rest = (
         "The pump stops within 5 s and is not started before an",

@@ -125,7 +125,7 @@ def test_running_text_opens_nothing(text: str) -> None:
         ("• lock elements hold the gate while", "Water is let in", 72, False),
     ],
 )
-def test_an_item_that_begins_in_a_typewriter_face_goes_on_where_its_words_hang(
+def test_an_item_that_begins_in_a_typewriter_face_continues_where_its_words_hang(
     before: str, after: str, left: float, joined: bool
 ) -> None:
     first = replace(line(before, 100), code=True, font="Courier")

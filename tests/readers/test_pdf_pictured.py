@@ -82,7 +82,7 @@ def test_a_formula_between_lines_stands_between_them(number: str) -> None:
     assert f"{said} where the snow is that of the place." in text_of(read(pages))
 
 
-def test_a_symbol_that_begins_a_line_which_goes_on_is_a_sign_and_the_bullets_of_a_list_are_none() -> None:
+def test_a_symbol_that_begins_a_line_which_continues_is_a_sign_and_the_bullets_of_a_list_are_none() -> None:
     pages = begun()
     for width in (6, 13):
         put(pages, LEFT, width, 11)

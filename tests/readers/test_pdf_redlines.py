@@ -139,7 +139,7 @@ def _commented(annotate: Callable[[Callable[..., Any]], None]) -> Document:
     return _read(written.getvalue())
 
 
-def test_what_a_comment_strikes_out_is_left_out_and_comments_are_told_with_their_words() -> None:
+def test_what_a_comment_strikes_out_is_left_out_and_comments_are_reported_with_their_words() -> None:
     def annotate(add: Callable[..., Any]) -> None:
         struck = add("StrikeOut", 0, "24 V", T="J. Doe", Contents="")
         add("Caret", 0, "", T="J. Doe", Contents="28 V", IRT=struck)
@@ -270,7 +270,7 @@ def test_a_line_that_is_painted_over_or_white_strikes_nothing_out() -> None:
     assert document.hidden == ()
 
 
-def test_comments_beyond_those_that_are_looked_at_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comments_beyond_those_that_are_looked_at_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def annotate(add: Callable[..., Any]) -> None:
         add("Highlight", 1, "yearly")
         add("StrikeOut", 0, "24 V")

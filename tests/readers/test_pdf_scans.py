@@ -136,7 +136,7 @@ def garbled() -> bytes:
     return scan("\n".join(shifted(LETTER * 2)))
 
 
-def test_a_text_layer_that_is_not_what_is_printed_is_read_anew() -> None:
+def test_a_text_layer_that_is_not_what_is_printed_is_read_again() -> None:
     document = read(garbled(), ScriptedEngine([page_of(*LETTER)]))
     assert methods(document) == ["ocr"]
     assert document.text == " ".join(LETTER)
@@ -156,7 +156,7 @@ def test_a_text_layer_that_is_not_what_is_printed_is_read_anew() -> None:
         pytest.param("", False, id="nothing"),
     ],
 )
-def test_garbled_text_is_told_from_text(text: str, garbled: bool) -> None:
+def test_garbled_text_is_distinguished_from_text(text: str, garbled: bool) -> None:
     assert is_garbled(text) is garbled
 
 

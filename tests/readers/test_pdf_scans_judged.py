@@ -58,7 +58,7 @@ def test_pictures_that_read_badly_are_skipped() -> None:
 
 
 @pytest.mark.requirement("document-store-api:FR-005")
-def test_scanned_letters_that_read_well_are_read_and_told_page_by_page() -> None:
+def test_scanned_letters_that_read_well_are_read_and_reported_page_by_page() -> None:
     letters = scan(PICTURE, PICTURE, LAYER, PICTURE)
     document = reader(engine([READS] * 6)).read(item_of(letters))  # three for the sample
     facts = dict(document.metadata)

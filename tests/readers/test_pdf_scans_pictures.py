@@ -131,7 +131,7 @@ def survey(draw: Callable[[Any], None]) -> Survey:
     return PdfReader(sandbox=InProcessSandbox()).survey(item_of(page_with(draw)))
 
 
-def test_a_vector_drawing_is_told_from_a_ruled_table() -> None:
+def test_a_vector_drawing_is_distinguished_from_a_ruled_table() -> None:
     (drawn,) = survey(drawing).pages
     (ruled,) = survey(table).pages
     assert drawn.is_drawing

@@ -166,7 +166,7 @@ def test_heads_that_name_the_clause_are_no_text() -> None:
     assert [text.count(title) for title in titles] == [1] * 4
 
 
-def test_what_is_left_out_is_told() -> None:
+def test_what_is_left_out_is_reported() -> None:
     def running(pages: Sheet) -> None:
         head(pages)
         pages.at(290, 805, f"Page {pages.page_number} of 3", 9)

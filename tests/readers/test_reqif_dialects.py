@@ -148,7 +148,7 @@ def test_links_within_a_set_are_written_too(reader: RequirementReader, tmp_path:
 @pytest.mark.parametrize(
     "struck", ["<xhtml:del>24 V</xhtml:del>", "<xhtml:span style='text-decoration: line-through'>24 V</xhtml:span>"]
 )
-def test_what_is_struck_out_is_no_text_and_files_that_are_not_read_are_told(struck: str, tmp_path: Path) -> None:
+def test_what_is_struck_out_is_no_text_and_files_that_are_not_read_are_reported(struck: str, tmp_path: Path) -> None:
     words = f"stop <xhtml:b>at</xhtml:b> {struck} 28 V, as <xhtml:object data='fig.png'/> shows"
     path = tmp_path / "a.reqif"
     path.write_text(REQIF.replace("stop<", f"{words}<"))

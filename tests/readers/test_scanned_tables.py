@@ -212,7 +212,7 @@ def test_a_ruled_table_of_a_scan_is_read_cell_by_cell(real: TesseractEngine, sha
     assert kinds(document) == [BlockKind.PARAGRAPH, BlockKind.TABLE, BlockKind.PARAGRAPH]
 
 
-def test_a_digit_that_stands_alone_in_a_cell_is_read_or_told(real: TesseractEngine) -> None:
+def test_a_digit_that_stands_alone_in_a_cell_is_read_or_reported(real: TesseractEngine) -> None:
     sheet = Image.new("L", (1500, 900), 255)
     pen, face = ImageDraw.Draw(sheet), ImageFont.load_default(42)
     pen.text((150, 60), "The number of anchors shall be as given below.", font=face, fill=0)

@@ -69,7 +69,7 @@ def test_a_language_that_was_not_asked_for_is_named_with_what_to_do(engine: type
     assert said in result
 
 
-def test_each_page_in_another_language_is_told_though_most_of_the_document_is_not() -> None:
+def test_each_page_in_another_language_is_reported_though_most_of_the_document_is_not() -> None:
     english = page_of(*["The pump must not be opened while the motor is on and the men are in the hall"] * 9)
     document = read(english, page_of(*FRENCH), english)
     (result,) = document.warnings
@@ -77,7 +77,7 @@ def test_each_page_in_another_language_is_told_though_most_of_the_document_is_no
     assert [is_unsure(page.note) for page in document.pages] == [False, True, False]
 
 
-def test_print_that_is_in_no_word_is_told_of_its_page() -> None:
+def test_print_that_is_in_no_word_is_reported_for_its_page() -> None:
     page = page_of("The pump holds 125 litres of oil at 38 degrees", confidence=93)
     document = read(replace(page, unread=0.14), page)
     one, other = document.pages
@@ -87,7 +87,7 @@ def test_print_that_is_in_no_word_is_told_of_its_page() -> None:
     assert not is_unsure(other.note)
 
 
-def test_the_language_that_was_asked_for_is_not_told() -> None:
+def test_the_language_that_was_asked_for_is_not_reported() -> None:
     page = page_of("The pump must not be opened while the motor is on and the men are in the hall", confidence=90)
     assert read(page, engine=OnlyEnglish).warnings == ()
 

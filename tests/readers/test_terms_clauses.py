@@ -180,7 +180,7 @@ def _entry(pages: Sheet, number: str, *terms: str, words: str) -> None:
     pages.y += 8
 
 
-def test_parts_of_an_entry_are_told_apart_on_the_page() -> None:
+def test_parts_of_an_entry_are_distinguished_on_the_page() -> None:
     pages = _clause()
     _entry(pages, "2.1", "recorder", "DEPRECATED: sampler", "<metering>", words="instrument that is either:")
     pages.paragraph("a) portable; or", "b) fixed.", x=90)

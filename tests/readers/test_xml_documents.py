@@ -243,6 +243,6 @@ def test_entities_that_are_not_known_are_kept_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.dita", "a.dbk", "a.nxml", "a.xml"])
-def test_files_of_xml_are_told_by_their_extensions(name: str) -> None:
+def test_files_of_xml_are_recognised_by_their_extensions(name: str) -> None:
     assert media_type_of(name) == "application/xml"
     assert extension_of("application/xml") == ".xml"

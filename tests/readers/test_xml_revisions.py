@@ -51,7 +51,7 @@ def test_paragraphs_and_rows_that_are_deleted_are_gone_and_a_record_that_is_dele
     assert "Ann" in data.text
 
 
-def test_changes_in_instructions_of_an_editor_are_told() -> None:
+def test_changes_in_instructions_of_an_editor_are_reported() -> None:
     changes = '<?oxy_delete author="jd" content="24 V"?><?oxy_insert_start author="jd"?>28 V<?oxy_insert_end?>'
     document = read(f"<article><title>Drive</title><para>The voltage shall be {changes}.</para></article>")
     assert "The voltage shall be 28 V." in document.text

@@ -81,7 +81,7 @@ def test_no_status_at_all_goes_unmapped() -> None:
 
 
 @pytest.mark.requirement("D-REQ-6.6")
-def test_a_missing_key_a_wrong_one_and_a_wrong_place_are_told_apart() -> None:
+def test_a_missing_key_a_wrong_one_and_a_wrong_place_are_distinguished() -> None:
     missing = failure_of_answer(401, {}, {"detail": "no"}, "").error
     assert "without an API key" in missing.message
     assert "RAG_API_KEY" in missing.suggestion

@@ -140,7 +140,7 @@ def test_health_tells_every_dependency(both: Both) -> None:
 @pytest.mark.requirement("D-REQ-6.1")
 @pytest.mark.requirement("D-REQ-6.2")
 @pytest.mark.requirement("D-REQ-6.3")
-def test_a_key_is_needed_and_a_wrong_one_is_told_apart_from_none(both: Both) -> None:
+def test_a_key_is_needed_and_a_wrong_one_is_distinguished_from_none(both: Both) -> None:
     for key, words in (("", "without an API key"), ("wrong", "key")):
         library = RemoteLibrary(both.url, key, policy=AT_ONCE)
         with pytest.raises(AuthError, match=words) as refused:
@@ -236,7 +236,7 @@ def test_an_address_is_fetched_there_and_its_failures_come_back_as_they_are() ->
                 remote.deposit(Deposit("web", url=address))
 
 
-def test_an_accepted_document_is_followed_and_told_of() -> None:
+def test_an_accepted_document_is_followed_and_reported() -> None:
     go_on, begun = threading.Event(), threading.Event()
 
     def before(method: str) -> None:

@@ -92,7 +92,7 @@ def test_a_tool_or_a_surface_that_is_not_there_is_not_found(url: str) -> None:
         call_at(url, "knowledge_stats", surface="standards")
 
 
-def test_a_wrong_key_and_a_service_that_is_gone_are_told(url: str) -> None:
+def test_a_wrong_key_and_a_service_that_is_gone_are_reported(url: str) -> None:
     with pytest.raises(AuthError):
         call_at(url, "list_ingested_documents", key="wrong", application_ref=REF)
     with pytest.raises(ConnectionFailedError):

@@ -83,7 +83,7 @@ def test_a_repository_s_whole_life_on_the_command_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("C-9.1-classes", "C-9.1-internal")
-def test_failures_are_told_with_their_category_and_exit_code(tmp_path: Path) -> None:
+def test_failures_are_reported_with_their_category_and_exit_code(tmp_path: Path) -> None:
     bad = pk(tmp_path, "index", "http://github.com/o/n", "--json")
     assert bad.code == 1
     assert answer_of(bad)["error"]["code"] == "invalid_input"
@@ -176,7 +176,7 @@ def test_the_tables_show_what_there_is(world: World, runner: CliRunner) -> None:
     assert json.loads(gone.stdout)["repository"] == "my-api"
 
 
-def test_symbols_that_cannot_be_known_are_told_at_once_with_the_way_to_have_them(
+def test_symbols_that_cannot_be_known_are_reported_at_once_with_the_way_to_have_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(*_: object, **__: object) -> None: ...

@@ -116,7 +116,7 @@ def test_a_private_repository_is_indexed_and_its_token_is_written_nowhere(
 
 
 @pytest.mark.requirement("C-9.1-authentication")
-def test_a_wrong_token_is_told_and_not_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_token_is_reported_and_not_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     MadeRepository(tmp_path / "served" / "team" / "secret").commit(FILES)
     caplog.set_level(logging.DEBUG)
     with GitServer(tmp_path / "served", token="another") as server:
@@ -208,7 +208,7 @@ def _at_most_400_kb() -> None:
 
 
 @pytest.mark.slow
-def test_a_store_that_can_grow_no_further_is_told_and_the_next_indexing_finishes_it(tmp_path: Path) -> None:
+def test_a_store_that_can_grow_no_further_is_reported_and_the_next_indexing_finishes_it(tmp_path: Path) -> None:
     made = MadeRepository(tmp_path / "code")
     made.commit({f"m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(300)})
     command = [sys.executable, "-m", "tests.repositories.server", str(tmp_path), "pk-mcp", "index", str(made.folder)]
@@ -330,7 +330,7 @@ def test_closing_the_service_ends_an_indexing_cleanly_and_the_next_start_resumes
     world.service.close()
 
 
-def test_a_damaged_clone_and_a_lost_clone_are_made_anew(world: World, server: GitServer) -> None:
+def test_a_damaged_clone_and_a_lost_clone_are_made_again(world: World, server: GitServer) -> None:
     made = world.repository()
     world.index(server.url("team/my-api.git"))
     clone = world.folder / "repos" / "my-api"
@@ -344,7 +344,7 @@ def test_a_damaged_clone_and_a_lost_clone_are_made_anew(world: World, server: Gi
     assert (clone / "two.py").exists()
 
 
-def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_has_gone_is_reported_and_its_index_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made = world.repository()
     world.index(made.folder)
     made.folder.rename(made.folder.with_name("moved"))
@@ -357,7 +357,7 @@ def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World, monkey
     assert json.loads((world.folder / "data" / "repositories.json").read_text())["repositories"]["my-api"]
 
 
-def test_what_ended_an_indexing_is_told_where_the_list_of_repositories_cannot_be_written_either(
+def test_what_ended_an_indexing_is_reported_where_the_list_of_repositories_cannot_be_written_either(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:

@@ -207,7 +207,7 @@ def test_reindexing_embeds_everything_beside_the_index_that_answers(world: World
     assert world.listed()["my-api"]["status"] == "ready"
 
 
-def test_another_embedding_model_is_refused_until_the_repository_is_indexed_anew(tmp_path: Path) -> None:
+def test_another_embedding_model_is_refused_until_the_repository_is_indexed_again(tmp_path: Path) -> None:
     made = MadeRepository(tmp_path / "code")
     made.commit(FILES)
     old = make_service(tmp_path, store=sqlite(tmp_path))
@@ -268,7 +268,7 @@ def test_collection_names_are_valid_for_every_store(name: str) -> None:
     assert re.fullmatch(r"[a-zA-Z0-9._-]{3,512}", collection_name(name))
 
 
-def test_a_cancelled_indexing_is_told_as_such_and_resumes(world: World) -> None:
+def test_a_cancelled_indexing_is_reported_as_such_and_resumes(world: World) -> None:
     files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(450)}
     made = world.repository(files=files)
     with pytest.raises(CancelledError):
@@ -283,7 +283,7 @@ def test_a_cancelled_indexing_is_told_as_such_and_resumes(world: World) -> None:
     assert world.listed()["my-api"]["status"] == "ready"
 
 
-def test_a_failure_of_the_embedder_is_told_and_resumed(tmp_path: Path) -> None:
+def test_a_failure_of_the_embedder_is_reported_and_resumed(tmp_path: Path) -> None:
     files = {f"m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(150)}
     world = World(tmp_path, embedder=HashingEmbedder(failure=InternalError("The model broke."), fail_after=70))
     made = world.repository(files=files)
@@ -298,7 +298,7 @@ def test_a_failure_of_the_embedder_is_told_and_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("C-11.2-binary", "C-6.5-gitignore", "C-6.5-extensions", "C-11.4-maxFileSize")
-def test_files_left_out_are_told_with_their_reasons(world: World) -> None:
+def test_files_left_out_are_reported_with_their_reasons(world: World) -> None:
     made = world.repository(
         files={
             "ok.py": "x = 1\n",
@@ -319,7 +319,7 @@ def test_files_left_out_are_told_with_their_reasons(world: World) -> None:
     }
 
 
-def test_what_is_not_in_the_index_is_told_with_the_file(world: World, server: GitServer) -> None:
+def test_what_is_not_in_the_index_is_reported_with_the_file(world: World, server: GitServer) -> None:
     broken = "def bad(:\n    ((\n"
     made = world.repository(files={"a.py": broken, "b.py": "x = 1\n"})
     lib = world.repository("team/lib")

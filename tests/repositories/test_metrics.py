@@ -37,7 +37,7 @@ def test_nothing_is_lost_where_many_count_and_write_at_once(tmp_path: Path) -> N
     assert Metrics(tmp_path, tmp_path / "locks").snapshot().counters["queries_total"] == 80
 
 
-def test_a_damaged_file_is_counted_anew_and_no_search_fails_for_it(tmp_path: Path) -> None:
+def test_a_damaged_file_is_counted_again_and_no_search_fails_for_it(tmp_path: Path) -> None:
     for content in ("{broken", "[]", '{"counters": {"queries_total": "x"}, "histograms": {}}'):
         (tmp_path / "metrics.json").write_text(content)
         metrics = Metrics(tmp_path, tmp_path / "locks")

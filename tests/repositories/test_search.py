@@ -134,7 +134,7 @@ def test_a_file_whose_name_begins_with_a_blank_is_read(world: World) -> None:
     assert world.call("read_file_lines", repository="blank", file_path=" ./b.txt ")["content"] == "two"
 
 
-def test_a_very_long_line_is_shown_in_part_and_that_is_told(world: World) -> None:
+def test_a_very_long_line_is_shown_in_part_and_that_is_reported(world: World) -> None:
     world.index(world.repository("team/long", {"a.txt": "word " * 20_000 + "\nshort\n"}).folder)
     answer = world.call("read_file_lines", repository="long", file_path="a.txt")
     assert (answer["line_cut"], answer["end_line"], answer["more"]) == (True, 1, True)
@@ -308,7 +308,7 @@ def test_similarity_keeps_the_order_of_cosines_and_lies_in_0_to_1(one: float, ot
         assert code_similarity(space, one) == pytest.approx(1.0 - distance / 2.0)
 
 
-def test_names_are_told_from_prose() -> None:
+def test_names_are_distinguished_from_prose() -> None:
     assert names_in("where is parse_args called by TokenValidator.validate?") == [
         "parse_args", "TokenValidator.validate"
     ]  # fmt: skip
@@ -331,7 +331,7 @@ def test_a_plain_word_is_a_symbols_name_where_nothing_else_is_asked(question: st
     assert not asks_for_symbol("the status of a job")
 
 
-def test_what_a_report_calls_quotes_and_traces_is_told_from_its_prose() -> None:
+def test_what_a_report_calls_quotes_and_traces_is_distinguished_from_its_prose() -> None:
     report = "latex of it is wrong\n\n>>> latex(Product(x))\nuse `fold_product` here\n  File 'a.py', line 3, in emit\n"
     assert is_report(report)
     assert {"latex", "Product", "fold_product", "emit"} <= set(names_in(report))

@@ -114,7 +114,7 @@ Hoists shall comply with ACME 100:2018.
 """
 
 
-async def test_what_a_new_edition_touches_is_told_with_what_became_of_the_clause(tmp_path: Path) -> None:
+async def test_what_a_new_edition_touches_is_reported_with_what_became_of_the_clause(tmp_path: Path) -> None:
     names = {"keys": [{"name": "team", "key": "team-key", "read": ["team"], "write": []}]}
     async with make_world(keys=KeyRing(KEY, keys_file(tmp_path, json.dumps(names)))) as world:
         editions = [(2012, "can", 6), (2018, "should", 5), (2023, "shall", 4)]

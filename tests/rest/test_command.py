@@ -69,7 +69,7 @@ def serving(folder: Path, *arguments: str, **extra: str) -> Generator[tuple[subp
             process.kill()
 
 
-def test_all_configuration_problems_are_told_together_with_exit_code_3(
+def test_all_configuration_problems_are_reported_together_with_exit_code_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RAG_API_PORT", "many")
@@ -84,7 +84,7 @@ def test_all_configuration_problems_are_told_together_with_exit_code_3(
 
 
 @pytest.mark.requirement("D-REQ-10.3")
-def test_an_unreachable_qdrant_is_told_by_its_variables_with_exit_code_3(
+def test_an_unreachable_qdrant_is_reported_by_its_variables_with_exit_code_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
@@ -118,7 +118,7 @@ def test_a_wrong_option_is_exit_code_3_and_names_the_help(
     assert "rag-api --help" in capsys.readouterr().err
 
 
-def test_the_help_has_examples_and_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_has_examples_and_the_version_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     for argument, result in (("--help", "examples:\n  rag-api\n"), ("--version", "rag-api ")):
         with pytest.raises(SystemExit) as caught:
             rest.main([argument])
@@ -135,7 +135,7 @@ def test_a_port_in_use_is_exit_code_1(folder: Path, capsys: pytest.CaptureFixtur
     assert str(port) in capsys.readouterr().err
 
 
-def test_a_missing_extra_is_told_with_the_line_that_installs_it(
+def test_a_missing_extra_is_reported_with_the_line_that_installs_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)

@@ -159,7 +159,7 @@ async def test_a_form_that_breaks_off_is_refused_with_all_that_came_of_it() -> N
         assert world.library.deposits[0].collection == "alpha"
 
 
-async def test_a_document_that_cannot_be_read_is_told_with_its_reason() -> None:
+async def test_a_document_that_cannot_be_read_is_reported_with_its_reason() -> None:
     async with make_world() as world:
         answer = await world.client.post("/ingest_file", files={"file": ("a.md", b"\xff\xfe")})
         assert answer.status_code == 422

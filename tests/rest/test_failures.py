@@ -210,7 +210,7 @@ async def test_text_of_any_language_comes_through_unharmed() -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_not_there_and_what_is_not_allowed_is_told_with_what_is() -> None:
+async def test_what_is_not_there_and_what_is_not_allowed_is_reported_with_what_is() -> None:
     async with make_world() as world:
         for path in ("/nowhere", "/search/", "/Search", "/documents/a/b", "/docs", "/redoc"):
             is_failure(await world.client.get(path), 404)

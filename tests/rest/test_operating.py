@@ -314,7 +314,7 @@ async def test_a_request_s_span_and_its_work_s_are_sent_below_the_caller_s() -> 
     assert b"hush" not in exported.SerializeToString()
 
 
-async def test_traces_that_are_asked_for_and_not_installed_are_told_loudly(
+async def test_traces_that_are_asked_for_and_not_installed_are_reported_loudly(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)

@@ -211,7 +211,7 @@ async def test_so_many_comparisons_wait_and_no_more(shelf: Shelf, monkeypatch: p
     assert answer == [202, 202, 202, 429]
 
 
-async def test_a_trace_that_was_cancelled_says_so_and_is_begun_anew(shelf: Shelf) -> None:
+async def test_a_trace_that_was_cancelled_says_so_and_is_begun_again(shelf: Shelf) -> None:
     let = threading.Event()
 
     def held() -> None:
@@ -292,7 +292,7 @@ async def test_a_check_quotes_evidence_and_keeps_marks(service: LibraryService) 
         assert gone.status_code == 404
 
 
-async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(service: LibraryService) -> None:
+async def test_conflicts_are_reported_with_both_places_by_kind_and_in_pages(service: LibraryService) -> None:
     async with make_world(service=service) as world:
         result = ("A zebra shall cross the road within 5 minutes.", "A zebra shall cross the road within 8 minutes.")
         texts = [f"# 1 Roads\n\n{text}\n\nA horse shall wait at the gate.\n" for text in result]
@@ -343,7 +343,7 @@ async def test_who_may_only_read_decides_nothing(service: LibraryService, tmp_pa
         assert service.decisions("trace", one, other).links() == {}
 
 
-async def test_where_nothing_is_traced_that_is_told(shelf: Shelf) -> None:
+async def test_where_nothing_is_traced_that_is_reported(shelf: Shelf) -> None:
     async with make_world(service=shelf.open()) as world:
         old, new = await two(world)
         answer = await world.client.get("/trace", params={"from": old, "to": new})

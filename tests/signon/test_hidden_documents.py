@@ -27,7 +27,7 @@ MORE = pytest.mark.slow  # further seeds draw more of the same
 
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=MORE) for seed in range(1, 4))])
-def test_nothing_of_hidden_documents_can_be_told_in_random_worlds(tmp_path: Path, kind: str, seed: int) -> None:
+def test_nothing_of_hidden_documents_can_be_inferred_in_random_worlds(tmp_path: Path, kind: str, seed: int) -> None:
     for number in range(15 if kind == "memory" else 3):
         assert leaks(f"{kind} {seed} {number}", tmp_path / str(number), STORES[kind], 12)
 

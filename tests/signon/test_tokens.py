@@ -172,7 +172,7 @@ def test_a_token_that_names_no_key_is_checked_by_the_only_one(issuer: TestIssuer
         verifier(issuer).verify(issuer.token(kid=None))
 
 
-def test_a_token_that_lacks_a_scope_is_told_apart(issuer: TestIssuer) -> None:
+def test_a_token_that_lacks_a_scope_is_distinguished(issuer: TestIssuer) -> None:
     check = verifier(issuer, scopes=["knowledge.read", "extra"])
     with pytest.raises(TokenRefusedError) as raised:
         check.verify(issuer.token())

@@ -102,7 +102,7 @@ def test_a_pdf_header_may_come_a_little_late_and_an_encrypted_docx_is_left_to_it
     assert found(FileSource(tmp_path)) == ["a.pdf", "b.docx"]
 
 
-def test_a_dangling_link_is_skipped_and_told(tmp_path: Path) -> None:
+def test_a_dangling_link_is_skipped_and_reported(tmp_path: Path) -> None:
     (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere.pdf")
     assert skipped(FileSource(tmp_path)) == [("gone.pdf", "inaccessible")]
     assert skipped(FileSource(tmp_path / "gone.pdf")) == [("gone.pdf", "inaccessible")]
@@ -149,7 +149,7 @@ def as_somebody() -> Generator[None]:
         os.seteuid(before)
 
 
-def test_what_may_not_be_read_is_skipped_and_told() -> None:
+def test_what_may_not_be_read_is_skipped_and_reported() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         folder.chmod(0o755)

@@ -129,7 +129,7 @@ def test_a_rename_with_an_edit_is_a_rename_of_other_bytes(
     assert clones.changes(found.folder, old.commit, new) == (FileChange(ChangeKind.RENAMED, "moved.py", "b.py"),)
 
 
-def test_a_forced_push_is_followed_and_the_difference_still_told(
+def test_a_forced_push_is_followed_and_the_difference_still_reported(
     made: MadeRepository, server: GitServer, clones: GitClones
 ) -> None:
     old = clones.clone(server.url(PATH))
@@ -142,7 +142,7 @@ def test_a_forced_push_is_followed_and_the_difference_still_told(
     assert clones.changes(found.folder, old.commit, found.commit) == (FileChange(ChangeKind.MODIFIED, "a.py"),)
 
 
-def test_a_removed_branch_is_told_when_it_was_chosen_and_left_for_the_default_one_when_not(
+def test_a_removed_branch_is_reported_when_it_was_chosen_and_left_for_the_default_one_when_not(
     made: MadeRepository, server: GitServer, clones: GitClones
 ) -> None:
     clones.clone(server.url(PATH))
@@ -167,7 +167,7 @@ def test_what_was_changed_by_hand_in_a_clone_is_undone_by_an_update(
 
 
 @pytest.mark.parametrize("damage", ["index", "HEAD", "config", "objects"])
-def test_a_damaged_clone_is_made_anew(made: MadeRepository, server: GitServer, clones: GitClones, damage: str) -> None:
+def test_a_damaged_clone_is_made_again(made: MadeRepository, server: GitServer, clones: GitClones, damage: str) -> None:
     found = clones.clone(server.url(PATH))
     commit = made.commit({"a.py": "newer = 1\n"})
     place = found.folder / ".git" / damage
@@ -213,7 +213,7 @@ def test_a_branch_that_git_could_not_have_is_refused_before_git_runs(tmp_path: P
         clones.clone("https://github.com/owner/name", branch=branch)
 
 
-def test_a_repository_without_a_commit_is_told(tmp_path: Path, server: GitServer, clones: GitClones) -> None:
+def test_a_repository_without_a_commit_is_reported(tmp_path: Path, server: GitServer, clones: GitClones) -> None:
     MadeRepository(tmp_path / "served" / "someone" / "empty")
     with pytest.raises(InvalidInputError, match="no commit"):
         clones.clone(server.url("someone/empty"))
@@ -222,7 +222,7 @@ def test_a_repository_without_a_commit_is_told(tmp_path: Path, server: GitServer
     assert visible(clones) == []
 
 
-def test_a_default_branch_that_is_not_there_is_not_told_as_an_empty_repository(
+def test_a_default_branch_that_is_not_there_is_not_reported_as_an_empty_repository(
     made: MadeRepository, server: GitServer, clones: GitClones
 ) -> None:
     clones.clone(server.url(PATH))
@@ -387,7 +387,7 @@ def test_a_missing_program_is_a_matter_of_configuration(tmp_path: Path) -> None:
         clones.clone("https://github.com/owner/name")
 
 
-def test_a_folder_that_cannot_be_written_is_told(made: MadeRepository, server: GitServer, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(made: MadeRepository, server: GitServer, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     clones = GitClones(tmp_path / "file" / "clones", loopback_http=True)
     with pytest.raises(Exception, match="cannot be written") as caught:
@@ -395,7 +395,7 @@ def test_a_folder_that_cannot_be_written_is_told(made: MadeRepository, server: G
     assert "REPO_CLONE_PATH" in caught.value.suggestion  # type: ignore[attr-defined]
 
 
-def test_another_that_holds_the_clone_for_long_is_told(monkeypatch: pytest.MonkeyPatch, clones: GitClones) -> None:
+def test_another_that_holds_the_clone_for_long_is_reported(monkeypatch: pytest.MonkeyPatch, clones: GitClones) -> None:
     import fcntl
 
     monkeypatch.setattr("knowledge_mcp.sources.git.folder._LOCK_SECONDS", 0.0)

@@ -137,7 +137,9 @@ def test_a_clone_that_takes_too_long_is_stopped_with_all_that_it_started(tmp_pat
 
 @pytest.mark.requirement("C-9.1-authentication")
 @pytest.mark.parametrize(("token", "words"), [("", "needs a token"), ("ghp_wrong", "was refused")])
-def test_a_missing_and_a_wrong_token_are_told_apart(tmp_path: Path, server: GitServer, token: str, words: str) -> None:
+def test_a_missing_and_a_wrong_token_are_distinguished(
+    tmp_path: Path, server: GitServer, token: str, words: str
+) -> None:
     clones = clones_with(tmp_path, server, token)
     for call in (lambda: clones.clone(server.url(PATH)), lambda: clones.remote_head(server.url(PATH))):
         error = failure_of(call)
@@ -177,7 +179,9 @@ def test_what_a_server_answers_becomes_its_error(
     assert written(tmp_path / "clones") == ""
 
 
-def test_a_missing_branch_a_missing_repository_and_no_network_are_told_apart(tmp_path: Path, server: GitServer) -> None:
+def test_a_missing_branch_a_missing_repository_and_no_network_are_distinguished(
+    tmp_path: Path, server: GitServer
+) -> None:
     clones = clones_with(tmp_path, server)
     error = failure_of(lambda: clones.clone(server.url(PATH), branch="gone"))
     assert isinstance(error, NotFoundError)

@@ -121,7 +121,7 @@ def test_a_repository_of_another_user_is_refused(tmp_path: Path) -> None:
         GitClones(tmp_path / "clones").worktree(tmp_path / "project")
 
 
-def test_what_changed_in_a_partial_clone_is_told_without_the_contents_that_it_lacks(tmp_path: Path) -> None:
+def test_what_changed_in_a_partial_clone_is_reported_without_the_contents_that_it_lacks(tmp_path: Path) -> None:
     clones = GitClones(tmp_path / "clones")
     outer = MadeRepository(tmp_path / "outer")
     outer.commit({"a.py": "a = 1\n"})
@@ -137,7 +137,7 @@ def test_what_changed_in_a_partial_clone_is_told_without_the_contents_that_it_la
     assert changes == (FileChange(ChangeKind.DELETED, "far/moved.txt"), FileChange(ChangeKind.ADDED, "far/there.txt"))
 
 
-def test_repositories_inside_a_working_tree_are_told_with_their_own_state(tmp_path: Path) -> None:
+def test_repositories_inside_a_working_tree_are_reported_with_their_own_state(tmp_path: Path) -> None:
     clones = GitClones(tmp_path / "clones")
     outer = MadeRepository(tmp_path / "outer")
     outer.commit({"a.py": "a = 1\n"})

@@ -349,7 +349,7 @@ def test_a_working_tree_is_scanned_with_its_uncommitted_files(tmp_path: Path) ->
     assert found(RepositoryScan(made.folder)) == ["a.py", "new.py"]
 
 
-def test_a_missing_root_and_a_root_that_is_a_file_are_told(tmp_path: Path) -> None:
+def test_a_missing_root_and_a_root_that_is_a_file_are_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         RepositoryScan(tmp_path / "nowhere")
     make(tmp_path, {"a.py": CODE})

@@ -114,7 +114,7 @@ def test_a_folder_that_is_a_link_is_refused(made: MadeRepository, server: GitSer
         Synced(tmp_path, server.url("someone/specs.git"), "../..").sync()
 
 
-def test_what_git_keeps_elsewhere_is_told_and_is_no_document(
+def test_what_git_keeps_elsewhere_is_reported_and_is_no_document(
     made: MadeRepository, server: GitServer, tmp_path: Path
 ) -> None:
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"

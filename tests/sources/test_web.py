@@ -231,7 +231,7 @@ def test_a_site_that_asks_to_wait_says_how_long(
 
 
 @pytest.mark.parametrize("said", ["soon", "nan", "inf", "Mon, 99 Foo 2020"])
-def test_a_wait_that_cannot_be_read_is_not_told(world: World, said: str) -> None:
+def test_a_wait_that_cannot_be_read_is_not_reported(world: World, said: str) -> None:
     with pytest.raises(RateLimitedError) as caught:
         world.fetch("/busy", answer(status=429, Retry_After=said))
     assert caught.value.retry_after is None

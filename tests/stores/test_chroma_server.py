@@ -130,7 +130,7 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
     undisturbed.close()
 
 
-def test_a_server_that_comes_back_is_used_again_without_opening_anew(server: ChromaServer) -> None:
+def test_a_server_that_comes_back_is_used_again_without_opening_again(server: ChromaServer) -> None:
     store = opened(server, RetryPolicy((0.2,) * 200))
     store.create_collection("c", SPACE)
     put(store, "d", [SamplePassage("alpha", id="1")])

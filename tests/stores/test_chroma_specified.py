@@ -133,7 +133,7 @@ def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(fo
     client.close()
 
 
-def test_what_others_changed_there_is_told_and_copied_again(folder: Path) -> None:
+def test_what_others_changed_there_is_reported_and_copied_again(folder: Path) -> None:
     store = opened(folder)
     store.create_collection(NAME, SPACE)
     put(store, "d", [SamplePassage("alpha", id="1"), SamplePassage("beta", id="2")], collection=NAME)

@@ -222,7 +222,7 @@ def test_without_room_for_postings_hybrid_is_dense_with_a_warning_and_keyword_al
     store.close()
 
 
-def test_another_analyser_indexes_anew_and_a_damaged_index_is_made_again(folder: Path) -> None:
+def test_another_analyser_indexes_again_and_a_damaged_index_is_made_again(folder: Path) -> None:
     store = opened(folder)
     store.create_collection("c", SPACE)
     put(store, "d", [SamplePassage("alpha words", id="1")])

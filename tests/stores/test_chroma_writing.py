@@ -260,7 +260,7 @@ def test_a_process_of_somebody_else_counts_as_running(store: ChromaStore, monkey
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
 
 
-def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
+def test_what_is_discarded_each_time_is_reported_and_what_was_there_stays(
     folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = opened(folder)
@@ -283,7 +283,7 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     other.close()
 
 
-def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_were_told_of(
+def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_were_reported(
     folder: Path, store: ChromaStore
 ) -> None:
     other = opened(folder)

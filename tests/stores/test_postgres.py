@@ -216,7 +216,7 @@ def test_documents_of_one_block_go_one_by_one_and_leave_nothing(database: Make) 
             assert rows(url, f"SELECT count(*) FROM knowledge_mcp.{table}") == [(0,)], table
 
 
-def test_many_documents_are_published_in_groups_and_told_of_once_visible(
+def test_many_documents_are_published_in_groups_and_reported_once_visible(
     database: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "_DOCUMENTS_AT_ONCE", 3)
@@ -248,7 +248,7 @@ def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last(database
         assert made.open("c").verify() == []
 
 
-def test_what_a_person_has_damaged_in_what_is_derived_is_told_and_mended(database: Make) -> None:
+def test_what_a_person_has_damaged_in_what_is_derived_is_reported_and_mended(database: Make) -> None:
     url = database()
     with closing(PostgresStore(url, ANALYSER)) as made:
         made.create_collection("c", SPACE)
@@ -270,7 +270,7 @@ def test_what_a_person_has_damaged_in_what_is_derived_is_told_and_mended(databas
             assert len(legs.lexical or ()) == 1
 
 
-def test_damage_to_what_was_ingested_is_told_and_never_mended(database: Make) -> None:
+def test_damage_to_what_was_ingested_is_reported_and_never_mended(database: Make) -> None:
     for harm in (
         "UPDATE knowledge_mcp.chunks SET vector = array_fill(0.5, ARRAY[16])::vector WHERE position = 0",
         "UPDATE knowledge_mcp.chunks SET vector = '[1,0]' WHERE position = 0",

@@ -243,7 +243,7 @@ def test_a_standby_or_a_database_that_may_only_be_read_says_so(database: Make) -
         put(store, "d", ["alpha"])  # its transactions say themselves that they write
 
 
-def test_who_waits_too_long_for_another_writer_is_told(database: Make) -> None:
+def test_who_waits_too_long_for_another_writer_is_reported(database: Make) -> None:
     url = database()
     with closing(PostgresStore(url, ANALYSER, patience=0.2)) as store:
         store.create_collection("c", SPACE)
@@ -255,7 +255,7 @@ def test_who_waits_too_long_for_another_writer_is_told(database: Make) -> None:
         put(store, "d", ["beta"])
 
 
-def test_tables_that_were_dropped_are_told_and_not_made_again(database: Make) -> None:
+def test_tables_that_were_dropped_are_reported_and_not_made_again(database: Make) -> None:
     url = database()
     with closing(PostgresStore(url, ANALYSER)) as store:
         store.create_collection("c", SPACE)

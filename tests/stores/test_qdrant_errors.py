@@ -89,7 +89,7 @@ def test_every_failure_of_http_is_mapped() -> None:
     assert isinstance(error_of(ResponseHandlingException(httpx.UnsupportedProtocol("ftp"))), ConfigError)
 
 
-def test_a_missing_key_and_a_wrong_one_are_told_apart() -> None:
+def test_a_missing_key_and_a_wrong_one_are_distinguished() -> None:
     wrong = error_of(refusal(401, "no"))
     missing = mapped(refusal(401, "no"), doing="testing", location="http://host")
     assert "refused the API key" in wrong.message

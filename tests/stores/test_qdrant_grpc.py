@@ -92,7 +92,7 @@ def test_scores_without_absent_documents_come_over_grpc_too(server: QdrantGrpcSe
     there.close()
 
 
-def test_what_the_server_refuses_over_grpc_is_told_as_over_rest(server: QdrantGrpcServer) -> None:
+def test_what_the_server_refuses_over_grpc_is_reported_as_over_rest(server: QdrantGrpcServer) -> None:
     store = QdrantStore(config(server, retries=RetryPolicy(())), EnglishAnalyser())
     with pytest.raises(NotFoundError):
         store.open("nobody").documents()

@@ -375,7 +375,7 @@ def test_sums_are_made_again_of_what_was_published_only(local: LocalQdrant) -> N
     assert counted() == [], "its generation is gone"
 
 
-def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: LocalQdrant, store: QdrantStore) -> None:
+def test_another_analyser_indexes_the_collection_again_at_its_first_use(local: LocalQdrant, store: QdrantStore) -> None:
     put(
         store,
         "d",

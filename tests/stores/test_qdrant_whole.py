@@ -302,7 +302,7 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
     assert winners <= {"new", "rival"}
 
 
-def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the_rest_as_published() -> None:
+def test_a_document_that_others_change_again_and_again_is_reported_as_failed_and_the_rest_as_published() -> None:
     tapped = Tapped()
     store, rival = opened(tapped), opened(tapped)
     begun(store)

@@ -81,7 +81,7 @@ FAULTS: list[tuple[Fault, type[KnowledgeError]]] = [
 
 @pytest.mark.requirement("A-REQ-REL-002")
 @pytest.mark.parametrize(("fault", "kind"), FAULTS, ids=lambda each: str(getattr(each, "kind", "")))
-def test_a_fault_that_passes_is_not_seen_and_one_that_stays_is_told(
+def test_a_fault_that_passes_is_not_seen_and_one_that_stays_is_reported(
     server: QdrantServer, store: QdrantStore, fault: Fault, kind: type[KnowledgeError]
 ) -> None:
     assert search(store) == 4
@@ -136,7 +136,7 @@ def test_a_collection_is_dropped_on_a_server_over_its_quota_and_kept_whole_on_a_
 
 
 @pytest.mark.requirement("A-REQ-MAINT-001")
-def test_each_retry_is_told_in_the_log(
+def test_each_retry_is_reported_in_the_log(
     server: QdrantServer, store: QdrantStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.faults.extend([Fault("drop"), Fault("status", 500)])

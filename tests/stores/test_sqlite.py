@@ -167,7 +167,7 @@ def test_a_path_that_cannot_be_opened_is_a_connection_error(tmp_path: Path) -> N
         SqliteStore(tmp_path / "file" / "knowledge.db", ANALYSER)
 
 
-def test_a_damaged_file_is_told_by_verify_or_by_the_error(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_by_verify_or_by_the_error(tmp_path: Path) -> None:
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     put(store, "d", [f"alpha words {number}" for number in range(400)])
@@ -185,7 +185,7 @@ def test_a_damaged_file_is_told_by_verify_or_by_the_error(tmp_path: Path) -> Non
     assert "damaged" in messages[0]
 
 
-def test_a_full_disk_is_told_and_the_old_state_stays_whole(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_old_state_stays_whole(tmp_path: Path) -> None:
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     put(store, "d", ["alpha words"])
@@ -218,7 +218,7 @@ def test_every_error_class_of_sqlite_is_mapped_with_its_text_in_the_details() ->
         assert mapped.suggestion
 
 
-def test_a_writer_that_never_ends_is_told_as_a_timeout(tmp_path: Path) -> None:
+def test_a_writer_that_never_ends_is_reported_as_a_timeout(tmp_path: Path) -> None:
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     store.close()
@@ -244,7 +244,7 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) ->
     store.close()
 
 
-def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
+def test_another_analyser_indexes_the_collection_again_at_its_first_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify, "SLOTS_PER_SEGMENT", 1)
@@ -382,7 +382,9 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
     store.close()
 
 
-def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leg_that_fails_is_reported_while_the_other_one_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 0)  # what is held cannot fail
     path = tmp_path / "knowledge.db"
     store = open_store(path)

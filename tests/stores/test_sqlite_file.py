@@ -73,7 +73,7 @@ def test_a_store_that_was_replaced_is_taken_up_without_a_restart(tmp_path: Path)
 
 
 @pytest.mark.parametrize("bad", ["CAST(x'7baaaa7d' AS TEXT)", "'{not json'"])
-def test_a_record_that_is_damaged_inside_is_told_as_damage(tmp_path: Path, bad: str) -> None:
+def test_a_record_that_is_damaged_inside_is_reported_as_damage(tmp_path: Path, bad: str) -> None:
     path = tmp_path / "knowledge.db"
     store = filled(path, "alpha")
     connection: Any = apsw.Connection(str(path))

@@ -129,7 +129,7 @@ def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_pat
     store.close()
 
 
-def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: Path) -> None:
+def test_a_failure_inside_is_reported_in_our_terms_and_the_snapshot_ends(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha", id="1")])
 
@@ -194,7 +194,7 @@ def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_ow
     store.close()
 
 
-def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_path: Path) -> None:
+def test_an_older_index_is_made_again_amid_a_snapshot_that_has_begun_to_read(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha", id="1", terms=(("alpha",),))])
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))

@@ -87,7 +87,9 @@ LOST = [
 
 
 @pytest.mark.parametrize(("damage", "message"), LOST, ids=[message for _, message in LOST])
-def test_what_is_lost_is_told_with_the_document_to_ingest_again(store: SqliteStore, damage: str, message: str) -> None:
+def test_what_is_lost_is_reported_with_the_document_to_ingest_again(
+    store: SqliteStore, damage: str, message: str
+) -> None:
     break_it(store, damage)
     for repair in (False, True, False):
         findings = [each for each in store.open("c").verify(repair=repair) if message in each.message]

@@ -102,7 +102,7 @@ def documents_of(client: Any) -> Any:
     return client.get_collection(name, embedding_function=None)
 
 
-def test_chroma_documents_without_structure_open_and_lost_or_stray_parts_are_told(folder: Path) -> None:
+def test_chroma_documents_without_structure_open_and_lost_or_stray_parts_are_reported(folder: Path) -> None:
     store = ChromaStore(Address(folder), ANALYSER)
     store.create_collection("c-pub", SPACE)
     store.rename_collections({"c-pub": "c"})
@@ -131,7 +131,7 @@ def test_chroma_documents_without_structure_open_and_lost_or_stray_parts_are_tol
 # Qdrant
 
 
-def test_qdrant_documents_without_structure_open_and_lost_parts_are_told() -> None:
+def test_qdrant_documents_without_structure_open_and_lost_parts_are_reported() -> None:
     local = LocalQdrant()
     store = QdrantStore(QdrantConfig("http://local"), ANALYSER, connect=lambda: local.client)
     store.create_collection("c", SPACE)

@@ -154,7 +154,7 @@ def test_a_value_larger_than_allowed_is_not_taken_in(sandbox: Sandbox) -> None:
     assert failure(sandbox, "wide", Limits(frame=1000), size=2000).kind is FailureKind.OUT_OF_MEMORY
 
 
-def test_closing_the_generator_kills_the_child_before_it_goes_on(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_closing_the_generator_kills_the_child_before_it_continues(sandbox: Sandbox, tmp_path: Path) -> None:
     running = values(sandbox, "wait_for", path="/nonexistent/never")
     process = int(next(running))
     running.close()

@@ -248,7 +248,7 @@ def test_a_job_that_never_ends_is_stopped_by_ending_its_tree(kernel: Kernel) -> 
     assert "TerminateJobObject" in kernel.asked
 
 
-def test_a_crash_near_the_memory_limit_is_told_as_that(kernel: Kernel) -> None:
+def test_a_crash_near_the_memory_limit_is_reported_as_that(kernel: Kernel) -> None:
     made = Sandbox()
     with pytest.raises(SandboxFailure) as caught:
         list(made.run(f"{JOBS}:leave", {}, limits=Limits(memory=80 << 20)))

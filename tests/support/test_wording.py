@@ -17,7 +17,7 @@ from knowledge_mcp.support.wording import how_many, list_first
         (12_000, ("entry is", "entries are"), "12,000 entries are"),
     ],
 )
-def test_a_single_thing_is_not_told_in_the_plural(number: int, names: tuple[str, ...], said: str) -> None:
+def test_a_single_thing_is_not_reported_in_the_plural(number: int, names: tuple[str, ...], said: str) -> None:
     assert how_many(number, *names) == said
 
 

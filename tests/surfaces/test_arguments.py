@@ -145,7 +145,7 @@ def test_next_to_an_unknown_argument_the_missing_one_is_named() -> None:
     assert caught.value.details.startswith("This tool takes: query, ")
 
 
-def test_what_is_missing_is_told_apart_from_what_is_wrong() -> None:
+def test_what_is_missing_is_distinguished_from_what_is_wrong() -> None:
     with pytest.raises(InvalidInputError) as caught:
         parse(StandardsSearchRequest, {"n_results": "many"})
     assert caught.value.message == "Missing: query. Invalid value for n_results."
@@ -194,7 +194,7 @@ def test_filters_become_the_engine_s_filter() -> None:
         ("Control", "Control"),
     ],
 )
-def test_a_clause_to_search_in_is_told_as_people_and_references_call_it(name: str, number: str) -> None:
+def test_a_clause_to_search_in_is_given_as_people_and_references_call_it(name: str, number: str) -> None:
     assert number_of_clause(name) == number
 
 

@@ -258,7 +258,7 @@ def test_code_of_indexed_repositories_is_touched_too(tmp_path: Path) -> None:
     assert answer["untouched"] == 1, "the clause on ropes did not change"
 
 
-def test_a_definition_that_came_or_says_what_is_possible_is_told_once(tmp_path: Path) -> None:
+def test_a_definition_that_came_or_says_what_is_possible_is_reported_once(tmp_path: Path) -> None:
     old = "# ACME 300:2018 Pumps\n\n## 1 Terms and definitions\n\n### 1.1 Terms of operation\n\n{}\n"
     terms = ["**duty pump**: pump that runs", "**standby pump**: pump that waits for a fault"]
     world = World(tmp_path)
@@ -305,7 +305,7 @@ def test_properties_are_not_compared_if_one_edition_states_none(tmp_path: Path) 
     assert not ask(world, "knowledge_changes", document="policy-2", **{"from": "policy-1", "to": "policy-2"})["total"]
 
 
-def test_the_sentence_that_defines_a_new_term_is_told_as_its_definition_alone(tmp_path: Path) -> None:
+def test_the_sentence_that_defines_a_new_term_is_reported_as_its_definition_alone(tmp_path: Path) -> None:
     old = "# Doors\n\n## Terminology\n\nThe words are those of the house that the doors are built for.\n"
     new = f'{old}\nThe term "side door" refers to a door beside the gate of a house.\n'
     world = World(tmp_path).holding({"doors-1.md": old, "doors-2.md": new})

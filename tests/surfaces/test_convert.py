@@ -190,7 +190,7 @@ def test_the_collection_is_default_unless_it_is_named_and_its_name_is_checked(wo
 
 
 @pytest.mark.requirement("D-REQ-1A.4")
-def test_a_failed_ingestion_is_told_as_the_api_told_it(world: World) -> None:
+def test_a_failed_ingestion_is_reported_as_by_the_api(world: World) -> None:
     def refuse(method: str) -> None:
         raise ConnectionFailedError("The RAG API does not answer.", details="connection refused")
 
@@ -201,7 +201,7 @@ def test_a_failed_ingestion_is_told_as_the_api_told_it(world: World) -> None:
 
 
 @pytest.mark.requirement("D-REQ-1A.5", "D-REQ-10.1")
-def test_without_an_address_of_the_api_the_setting_is_named_and_converting_goes_on(world: World) -> None:
+def test_without_an_address_of_the_api_the_setting_is_named_and_converting_continues(world: World) -> None:
     service = ConversionService({MEDIA_TYPES[".md"]: MarkdownReader(sandbox=HERE)}, roots=None, library=None)
     tool = TOOLS["convert_and_ingest"]
     with pytest.raises(ConfigError, match="RAG_API_URL") as caught:
@@ -226,7 +226,7 @@ def test_the_surface_converts_only_and_neither_indexes_nor_searches() -> None:
     assert not {"knowledge_mcp.engine.search.search", "knowledge_mcp.engine.ingest.ingest"} & set(loaded)
 
 
-def test_progress_is_told_while_a_file_is_read_and_at_the_end(world: World) -> None:
+def test_progress_is_reported_while_a_file_is_read_and_at_the_end(world: World) -> None:
     path = world.folder / "slow.txt"
     path.write_text("text")
     reported: list[tuple[float, float | None, str]] = []

@@ -88,7 +88,7 @@ def test_a_locator_tells_boxes_labels_and_lines_only_where_there_are_any() -> No
     assert set(bare) == {"document_id", "span", "content_hash"}
 
 
-def test_boxes_of_two_columns_stay_apart_and_equal_ones_are_told_once() -> None:
+def test_boxes_of_two_columns_stay_apart_and_equal_ones_are_reported_once() -> None:
     left, right = Box(1, 50.0, 100.0, 290.0, 200.0), Box(1, 310.0, 100.0, 550.0, 150.0)
     assert merged_boxes([left, replace(left, top=210.0, bottom=220.0), right]) == [
         [1, 50, 100, 290, 220], [1, 310, 100, 550, 150],
@@ -283,7 +283,7 @@ def test_too_many_references_for_one_answer_are_left_out_from_both_ends_and_coun
     assert answer["more"] == 100 - kept + 7
 
 
-def test_a_true_quote_is_told_from_one_that_is_not() -> None:
+def test_a_true_quote_is_distinguished_from_one_that_is_not() -> None:
     words = "Verification records shall not be discarded."
     exact = ask("knowledge_verify_quote", quote=words, document_id="example-standard")
     assert exact["verdict"] == "exact"

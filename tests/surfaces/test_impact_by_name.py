@@ -57,7 +57,7 @@ def touched(folder: Path, manual: str) -> dict[str, dict[str, Any]]:
         ("ACME 100 says in Doors of the well how they are closed.", "number", "4 s"),
     ],
 )
-def test_a_reference_without_a_clause_is_told_with_what_its_sentence_names(
+def test_a_reference_without_a_clause_is_reported_with_what_its_sentence_names(
     tmp_path: Path, sentence: str, kind: str, now: str
 ) -> None:
     found = touched(tmp_path, f"## 1 All\n\n{sentence}")
@@ -106,7 +106,7 @@ def test_another_requirement_of_the_same_name_is_no_reference(tmp_path: Path) ->
     assert list(touched(tmp_path / "copy", f"## 2 Hooks\n\n{copied}")) == [copied]
 
 
-def test_a_requirement_named_elsewhere_in_a_document_that_refers_to_the_standard_is_told(tmp_path: Path) -> None:
+def test_a_requirement_named_elsewhere_in_a_document_that_refers_to_the_standard_is_reported(tmp_path: Path) -> None:
     named = "The lamps are checked as REQ-PIT-7 says."
     found = touched(
         tmp_path, f"## 1 Scope\n\nHoists follow ACME 100.\n\n## 2 Lamps\n\n{named}\n\nREQ-PIT-70 is another."
@@ -128,7 +128,7 @@ def test_a_requirement_named_elsewhere_in_a_document_that_refers_to_the_standard
         ("Lamps are listed in ACME 100, Table 4.", "ACME 100, Table 4", ["Table 4"]),
     ],
 )
-def test_each_clause_that_is_named_beside_the_standard_is_told(
+def test_each_clause_that_is_named_beside_the_standard_is_reported(
     tmp_path: Path, sentence: str, reference: str, clauses: list[str]
 ) -> None:
     world = World(tmp_path)

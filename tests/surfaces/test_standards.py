@@ -289,7 +289,7 @@ def test_document_ids_are_completed_by_beginning_then_middle_then_title() -> Non
     assert SURFACE.completers["document_type"](knowledge, "s") == ["standard", "specification"]
 
 
-def test_what_a_passage_has_beside_the_specified_fields_is_told_only_where_there_is_any() -> None:
+def test_what_a_passage_has_beside_the_specified_fields_is_reported_only_where_there_is_any() -> None:
     chunk, _ = FakeKnowledge().chunk(ask("knowledge_search", query="verification plan")["results"][0]["id"])
     plain = replace(chunk, clause_number=None, page_numbers=(), page_labels=(), section_hierarchy=("Foreword",))
     rich = replace(chunk, page_numbers=(7, 8), page_labels=("iv", "v"), lines=(10, 12))

@@ -157,7 +157,7 @@ def test_pages_follow_one_another_without_another_run(world: World, tmp_path: Pa
     assert "warning" not in answer
 
 
-def test_progress_is_told_while_texts_are_embedded(world: World) -> None:
+def test_progress_is_reported_while_texts_are_embedded(world: World) -> None:
     messages: list[str] = []
     ask(
         world, "knowledge_trace", Call(lambda _, __, words: messages.append(words)), **{"from": "manual", "to": "pumps"}
@@ -263,7 +263,7 @@ def test_a_caller_that_gives_up_ends_a_run_that_nobody_else_waits_for(world: Wor
     assert ask(world, "knowledge_conflicts")["total"] == 1
 
 
-def test_a_run_that_failed_is_told_and_begun_anew(world: World) -> None:
+def test_a_run_that_failed_is_reported_and_begun_again(world: World) -> None:
     world.write("empty.md", "# Nothing\n\nNothing is asked for here.\n")
     world.ingest()
     for _ in range(2):

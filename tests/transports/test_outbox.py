@@ -113,7 +113,7 @@ async def test_a_client_that_takes_no_progress_holds_up_neither_the_work_nor_its
     assert deaf.asked == 1
 
 
-async def test_progress_of_a_call_that_fails_is_told_before_the_error_which_stays_what_it_is() -> None:
+async def test_progress_of_a_call_that_fails_is_reported_before_the_error_which_stays_what_it_is() -> None:
     def work(_: Knowledge, __: Nothing, call: Call) -> Done:
         call.progress(1, 2, "half")
         raise InternalError("It broke.")

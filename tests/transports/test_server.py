@@ -46,7 +46,7 @@ async def client_of(knowledge: Knowledge) -> AsyncGenerator[Client]:
             yield client
 
 
-async def test_a_crash_is_told_by_an_incident_number_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_crash_is_reported_by_an_incident_number_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     async with client_of(TroubledKnowledge()) as client:
         result = await client.call_tool("knowledge_search", {"query": "crash"})
     assert result.is_error

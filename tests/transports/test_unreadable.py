@@ -59,7 +59,7 @@ def exchange(lines: list[str], expected: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("A-REQ-REL-001")
-def test_a_line_that_is_no_message_is_answered_before_a_session_too_which_then_goes_on() -> None:
+def test_a_line_that_is_no_message_is_answered_before_a_session_too_which_then_continues() -> None:
     hello = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},

@@ -189,7 +189,7 @@ class StructureContract(RenamingContract):
 class PublishContract(StructureContract):
     """Tests that a store does what `Collection.publish` promises."""
 
-    def test_documents_published_together_are_all_there_and_each_is_told_of(self) -> None:
+    def test_documents_published_together_are_all_there_and_each_is_reported(self) -> None:
         with self.open_filled() as store:
             first = make_document("d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"], text="one")
             second = make_document("e", ["gamma words"], text="two", structure=structure(2))
