@@ -43,7 +43,7 @@ FORMS: dict[str, tuple[str, Callable[[str, str], str]]] = {
 }
 _SEED = 20261122
 _SHORTEST = 5
-"""Letters of a term from which on it can bear typing errors and still be told."""
+"""Minimum letters of a term that is still recognised with typing errors."""
 
 
 def glossary(data: Path) -> dict[str, str]:

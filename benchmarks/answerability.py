@@ -149,7 +149,7 @@ def collect(name: str, folder: Path, work: Path) -> list[Row]:
 
 
 def tell_nobody(step: str, done: int, total: int) -> None:
-    """Pass over what is told of an ingest."""
+    """Ignore the events of an ingest."""
     del step, done, total
 
 
@@ -177,7 +177,7 @@ def ids_by_key(chosen: EvalSet, base: Base) -> dict[str, list[str]]:
 def look(
     base: Base, text: str, hidden: Collection[str], is_right: Callable[[Hit], bool]
 ) -> tuple[tuple[float, ...], bool] | None:
-    """Search without some documents; returns the signals and whether a hit is right, None where nothing can be told."""
+    """Search without some documents; returns the signals and whether a hit is right, None if that is unknown."""
     text = text[:2000]
     store = HeldBack(base.store)
     store.hide(base.collection, hidden)

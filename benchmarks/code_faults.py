@@ -1,4 +1,4 @@
-"""Break the indexing of repositories, look at what is told and shown, repair it, and index again.
+"""Break the indexing of repositories, check what is reported and shown, repair it, and index again.
 
 Usage: `python -m benchmarks.code_faults [kills|addresses|disk|many|huge|names …] [--files 100000]`
 
@@ -286,7 +286,7 @@ def huge(folder: Path, _: argparse.Namespace) -> Generator[Row]:
     with GitServer(folder / "served", token=TOKEN) as server:
         world = World(folder / "world", server)
         done = world.run("index", server.url("team/code.git"))
-        wrong = "" if "big.py: It has 1,073,741,824 bytes" in done.out else "it is not told"
+        wrong = "" if "big.py: It has 1,073,741,824 bytes" in done.out else "it is not reported"
         large = "" if done.peak < 400 * 1024**2 else "it takes too much memory"
         yield row("a file of a gigabyte", done, states(world), done.cost, wrong, large)
 

@@ -354,7 +354,7 @@ def score_made(
         elif other is not None:
             come.add(other)
         for change in each.changes:
-            # a clause that leaves an informative annex is normative: told rightly, and no edit of its words
+            # a clause that leaves an informative annex is normative: reported correctly, and no edit of its words
             is_standing = {change.before, change.after} == {"normative", "informative"}
             if change.kind.value in inside and other is not None and not is_standing:
                 inside[change.kind.value].add((other, _bare(change.before), _bare(change.after)))

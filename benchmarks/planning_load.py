@@ -164,7 +164,7 @@ async def ask_by_node(folder: Path, node: str, library: str, transport: str, url
 
 
 def node_clients() -> tuple[str, Path] | None:
-    """Find Node.js and the folder of its clients; None, told on stderr, where they cannot be had."""
+    """Find Node.js and the folder of its clients; None, reported on stderr, if they are not available."""
     root = Path(__file__).resolve().parents[1]
     found = [
         subprocess.run([root / "tools" / name], capture_output=True, text=True, check=False)

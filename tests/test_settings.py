@@ -138,7 +138,7 @@ def test_all_problems_are_reported_together(tmp_path: Path) -> None:
         load_settings(environ=environ, folder=tmp_path)
     lines = caught.value.details.splitlines()
     for name in environ:
-        assert any(line.startswith(name) for line in lines), f"{name} is not told of in {lines}"
+        assert any(line.startswith(name) for line in lines), f"{name} is not reported in {lines}"
     assert "from 50 to 500" in caught.value.details
 
 

@@ -1,4 +1,4 @@
-"""The composition root: what settings select is what is put together, and contradictions are told."""
+"""The composition root: it builds what the settings select, and reports contradictions."""
 
 from __future__ import annotations
 

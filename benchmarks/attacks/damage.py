@@ -164,7 +164,7 @@ def _flipped_bytes(folder: Path) -> Outcome:
             named += 1
         except Exception as exc:  # noqa: BLE001 - any other failure is a crash
             through.append(f"byte {place}: {type(exc).__name__}: {exc}")
-    return Outcome(FLIPS, tuple(through), note=f"{named} told as damaged")
+    return Outcome(FLIPS, tuple(through), note=f"{named} reported as damaged")
 
 
 def _truncated(folder: Path) -> Outcome:

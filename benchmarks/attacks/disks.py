@@ -120,7 +120,7 @@ def _power_fails(folder: Path) -> Outcome:
 
 
 def _full_disk(folder: Path) -> Outcome:
-    """Ingest onto disks that are too small; what is there must stay, and the failure must be told."""
+    """Ingest onto disks that are too small; what is there must stay, and the failure must be reported."""
     source = folder / "papers"
     _write(source, "first")
     through: list[str] = []

@@ -122,7 +122,9 @@ def _unaccounted(turn: int, paths: list[Path], report: dict[str, Any]) -> list[s
     if "error" in report:
         stored = report["files_processed"]
         return [] if len(result) + stored == len(paths) else [f"run {turn}: {len(result)} failed and {stored} stored"]
-    return [f"run {turn}: {path.name} is told {result[str(path)]} times" for path in paths if result[str(path)] != 1]
+    return [
+        f"run {turn}: {path.name} is reported {result[str(path)]} times" for path in paths if result[str(path)] != 1
+    ]
 
 
 def _kills(folder: Path) -> Outcome:

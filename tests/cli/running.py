@@ -55,7 +55,7 @@ def run(command: str, *arguments: str, cwd: Path, stdin: str = "", **extra: str)
 
 
 class Terminal:
-    """Run a command on a terminal; its stdout goes to a pipe, so that results and conversation are told apart."""
+    """Run a command on a terminal; its stdout goes to a pipe, so that results and conversation are separate."""
 
     def __init__(self, command: str, *arguments: str, cwd: Path, **extra: str) -> None:
         self._own, theirs = pty.openpty()

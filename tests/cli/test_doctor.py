@@ -1,4 +1,4 @@
-"""`knowledge doctor`: each thing that can be broken is found, told with what to do, and decides the exit code."""
+"""`knowledge doctor`: each thing that can be broken is found, reported with what to do, and decides the exit code."""
 
 from __future__ import annotations
 

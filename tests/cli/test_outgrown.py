@@ -1,4 +1,4 @@
-"""ChromaDB with more passages than it is good for: told at start, by each ingest and by the doctor, and how to move."""
+"""ChromaDB with too many passages: reported at start, by each ingest and by the doctor, and how to move."""
 
 from __future__ import annotations
 

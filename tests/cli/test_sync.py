@@ -1,4 +1,4 @@
-"""Registered folders are kept in sync: added, synced, followed, removed; and how they stand is told."""
+"""Registered folders are kept in sync: added, synced, followed, removed; and their state is reported."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_webdav_folder_is_the_truth_of_its_files(served: tuple[WebDavServer, P
     again = knowledge("sources", "add", f"davs://{server.place}/docs/", "--name", "again")
     assert "is already registered as 'specs'" in again.err, "a slash makes it no other folder"
     done = knowledge("sync", "--json")
-    assert "Reading röpes #1.md..." in done.err, "a name is told as people write it"
+    assert "Reading röpes #1.md..." in done.err, "a name is shown as people write it"
     first = of(done, "specs")
     assert len(first["stored"]) == 2
     assert [each["reason"] for each in first["skipped"]] == ["unsupported"]

@@ -112,11 +112,11 @@ class Service:
         self.places: list[Json] = []
         """What every comparison touches."""
         self.trace: Json = {}
-        """What is told of every trace, beside the two documents."""
+        """What is reported for every trace, except the two documents."""
         self.check: Json = {}
         """The answer to every check, beside the two documents."""
         self.conflicts: list[Json] = []
-        """What is told of every search for conflicts."""
+        """What is reported for every search for conflicts."""
         self.goes_on: list[str] = []
         """Jobs that traces, checks and searches for conflicts are answered with, one each, before what they come to."""
         self.outcome: Callable[[Json], Json] = lambda job: job

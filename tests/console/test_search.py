@@ -1,4 +1,4 @@
-"""The search view: questions, options, results with their evidence, and what is told where there is none."""
+"""The search view: questions, options, results with their evidence, and what is shown without any."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def everything(store: Store, collection: str = "kb") -> dict[str, object]:
 
 
 class Told:
-    """Keep what was told; raise `error` when so many documents were stored."""
+    """Keep what was reported; raise `error` when so many documents were stored."""
 
     def __init__(self, error: BaseException | None = None, after: int = 0) -> None:
         self.events: list[MoveEvent] = []

@@ -1,4 +1,4 @@
-"""An answer says how likely it answers: told from both legs, in the space that was calibrated, and nowhere else."""
+"""An answer says how likely it answers: estimated from both legs, only in the calibrated space."""
 
 from __future__ import annotations
 

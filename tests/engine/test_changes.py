@@ -1,4 +1,4 @@
-"""Two editions are aligned clause by clause, and what changed inside is told by what it means."""
+"""Two editions are aligned clause by clause, and what changed inside is reported by its meaning."""
 
 from __future__ import annotations
 

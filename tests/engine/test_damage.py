@@ -1,4 +1,4 @@
-"""What is damaged in a store is never evidence: it is left out, named, told by the health, and gone after an ingest."""
+"""Damaged data in a store is never evidence: it is left out, named, reported as unhealthy, and gone after an ingest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editions of one document: recognised, told, and the current one answers."""
+"""Editions of one document: recognised, reported, and the current one answers."""
 
 from __future__ import annotations
 

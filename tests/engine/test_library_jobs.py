@@ -40,7 +40,7 @@ def test_a_deposit_that_nobody_waits_for_is_done_and_remembered(shelf: Shelf) ->
     assert done.result is not None
     assert service.record(done.result.document_id).title == "Pumps"
     assert service.job_counts() == {"done": 1}
-    assert ended(shelf.open(), accepted.id).result == done.result  # another process is told the same
+    assert ended(shelf.open(), accepted.id).result == done.result  # another process gets the same
     kinds = {record.id.partition(":")[0] for record in shelf.store.open(JOBS_COLLECTION).documents()}
     assert "content" not in kinds  # what the job needed went with its end
 
@@ -69,7 +69,7 @@ def test_a_job_that_fails_says_why(shelf: Shelf) -> None:
     assert failed.suggestion
     with pytest.raises(NotFoundError):
         service.job("0123456789abcdef")
-    with pytest.raises(UnreadableDocumentError):  # told at once, whoever waits
+    with pytest.raises(UnreadableDocumentError):  # reported at once, even without waiting
         service.submit(Deposit("alpha", "a.xyz", content=b"a"))
 
 

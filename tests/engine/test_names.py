@@ -1,4 +1,4 @@
-"""Identifiers of a question are told from its words, and the passages that bear them come first."""
+"""Identifiers of a question are distinguished from its words, and passages with them come first."""
 
 from __future__ import annotations
 

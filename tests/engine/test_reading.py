@@ -1,4 +1,4 @@
-"""Reading clauses, pages, passages and documents: word for word, cut where it reads well, and every part told."""
+"""Reading clauses, pages, passages and documents: word for word, cut where it reads well, and every part reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements that say the same are told once, and a topic that nothing is about is told to be none."""
+"""Requirements that say the same are reported once, and a topic without requirements is reported as such."""
 
 from __future__ import annotations
 

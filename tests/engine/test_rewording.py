@@ -1,4 +1,4 @@
-"""Questions in words that the documents do not use: asked in others as well, and told of."""
+"""Questions in words that the documents do not use: other words are also searched for, and reported."""
 
 from __future__ import annotations
 

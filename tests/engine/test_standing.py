@@ -1,4 +1,4 @@
-"""What became normative, what was said in other words, and what only went to another clause, is told as that."""
+"""What became normative, what was said in other words, and what only went to another clause, is reported as such."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ Each valve shall be turned once a year. Grease can be applied to the stem.
 
 @dataclass
 class World:
-    """Hold the folder, the parts that tests look into, and what was told on the way."""
+    """Hold the folder, the parts that tests look into, and what was reported on the way."""
 
     folder: Path
     store: Store = field(default_factory=lambda: MemoryStore(EnglishAnalyser()))

@@ -1,4 +1,4 @@
-"""Sets are read as they stand on disk, and every mistake in them is told at its line."""
+"""Sets are read as they stand on disk, and every mistake in them is reported at its line."""
 
 from __future__ import annotations
 

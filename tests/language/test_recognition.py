@@ -1,4 +1,4 @@
-"""Which language a text is in: by its function words, by its script, or not told."""
+"""Which language a text is in: by its function words, by its script, or unknown."""
 
 from __future__ import annotations
 

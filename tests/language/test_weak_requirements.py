@@ -1,4 +1,4 @@
-"""Requirements that no word of force marks: told by the heading above them, whole, with their number, and marked."""
+"""Requirements without a word of force: recognised by the heading above them, whole, with their number, and marked."""
 
 from __future__ import annotations
 

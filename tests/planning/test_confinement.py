@@ -1,4 +1,4 @@
-"""Paths that callers give: links are resolved first, and nothing outside the allowed folders is read or told of."""
+"""Paths that callers give: links are resolved first, and nothing outside the allowed folders is read or reported."""
 
 from __future__ import annotations
 

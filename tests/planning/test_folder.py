@@ -1,4 +1,4 @@
-"""The folder command: every document filed, told and reported; new and changed ones too while it watches."""
+"""The folder command: every document filed and reported; new and changed ones too while it watches."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def paper(path: Path, *sheets: Sheet | str) -> Path:
 
 
 def report(pages: int = 3, sentences: int = 14, topic: str = "") -> list[str]:
-    """Make the text of some pages, each sentence told apart by its number."""
+    """Make the text of some pages, each sentence distinguished by its number."""
     return [
         " ".join(
             f"{topic}{_SUBJECTS[number % len(_SUBJECTS)]} Paragraph {page}.{number} says so."

@@ -1,4 +1,4 @@
-"""Tracked changes and comments of Word files: the text is what it is once they are accepted; all are told."""
+"""Tracked changes and comments of Word files: the text is what it is once they are accepted; all are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes and comments of OpenDocument texts and workbooks: they are told with their words, and are no text."""
+"""Changes and comments of OpenDocument texts and workbooks: they are reported with their words, and are no text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redlines of standards and comments on pages: what went is no text, what came is, and what people noted is told."""
+"""Redlines of standards and comments on pages: deleted words are no text, inserted ones are, and comments are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judging reader: what is skipped with its figures, what is read, and what is told of every page."""
+"""The judging reader: what is skipped with its figures, what is read, and what is reported for every page."""
 
 from __future__ import annotations
 

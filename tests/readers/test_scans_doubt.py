@@ -1,4 +1,4 @@
-"""What a scan's pages are told to be doubtful for: their digits, their language, a text layer that is noise."""
+"""Why a scan's pages are reported as doubtful: their digits, their language, a text layer that is noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents in XML that were revised: what is marked as deleted is no text, what came is, and both are told."""
+"""Documents in XML that were revised: what is marked as deleted is no text, what came is, and both are reported."""
 
 from __future__ import annotations
 

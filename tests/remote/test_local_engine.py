@@ -30,7 +30,7 @@ class Twins:
     remote: RemoteKnowledge
 
     def bring(self, options: IngestOptions) -> tuple[IngestReport, IngestReport, list[IngestEvent]]:
-        """Ingest the folder into both; returns both reports and what was told from afar."""
+        """Ingest the folder into both; returns both reports and what was reported remotely."""
         events: list[IngestEvent] = []
         source = FileSource(self.here.folder, patterns=("*.md",))
         return self.here.ingest(options), self.remote.ingest(source, options, on_event=events.append), events

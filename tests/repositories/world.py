@@ -168,7 +168,7 @@ class World:
 
 
 def stopping(after: int) -> Call:
-    """Return a line that says to stop once so much progress was told."""
+    """Return a line that says to stop once so much progress was reported."""
     messages: list[str] = []
 
     def progress(done: float, total: float | None, message: str) -> None:

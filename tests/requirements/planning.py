@@ -29,9 +29,9 @@ PLANNING: tuple[Requirement, ...] = (
     _must("document-store-api:FR-004", "list_ingested_documents lists an application's documents, none being no error"),
     _must(
         "document-store-api:FR-005",
-        "text comes from the text layer, else from OCR at 300 DPI; image-heavy files and renderings are told apart",
+        "text comes from the text layer, else from OCR at 300 DPI; image-heavy files and renderings are distinguished",
         "liteparse and pypdfium2 instead of PyMuPDF; a scanned text document that reads well is read, not skipped "
-        "(IMAGE_SKIP=strict for the letter of it), and vector drawings, unseen by the ratio, are told by their paths",
+        "(IMAGE_SKIP=strict for the letter of it), and vector drawings, unseen by the ratio, are found by their paths",
     ),
     _must(
         "document-store-api:FR-006",
@@ -67,7 +67,9 @@ PLANNING: tuple[Requirement, ...] = (
         "the same text has bit for bit the same vector",
         "which takes one text at a time: dynamic quantization scales over the whole batch",
     ),
-    _nice("document-store-api:NICE-classification", "a document's type is told by its file name and by its words"),
+    _nice(
+        "document-store-api:NICE-classification", "a document's type is recognised by its file name and by its words"
+    ),
     _nice("document-store-api:NICE-image_skip", "drawings and renderings are recognised and cost no time"),
     _must(
         "document-store-api:APP-environment",

@@ -16,10 +16,10 @@ _TOOLS = (
     _must("C-3.1-server_info", "the server announces its name, its version and that it has tools"),
     _must("C-3.2-semantic_search", "semantic_search finds code for a question in words"),
     _must("C-3.2-query", "the query has 1 to 1000 characters and is required"),
-    _must("C-3.2-limit", "limit is 1 to 50, 10 unless told"),
+    _must("C-3.2-limit", "limit is 1 to 50, 10 by default"),
     _must(
         "C-3.2-threshold",
-        "threshold is 0 to 1, 0.7 unless told",
+        "threshold is 0 to 1, 0.7 by default",
         "calibrated for each known model, so that the default costs little recall; the answer counts what it removed",
     ),
     _must("C-3.2-repository", "repository narrows the search to one, else all are searched"),
@@ -90,7 +90,7 @@ _COMPONENTS = (
         "a personal access token opens private repositories",
         "given to git by its environment, never in a URL",
     ),
-    _must("C-6.4-shallow", "a clone is shallow unless told otherwise"),
+    _must("C-6.4-shallow", "a clone is shallow by default"),
     _must("C-6.4-branch", "a branch can be chosen"),
     _must("C-6.4-reuse", "an existing clone is used, or replaced if asked"),
     _must("C-6.4-name", "the name is taken from the URL"),
@@ -133,10 +133,10 @@ _CONFIGURATION = (
 )
 
 _ERRORS = (
-    _must("C-9.1-validation", "a bad value is told as such"),
-    _must("C-9.1-authentication", "a bad credential is told as such"),
-    _must("C-9.1-external", "an external failure is retried, then told as passing"),
-    _must("C-9.1-internal", "an internal failure is logged and told without its details"),
+    _must("C-9.1-validation", "a bad value is reported as such"),
+    _must("C-9.1-authentication", "a bad credential is reported as such"),
+    _must("C-9.1-external", "an external failure is retried, then reported as temporary"),
+    _must("C-9.1-internal", "an internal failure is logged and reported without its details"),
     _must(
         "C-9.1-format",
         "an error carries code, message, details and whether to retry",

@@ -57,7 +57,7 @@ STANDARDS: tuple[Requirement, ...] = (
     _must("A-REQ-SEARCH-001", "dense search embeds the question and ranks by cosine, with filters"),
     _must(
         "A-REQ-SEARCH-002",
-        "hybrid search fuses dense and BM25 by weighted reciprocal ranks, k = 60, 70 to 30 unless told",
+        "hybrid search fuses dense and BM25 by weighted reciprocal ranks, k = 60, 70 to 30 by default",
         "where no weight is named, scores are blended, which is ahead of ranks on all public sets but one, and never "
         "behind words alone (HYBRID_FUSION=ranks has the specified default); the fused score is divided by its maximum "
         "so that it lies in 0..1; raw scores and ranks are given with detail=full",
@@ -115,7 +115,9 @@ STANDARDS: tuple[Requirement, ...] = (
         "three pauses are three retries; a model that several sources have is asked of all of them before each pause; "
         "the model hub's client retries by itself",
     ),
-    _must("A-REQ-REL-003", "the configuration is checked at start, all its errors are told together, and it exits 3"),
+    _must(
+        "A-REQ-REL-003", "the configuration is checked at start, all its errors are reported together, and it exits 3"
+    ),
     _must("A-REQ-MAINT-001", "six events are logged at their levels, as text or JSON"),
     _must(
         "A-REQ-MAINT-002",

@@ -1,4 +1,4 @@
-"""Random worlds: with a limited key, a service that holds forbidden things cannot be told from one without them."""
+"""Random worlds: with a limited key, a service with forbidden things looks like one without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real WebDAV server (WsgiDAV) over https on loopback: one user reads a folder, and every request is told."""
+"""A real WebDAV server (WsgiDAV) over https on loopback: one user reads a folder, and every request is recorded."""
 
 from __future__ import annotations
 

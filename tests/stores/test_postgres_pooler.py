@@ -61,7 +61,7 @@ def test_more_threads_than_connections_write_and_read_and_each_waits_its_turn(da
                     document_id = f"d{number}"
                     put(store, document_id, generation(document_id, turn), sha256=str(turn))
                     check(store)
-            except BaseException as exc:  # noqa: BLE001 - told to the test's own thread
+            except BaseException as exc:  # noqa: BLE001 - passed to the test's thread
                 failures.append(exc)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(3 * CONNECTIONS)]

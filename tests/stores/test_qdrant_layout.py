@@ -125,7 +125,7 @@ def test_a_collection_of_another_layout_version_is_refused_and_never_altered(
     store.drop_collection("other")
     caplog.clear()
     assert store.collections() == []
-    assert [each.getMessage() for each in caplog.records] == ["collection_left_out"], "it is told in the log"
+    assert [each.getMessage() for each in caplog.records] == ["collection_left_out"], "the log reports it"
     assert [local.client.scroll(name, with_payload=True, with_vectors=True) for name in ("c", "c__records")] == before
 
 

@@ -276,7 +276,7 @@ def test_processes_that_write_and_read_at_once_never_see_a_mix(server: QdrantSer
             while not done.is_set():
                 check(reader)
                 looks.append(1)
-        except BaseException as exc:  # noqa: BLE001 - told to the test's own thread
+        except BaseException as exc:  # noqa: BLE001 - passed to the test's thread
             failures.append(exc)
 
     watcher = threading.Thread(target=look)
@@ -357,7 +357,7 @@ def test_threads_that_make_one_collection_at_once_all_get_it(tapped: Tapped) -> 
     def make(store: QdrantStore) -> None:
         try:
             store.create_collection("c", SPACE)
-        except BaseException as exc:  # noqa: BLE001 - told to the test's own thread
+        except BaseException as exc:  # noqa: BLE001 - passed to the test's thread
             failures.append(exc)
 
     threads = [threading.Thread(target=make, args=(each,)) for each in stores]

@@ -1,4 +1,4 @@
-"""Sections and pages in each store: what was written before there were any opens and works, what is lost is told."""
+"""Sections and pages in each store: older data without any opens and works, lost parts are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox: a child process does the work, and whatever it does, its parent is told and goes on."""
+"""The sandbox: a child process does the work, and whatever it does, its parent is informed and continues."""
 
 from __future__ import annotations
 

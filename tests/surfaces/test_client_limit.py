@@ -157,7 +157,7 @@ def test_an_altered_quote_of_greatest_length_is_answered_within_the_limit(tokens
     answer = sent("knowledge_verify_quote", Altered(), quote=said)
     assert tokens(compact(answer)) <= CLIENT_LIMIT
     assert answer["places"][0]["citation"] == "Book, 1"
-    assert answer["places"][0]["differences"], "some of them are told"
+    assert answer["places"][0]["differences"], "some of them are reported"
     assert answer["truncated"]["omitted"] == 4
 
 
