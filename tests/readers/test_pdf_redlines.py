@@ -1,4 +1,4 @@
-"""Redlines of standards and comments on pages: deleted words are no text, inserted ones are, and comments are reported."""
+"""Redlines of standards and comments on pages: only inserted words are text, and comments are reported."""
 
 from __future__ import annotations
 
