@@ -135,7 +135,7 @@ class IngestChoices:
         return tuple(part.strip() for part in self.pattern.split(",") if part.strip())
 
     def labels(self) -> tuple[tuple[str, str], ...]:
-        """Gather what is kept of these documents, but who may read them.
+        """Return the labels of these documents, without who may read them.
 
         Raises:
             typer.BadParameter: --meta is written otherwise.
@@ -228,7 +228,7 @@ class IngestRun:
             self._left_out = files.left_out
 
     def _prune(self, knowledge: Knowledge, emptied: set[str], *, prune: bool) -> None:
-        """Report what is gone from the folders, and remove it if that was requested; `emptied` stays (source paths)."""
+        """Report documents missing from the folders; if requested, remove them except those of `emptied`, by source path."""
         removes = prune and not self._choices.dry_run
         lines: list[str] = []
         for each in self._vanished:

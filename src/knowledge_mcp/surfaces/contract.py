@@ -49,7 +49,7 @@ class Request(BaseModel):
     PLAIN: ClassVar[frozenset[str]] = frozenset()
     """Names of the arguments that are published without a word: the name says it."""
     ELSEWHERE: ClassVar[frozenset[str]] = frozenset()
-    """Names of the arguments that are published by type and values: another tool of the surface tells the rest."""
+    """Names of the arguments published by type and values: another tool of the surface describes the rest."""
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given, for the log and for the answer; never the query itself."""

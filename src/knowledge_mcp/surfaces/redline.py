@@ -49,18 +49,18 @@ def checked_kinds(names: Iterable[str]) -> frozenset[str]:
 
 
 def select(changes: Sequence[ClauseChange], kinds: Collection[str] = ()) -> list[ClauseChange]:
-    """Leave the clauses that changed; where kinds are chosen, those that became one of them or hold such a change."""
+    """Keep the clauses that changed; if kinds are chosen, those of such a kind or with such a change."""
     changed = [each for each in changes if each.link.kind is not LinkKind.SAME or each.changes]
     return [each for each in changed if not kinds or not {each.link.kind.value, *kinds_inside(each)}.isdisjoint(kinds)]
 
 
 def kinds_inside(change: ClauseChange) -> list[str]:
-    """List the kinds of what changed inside a clause, the weightiest first."""
+    """List the kinds of the changes inside a clause, the most important first."""
     return list(dict.fromkeys(_counted(each.name) for each in change.changes))
 
 
 def narrow(changes: Sequence[ClauseChange], kinds: Collection[str]) -> list[ClauseChange]:
-    """Leave of each clause's changes those of the kinds; all where none is chosen, or one that the clause became."""
+    """Keep the changes of the chosen kinds in each clause; all if none is chosen, or if the clause has such a kind."""
     return [
         each
         if not kinds or each.link.kind.value in kinds
@@ -87,7 +87,7 @@ def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
 
 
 def changes_in_words(counts: Mapping[str, int]) -> str:
-    """Write what `count_changes` counted as sentences: first the clauses, then the changes inside them."""
+    """Format the counts of `count_changes` as sentences: first the clauses, then the changes inside them."""
     outcomes = set(LinkKind)
     clauses = {name: count for name, count in counts.items() if name in outcomes}
     inside = {name: count for name, count in counts.items() if name not in outcomes}
@@ -199,7 +199,7 @@ def _count(name: str, words: str) -> str:
 
 
 def _fold_clauses(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator[str]:
-    """Yield clauses, each with those below it inside; what holds a change is open."""
+    """Yield clauses with those below them nested inside; clauses with a change are open."""
     levels = [_level(each) for each in changes]
     is_changed = [each.link.kind is not LinkKind.SAME or bool(each.changes) for each in changes]
     above: list[int] = []

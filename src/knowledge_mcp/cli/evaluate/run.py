@@ -34,7 +34,7 @@ _MAX_LISTED = 5
 
 
 def print_results(run: Run) -> None:
-    """Print a table of measures with their intervals, then what else was found."""
+    """Print a table of measures with their intervals, then the other findings."""
     measured = [each for each in run.results if each.measures]
     if measured:
         print_measures = _print_by_measure if len(measured) <= _MAX_COLUMNS else _print_by_set
@@ -432,7 +432,7 @@ def _write(
 
 
 def _report_changes(before: Run, after: Run, comparisons: Sequence[RunComparison], tolerance: float) -> bool:
-    """Say what fell, what could not be compared, and in what the runs were not alike; returns whether anything fell."""
+    """Report lower measures, those not compared, and differences of the runs; return whether any measure fell."""
     from knowledge_mcp import evals
 
     lines = evals.list_fallen(comparisons, tolerance=tolerance)

@@ -164,7 +164,7 @@ def _print_notes(answer: Any) -> None:
 
 
 def _also_in(each: Any) -> list[str]:
-    """Name the places that say the same, on one line; none where there are none."""
+    """List the places with the same text on one line; empty if there are none."""
     further = [f"and {each.also_in_more} more"] if each.also_in_more else []
     return [f"Also in: {'; '.join([*each.also_in, *further])}"] if each.also_in else []
 

@@ -197,7 +197,7 @@ def _check_backend(settings: Settings) -> None:
 
 
 def _extra_files(folder: Path) -> dict[str, Path]:
-    """List what belongs to the store: files that are written whole, so that a copy of each is one state of it."""
+    """List the files of the store that are written atomically, so that a copy of each is one state of it."""
     found = {name: folder / name for name in _EXTRA_FILES if (folder / name).is_file()}
     for pattern in _FOLDERS:
         found |= {each.relative_to(folder).as_posix(): each for each in sorted(folder.glob(pattern))}
@@ -300,7 +300,7 @@ def _no_backup(packed: Path, details: str) -> InvalidInputError:
 
 @contextlib.contextmanager
 def _working_folder(parent: Path) -> Generator[Path]:
-    """Make a folder next to the place where the result goes, and remove it with what is left in it."""
+    """Create a folder next to the result, and remove it with its remaining files afterwards."""
     with tempfile.TemporaryDirectory(prefix=f".backup-{secrets.token_hex(4)}-", dir=parent) as name:
         yield Path(name)
 

@@ -45,7 +45,7 @@ class Client(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Say where a client's file lies, under which key its servers are, and what shows that the client is installed.
+    """The place of a client's file, the key of its servers, and the sign that the client is installed.
 
     `file` is None for a client that is not known; `signs` are files and folders of which one is enough.
     """
@@ -115,7 +115,7 @@ def render_entry(form: Form, entry: ServerEntry) -> str:
 
 
 def add_entry(form: Form, text: str, entry: ServerEntry) -> str:
-    """Put the entry into a file's text, in the place of an older one of ours; the same text where nothing changes.
+    """Add the entry to a file's text, replacing an older one of ours; return the same text if nothing changes.
 
     Raises:
         InvalidInputError: the file would lose something, such as comments, or the name is another server's.
@@ -135,7 +135,7 @@ def add_entry(form: Form, text: str, entry: ServerEntry) -> str:
 
 
 def remove_entry(form: Form, text: str, name: str) -> str:
-    """Take the entry out of a file's text; the same text where it has none.
+    """Remove the entry from a file's text; return the same text if it has none.
 
     Raises:
         InvalidInputError: the file would lose something else, or the name is another server's.
@@ -244,7 +244,7 @@ Surface = Annotated[str, typer.Option(help="Tool surfaces to offer.")]
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Say what was done with one client's file: written, removed, unchanged, or to be done by hand."""
+    """The result for one client's file: written, removed, unchanged, or to be done by hand."""
 
     client: str
     file: str
@@ -451,7 +451,7 @@ def show(as_json: AsJson = False, config: ConfigFile = None) -> None:
 
 
 def _effective(settings: Settings, name: str, text: str) -> str:
-    """Say what an unset folder means."""
+    """Describe what an unset folder means."""
     if text or name not in {"DATA_PATH", "MODELS_PATH"}:
         return text
     return str(settings.data_folder if name == "DATA_PATH" else settings.models_folder)

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 LITTLE_DISK = 1_000_000_000
 TOO_LITTLE_DISK = 100_000_000
 LOOKED_AT = 100
-"""Documents whose language is looked at, spread over all of them: some milliseconds each."""
+"""Documents to check the language of, spread over all of them: some milliseconds each."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """Tell how one check went, and what to do when it did not go well."""
+    """The outcome of one check, and what to do if it failed."""
 
     check: str
     status: Literal["ok", "warn", "fail"]
@@ -195,7 +195,7 @@ _LIMITS = {
 
 
 def _sandbox() -> CheckOutcome:
-    """Ask a child process, as files are read in, what it has given up."""
+    """Ask a child process like those that read files for its protections."""
     from knowledge_mcp.support.sandbox import Sandbox, SandboxFailure
 
     try:

@@ -172,7 +172,7 @@ def family(
 
 
 def _family_of_other(knowledge: Knowledge, other: str) -> str:
-    """Give the name of another document's family; one that has none yet gets one."""
+    """Return the name of another document's family; assign one if it has none."""
     family_name = knowledge.document(other).label("family")
     if not family_name or family_name.casefold() == "none":
         family_name = other

@@ -208,7 +208,7 @@ _P = TypeVar("_P", bound=_HasSpan)
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """Hold what was made of a file.
+    """The result of reading a file.
 
     Attributes:
         document: as read.
@@ -258,7 +258,7 @@ class Inspected:
         return [block.span for block in self.document.blocks if block.kind is kind]
 
     def as_values(self) -> dict[str, Any]:
-        """Turn it into plain values; pages are zero-based indexes, None where the format has no pages."""
+        """Convert it to plain values; pages are zero-based indexes, None if the format has no pages."""
         text, page = self.document.text, _pages(self.document)
 
         def texts_of(kind: BlockKind) -> list[dict[str, Any]]:
@@ -330,7 +330,7 @@ def _strongest(group: Sequence[Statement]) -> Modality:
 
 
 def _deduplicate(found: Iterable[_P]) -> list[_P]:
-    """Put in order of place what overlapping passages name twice."""
+    """Sort entries by place, without those that overlapping passages repeat."""
     by_place = {(each.span.start, each.span.end): each for each in found}
     return [by_place[place] for place in sorted(by_place)]
 
@@ -402,7 +402,7 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
 def _reader_of(
     path: Path, ocr: Any, passwords: Passwords, ocr_language: str, *, ignore_outline: bool
 ) -> tuple[str, Callable[[], Any]]:
-    """Choose what reads a file by its name: its media type, and what makes the reader."""
+    """Choose the media type and the reader factory for a file by its name."""
     from knowledge_mcp.wiring import build_readers
 
     media_type = media_type_of(path.name)

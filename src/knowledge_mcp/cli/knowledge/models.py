@@ -33,7 +33,7 @@ class Variants(StrEnum):
 
 
 def model_name(settings: Settings) -> str:
-    """Name the local model: the configured one, where the provider is local."""
+    """Return the local model: the configured one, if the provider is local."""
     from knowledge_mcp.settings import LOCAL_MODEL, choose_embedding
 
     choice = choose_embedding(settings)

@@ -188,7 +188,7 @@ class _Watch:
             self._bar.show(f"Copying {event.collection}", event.done, event.total)
 
     def _write(self, event: MoveEvent) -> None:
-        """Write the event's line, where it has one."""
+        """Write the line of an event, if it has one."""
         quiet = event.kind in {MoveEventKind.PRESENT, MoveEventKind.COMPARED}
         if event.kind in _COUNTED and (self._verbose or not quiet):
             place = f" ({event.done}/{event.total})" if event.done else ""
@@ -277,7 +277,7 @@ def _show_plans(plans: Sequence[MovePlan], titles: Sequence[str], *, prune: bool
 
 
 def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
-    """Ask, where documents of the target would be replaced or removed."""
+    """Ask for confirmation if documents of the target would be replaced or removed."""
     replaced = sum(len(each.replaced) for each in plans)
     removed = sum(len(each.others) for each in plans) if prune else 0
     if not replaced and not removed:

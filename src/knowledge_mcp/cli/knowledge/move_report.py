@@ -31,7 +31,7 @@ def print_move_plan(plan: MovePlan, title: str, *, prune: bool) -> None:
 
 
 def print_move(report: MoveReport, title: str) -> None:
-    """Print what was copied, and how both compare."""
+    """Print what was copied, and the comparison of both stores."""
     rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if report.chunks and report.seconds > 0 else ""
     rows = [
         ("Documents copied", str(report.copied)),

@@ -427,7 +427,7 @@ class _Specification:
     def _hierarchy(
         self, below: dict[tuple[str, ...], ET.Element], path: tuple[str, ...], identifier: str, time: str
     ) -> ET.Element:
-        """Put an object below the clause of a path; returns where what is below it goes."""
+        """Add an object below the clause of a path; return its element."""
         parent = below[path]
         if parent.tag == _q("SPEC-HIERARCHY"):
             children = parent.find(_q("CHILDREN"))

@@ -190,7 +190,7 @@ def _clause(knowledge: Knowledge, record: DocumentRecord, clause: str) -> _Passa
 
 
 def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage:
-    """Find a quote in the document; what is printed otherwise than it was quoted is said, and marked as printed."""
+    """Find a quote in the document; if the print differs from the quote, report that and mark the printed text."""
     answer = knowledge.verify_quote(QuoteQuery(quote, record.id))
     inside = [place for place in answer.places if place.passage.locator.document_id == record.id]
     if answer.verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ELSEWHERE} or not inside:

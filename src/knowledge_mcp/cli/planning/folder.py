@@ -107,7 +107,7 @@ def look_into(place: Path, *, recursive: bool = True) -> FolderFiles:
 
 
 def name_below(place: Path, path: Path) -> str:
-    """Name a file as it lies below the folder that was given, by its name alone where it lies elsewhere."""
+    """Return the path of a file relative to the given folder, or only its name if it is elsewhere."""
     folder = Path(os.path.realpath(place.expanduser()))
     is_below = path != folder and path.is_relative_to(folder)
     return path_text(path.relative_to(folder) if is_below else path.name)
@@ -120,7 +120,7 @@ def file_one(
     clock: Callable[[], float],
     batch: Batch | None = None,
 ) -> FileOutcome:
-    """File one document; what is wrong with it becomes an answer, what every further one would meet is raised."""
+    """File one document; its own errors become an answer, errors that would affect every document are raised."""
     started = clock()
     try:
         answer = service.ingest_file(request, line, batch).as_json()
@@ -178,7 +178,7 @@ class FolderWatch:
 
     @property
     def is_settled(self) -> bool:
-        """Tell whether no file that is there waits to be ingested: what seems gone may be one of them."""
+        """Return whether no existing file waits to be ingested: a missing document may be one of them."""
         return self._before == self._handled and not self._again
 
     def _look(self) -> FolderFiles:

@@ -142,7 +142,7 @@ class FolderRun:
         return self._exit_code()
 
     def _report_skipped(self) -> None:
-        """Name what is left out, each once."""
+        """Report skipped folders, links and files, each once."""
         found, place = self._watch.found, self._choices.folder
         for paths, heading in (
             (found.closed, "Skipped folders that cannot be read"),

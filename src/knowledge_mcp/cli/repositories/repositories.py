@@ -96,7 +96,7 @@ def print_status(entries: list[dict[str, Any]]) -> None:
 
 
 def health_status(service: RepositoryService) -> dict[str, Any]:
-    """Return the health as C 9.3 has it, each component under the name of what is really used."""
+    """Return the health as in C 9.3, with each component under the name of the implementation in use."""
     report = service.health()
     checks = {service.store_name: report.vector_store, service.provider: report.embedding_service}
     threshold = service.health_threshold_ms
@@ -130,7 +130,7 @@ def print_metrics(found: Snapshot) -> None:
 
 
 _EVERY = 1.0
-"""Seconds between two lines of progress where there is no terminal to draw a bar on."""
+"""Seconds between two progress lines without a terminal."""
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def follow_progress() -> Generator[Call]:
 
 
 class _Progress:
-    """Move a bar; write a line now and then where there is none."""
+    """Update the bar, or write a line at intervals if there is none."""
 
     def __init__(self, bar: WorkBar) -> None:
         self._bar = bar
@@ -176,7 +176,7 @@ def index_code(result: IndexResult) -> ExitCode:
 
 
 def index_result(result: IndexResult, *, as_json: bool) -> None:
-    """Show what an indexing came to."""
+    """Show the result of an indexing."""
     if as_json:
         write_json(dataclasses.asdict(result))
         return

@@ -1,4 +1,4 @@
-"""`rag-api`: start the REST service of the library, where wanted with MCP over HTTP in the same process."""
+"""`rag-api`: start the REST service of the library, optionally with MCP over HTTP in the same process."""
 
 from __future__ import annotations
 

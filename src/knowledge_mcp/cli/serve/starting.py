@@ -30,7 +30,7 @@ class ServerParser(argparse.ArgumentParser):
     """Parse a server's command line; a wrong one is a wrong configuration (exit 3)."""
 
     def error(self, message: str) -> NoReturn:
-        """Tell what is wrong and what to do next."""
+        """Report the error and the next step."""
         self.print_usage(sys.stderr)
         self.exit(ExitCode.CONFIGURATION, f"Error: {message}\nNext: `{self.prog} --help` lists the options.\n")
 
@@ -100,7 +100,7 @@ def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:
 
 
 def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None:
-    """Raise one error for everything that keeps a server from starting; nothing where nothing does (A-REQ-REL-003).
+    """Raise one error for everything that prevents a server from starting (A-REQ-REL-003).
 
     Args:
         problems: sentences about the settings.
@@ -126,7 +126,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 
 def allowed_folders(settings: Settings, *, unset: _T) -> tuple[Path, ...] | _T:
-    """List the folders of ALLOWED_ROOTS; `unset` where nothing is set."""
+    """List the folders of ALLOWED_ROOTS; `unset` if it has no value."""
     if settings.allowed_roots is None:
         return unset
     return tuple(Path(each).expanduser() for each in settings.allowed_roots)
@@ -150,7 +150,7 @@ def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
 
 
 def resource_of(settings: Settings) -> ProtectedResource | None:
-    """Describe this server as a resource of the OAuth issuer that is configured, None where none is."""
+    """Describe this server as a resource of the configured OAuth issuer; None without one."""
     if settings.oauth_issuer is None or settings.oauth_resource is None:
         return None
     from knowledge_mcp.transports.shared.admission import ProtectedResource
@@ -168,7 +168,7 @@ def resource_of(settings: Settings) -> ProtectedResource | None:
 
 
 def audit_of(settings: Settings) -> AuditLog | None:
-    """Open the log of who read what, None where none is configured."""
+    """Open the access log; None if it is not configured."""
     if settings.audit_log is None:
         return None
     from knowledge_mcp.transports.shared.audit import AuditLog
@@ -199,7 +199,7 @@ def list_own_hosts(host: str, port: int) -> tuple[str, ...]:
 
 
 def log_access(host: str, settings: Settings, *, tokens: bool) -> None:
-    """Log who can use a server that listens there, where that may surprise."""
+    """Log who can use a server at this address, if that may be unexpected."""
     if not tokens and is_loopback(host):
         _logger.info("no key is configured: only programs on this machine can connect, and they need no key")
     elif not tokens:

@@ -183,7 +183,7 @@ def _check_offset(offset: int, total: int, what: str) -> None:
 
 
 def _follow(running: RunningJob, call: Call) -> None:
-    """Wait for a job with signs of life; the job stops by itself where its caller gives up."""
+    """Wait for a job and report its progress; the job stops itself if its caller gives up."""
 
     def give_up() -> CancelledError:
         return CancelledError("The ingest was cancelled.")
@@ -217,7 +217,7 @@ def _job(job: Job) -> shapes.JobResponse:
 
 
 def _filter(service: PlanningService, request: shapes.PlanningSearchRequest) -> tuple[Filter | None, str]:
-    """Build the engine's filter, and say why nothing can be found where that is already known."""
+    """Build the engine's filter, and the reason if it is already known that nothing can be found."""
     types = request.document_types
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""

@@ -108,7 +108,7 @@ def compare(
 
 
 def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
-    """Align two editions and look into what belongs together."""
+    """Align two editions and compare the clauses that belong together."""
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
     return comparing.compared(old, new, EnglishAnalyser().document_terms)

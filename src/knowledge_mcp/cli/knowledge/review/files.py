@@ -68,7 +68,7 @@ def report_skipped(action: str, folder: Path, skipped: Sequence[str]) -> None:
 
 
 def read_below(folder: Path, action: str, read: Callable[[Path, str], T | None]) -> Iterator[T]:
-    """Yield what is read from each file below a folder; what is not read is reported.
+    """Yield the reading of each file below a folder, and report files that are not read.
 
     Args:
         folder: where to look.
@@ -162,7 +162,7 @@ def update_decisions(
     sources: Collection[str],
     targets: Collection[str],
 ) -> dict[tuple[str, str], bool]:
-    """Read the stored decisions, add the new ones, and store them; says where.
+    """Read the stored decisions, add the new ones, store them, and report where.
 
     Args:
         decisions: where they are stored.

@@ -184,7 +184,7 @@ def _states(path: Path) -> bool:
 def _stated_items(
     path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]
 ) -> list[TraceItem] | None:
-    """Return the items of a file of requirements, None where it turns out to be a document."""
+    """Return the items of a file of requirements; None if it is a document."""
     from knowledge_mcp.cli.knowledge.inspect import file_item
 
     read = reader.read(file_item(path), columns)
@@ -238,7 +238,7 @@ def _decode(path: Path) -> str:
 def _table_rows(
     text: str, columns: Mapping[str, str], *, strict: bool = False
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the rows below the header by its names; where none names an id and a text, of the first unless `strict`."""
+    """Yield the rows below the header by its names; without one for id and text, use the first row unless `strict`."""
     from knowledge_mcp.readers.data.csv import delimiter_of
     from knowledge_mcp.readers.requirements.tables import columns_of, header_among, whole_rows
 
@@ -369,7 +369,7 @@ def _text_of(settings: Settings, path: Path) -> str:
 
 
 def _of_document(settings: Settings, path: Path, *, met_by: bool) -> list[TraceItem]:
-    """Take what `items_in` lists of a document; the whole text of a file of no kind that is known."""
+    """Return the items of a document as `items_in` lists them; for a file of unknown kind, its whole text."""
     if media_type_of(path.name) == UNKNOWN:
         return [TraceItem(path.name, path.name, _text_of(settings, path), path.name)]
     return items_in(read_file(settings, path, path.name), met_by=met_by)
@@ -396,7 +396,7 @@ def _ingested_items(settings: Settings, name: str, *, met_by: bool) -> list[Trac
 
 
 def original_of(settings: Settings, name: str) -> bytes:
-    """Return the ReqIF file that an ingested document was read from; nothing where it is none, or a collection."""
+    """Return the ReqIF file of an ingested document; empty if it is another kind of file, or a collection."""
     if name.startswith(_COLLECTION):
         return b""
     with open_ingested(settings, name) as knowledge:

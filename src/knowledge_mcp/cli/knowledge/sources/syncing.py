@@ -151,7 +151,7 @@ class Syncing:
 
 
 def _disk_error(failure: OSError) -> InternalError:
-    """Make the error of a file of ours that cannot be written, as what is fetched on a full disk."""
+    """Build the error for a file of ours that cannot be written, such as a download on a full disk."""
     return InternalError(
         f"A file could not be kept while it was read. {reason_of(failure)}",
         suggestion=f"Make room in {tempfile.gettempdir()}, or set TMPDIR to a larger disk, and sync again.",
@@ -177,7 +177,7 @@ def _now() -> str:
 
 
 def print_sync(synced: Synced, *, errors_only: bool = False, verbose: bool = False) -> None:
-    """Write how a sync went: results to stdout, what went wrong to stderr; `verbose` names every document."""
+    """Report a sync: results to stdout, errors to stderr; `verbose` names every document."""
     name = synced.status.spec.name
     if synced.error is not None:
         notify(f"{name}: not synced. {one_line(synced.error.message)}\nNext: {synced.error.suggestion}")
@@ -203,7 +203,7 @@ def print_sync(synced: Synced, *, errors_only: bool = False, verbose: bool = Fal
 
 
 def _name_skipped(name: str, files: Sequence[SkippedFile]) -> None:
-    """Name the first files that were not taken, then what can be done, once each."""
+    """List the first files that were not ingested, then the remedies, each once."""
     for each in files[:_MAX_LISTED]:
         notify(f"{name}: not ingested: {one_line(each.source)}: {each.message}")
     if len(files) > _MAX_LISTED:
@@ -213,7 +213,7 @@ def _name_skipped(name: str, files: Sequence[SkippedFile]) -> None:
 
 
 _LOOK = 1.0
-"""Seconds between two looks at the list, and at what is due: sources are added and removed by other processes."""
+"""Seconds between checks of the list and of due sources: other processes add and remove sources."""
 _AGAIN = 60.0
 """Seconds between the first two tries of a source that fails; each further wait is twice as long."""
 
@@ -296,7 +296,7 @@ class FolderChanges:
 
 
 def _inode(folder: Path) -> tuple[int, int] | None:
-    """Tell a folder from another of its name; None where there is none."""
+    """Return device and inode of a folder, which another folder of its name does not have; None if there is none."""
     try:
         found = folder.stat()
     except OSError:
