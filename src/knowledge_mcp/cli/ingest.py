@@ -228,7 +228,7 @@ class IngestRun:
             self._left_out = files.left_out
 
     def _prune(self, knowledge: Knowledge, emptied: set[str], *, prune: bool) -> None:
-        """Report documents missing from the folders; if requested, remove them except those of `emptied`, by source path."""
+        """Report documents missing from the folders; if requested, remove them except those of `emptied` (paths)."""
         removes = prune and not self._choices.dry_run
         lines: list[str] = []
         for each in self._vanished:
