@@ -131,7 +131,7 @@ def test_an_item_that_begins_in_a_typewriter_face_continues_where_its_words_hang
     first = replace(line(before, 100), code=True, font="Courier")
     second = line(after, 113, x=left, width=300)
     geometry = Geometry([PageLayout(1, 612, 792, [first, second, line("More words of the page.", 126)])])
-    assert geometry.goes_on(first, second, first.text, BlockKind.LIST_ITEM, hang=72) is joined
+    assert geometry.continues(first, second, first.text, BlockKind.LIST_ITEM, hang=72) is joined
 
 
 @given(st.text(alphabet="ab-\u00ad ", max_size=12), st.text(alphabet="abA1 ", min_size=1, max_size=12))
