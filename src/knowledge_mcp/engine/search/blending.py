@@ -423,11 +423,11 @@ def phrased(
 
 def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
     """Return whether a passage contains the words of every phrase together."""
-    words = _saying(chunk)
+    words = _words_in(chunk)
     return all(words.holds(each) for each in phrases)
 
 
-def _saying(chunk: Chunk) -> Saying:
+def _words_in(chunk: Chunk) -> Saying:
     return Saying(chunk.content, chunk.section_title)
 
 
@@ -440,7 +440,7 @@ def first_verbatim(
 ) -> list[Ranked]:
     """Put hits first that contain most of a question in its word order, longest matches first; at most `limit`."""
     best = [hit.chunk_id for hit in lexical[:BEST_BY_WORDS]]
-    shares = {each.id: _saying(each).share(question, _MOSTLY) for each in passages.get(best)}
+    shares = {each.id: _words_in(each).share(question, _MOSTLY) for each in passages.get(best)}
     verbatim = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}
     if not verbatim:
         return list(ranked)

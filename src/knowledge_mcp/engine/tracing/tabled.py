@@ -235,7 +235,7 @@ def row_limits(text: str, limits: Sequence[Quantity]) -> list[tuple[Quantity, st
     """List the limits of a row with their headers; cells with more than a number or a range set none.
 
     Args:
-        said: the row as from `row_said`.
+        text: the row as from `row_text`.
         limits: its numbers, in order.
     """
     found: list[tuple[Quantity, str]] = []

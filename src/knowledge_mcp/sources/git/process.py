@@ -114,7 +114,7 @@ def git_error(message: str, *, what: str, branch: str = "", token: bool = False)
     """Build the error for a message of Git.
 
     Args:
-        said: as returned by `quoted`.
+        message: as returned by `quoted`.
         what: the repository, as shown to the user.
         branch: the requested branch.
         token: whether a token was sent.
