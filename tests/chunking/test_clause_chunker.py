@@ -48,7 +48,7 @@ def _sentences(count: int, words: str = "grey pumps hum all day") -> str:
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
 def test_defaults_are_those_of_the_specification() -> None:
-    assert ClauseChunker().version == "clauses/16 min=200 max=800 overlap=100"
+    assert ClauseChunker().version == "clauses/17 min=200 max=800 overlap=100"
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
@@ -198,12 +198,13 @@ def test_a_note_below_a_cut_table_goes_with_all_its_rows() -> None:
         _heading("Loads", "5"),
         Part(BlockKind.TABLE, f"| Part | Weight |\n| --- | --- |\n{rows}\n{foot}"),
         _text("a Valid for water only."),
+        _text("ᵇ⁾ Valid for air only."),
         Part(BlockKind.NOTE, "NOTE It may be more."),
         _text("The pumps are grey."),
         _text("b Not of the table."),
     )
     assert len(chunks) > 2
-    notes = ["¹ Not for use in tunnels.", "a Valid for water only.", "NOTE It may be more."]
+    notes = ["¹ Not for use in tunnels.", "a Valid for water only.", "ᵇ⁾ Valid for air only.", "NOTE It may be more."]
     assert chunks[0].cut_from.split("\n") == notes
     assert all(chunk.cut_from.split("\n") == [*notes, "| Part | Weight |"] for chunk in chunks[1:-1])
     assert all(note in chunks[-1].content for note in notes)

@@ -32,6 +32,14 @@ def verdict_of(text: str, quote: str) -> QuoteVerdict:
     [
         ("so so so so so so,", "so so so,", QuoteVerdict.EXACT),  # found though places overlap
         ("In table 5 A pump is shown.", "A pump is shown.", QuoteVerdict.EXACT),  # A is no ampere here
+        ("| 40ᵃ | 12.5ᵇ⁾ |", "40 12.5", QuoteVerdict.NORMALISED),
+        ("| 40ᵃ | 12.5ᵇ⁾ |", "40a 12.5b)", QuoteVerdict.NORMALISED),
+        ("| 40ᵃ | 12.5ᵇ⁾ |", "40ᵃ | 12.5ᵇ⁾", QuoteVerdict.EXACT),
+        ("a value of 40ᵃ for Steelᶜ,ᵈ pipes", "40 for Steel pipes", QuoteVerdict.NORMALISED),
+        ("a value of 40ᵃ for Steelᶜ pipes", "40 for Steelᶜ pipes", QuoteVerdict.NORMALISED),
+        ("a value of 40ᵃ is given", "a value of 40b is", QuoteVerdict.NOT_FOUND),
+        ("a value of 40a is given", "a value of 40 is", QuoteVerdict.NOT_FOUND),
+        ("the term xᵃ is small", "the term x is small", QuoteVerdict.NOT_FOUND),
         ("at 5 A and more", "at 5 a and more", QuoteVerdict.NOT_FOUND),
         ("3Includes valves.", "Includes valves.", QuoteVerdict.EXACT),  # a note's mark, not a part of the word
         ("the limit is y =\n- x for all", "the limit is y = x for all", QuoteVerdict.NOT_FOUND),

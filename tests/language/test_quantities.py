@@ -32,6 +32,9 @@ from knowledge_mcp.language.quantities.reading import limits_in, quantities
             "5 mm to 10 mm or 3–4 m",
             [(0.005, "m", "at least"), (0.01, "m", "at most"), (3, "m", "at least"), (4, "m", "at most")],
         ),
+        ("at most 40ᵃ mm, 12.5 mmᵇ⁾", [(0.04, "m", "at most"), (0.0125, "m", "exactly")]),
+        ("5 mm¹⁾ and 10²⁾ V", [(0.005, "m", "exactly"), (10, "V", "exactly")]),
+        ("5 m²", [(5, "m²", "exactly")]),
         ("5 \u2126", [(5, "Ω", "exactly")]),
         ("1 MΩ, 10 kΩ and 5 mOhm", [(1e6, "Ω", "exactly"), (1e4, "Ω", "exactly"), (0.005, "Ω", "exactly")]),
         (

@@ -32,6 +32,7 @@ ANALYSER = EnglishAnalyser()
         ("high-speed", ["high", "speed"]),
         ("the system's", ["system"]),
         ("don’t", ["dont"]),
+        ("40ᵃ Steelᶜ XIXᵉ", ["40a", "40", "steel", "xix", "xi", "xe"]),
         ("Größe naïve Ångström", ["gross", "naiv", "angstrom"]),
         ("ﬁrst", ["first"]),
         ("हिन्दी", ["हिन्दी"]),

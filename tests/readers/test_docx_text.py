@@ -119,6 +119,21 @@ def test_raised_digits_symbols_and_equations_keep_their_meaning() -> None:
     assert document.text == "10⁻³ m ≥ 5 (a+b)/c"
 
 
+@pytest.mark.parametrize(
+    ("words", "raised", "read"),
+    [
+        ("40", "a", "40ᵃ"),
+        ("12.5", "b)", "12.5ᵇ⁾"),
+        ("Steel", "c, d", "Steelᶜ,ᵈ"),
+        ("1", "st", "1st"),
+        ("M", "me", "Mme"),
+        ("x", "n", "x^n"),
+    ],
+)
+def test_raised_letters_are_marks_of_notes(words: str, raised: str, read: str) -> None:
+    assert read_docx(p(run(words) + run(raised, '<w:vertAlign w:val="superscript"/>'))).text == read
+
+
 _TALL, _LOW = 2_000_000, 200_000
 """Heights of a figure and of a formula in a line, in Word's units, 12,700 of which are a point."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.model.document import BlockKind
 from tests.readers.test_html import blocks, read
 
 
@@ -48,7 +50,40 @@ def test_the_list_of_contents_is_no_text_and_a_list_of_some_links_is() -> None:
 @pytest.mark.parametrize(
     ("raised", "shown"),
     [("n", "2^n"), ("XLEN", "2^XLEN"), ("n−1", "2^(n−1)"), ("-(B+1)", "2^(-(B+1))"), ("(k+1)", "2^(k+1)"),
-     ("nd", "2nd"), ("ND", "2ND"), ("TM", "2TM"), ("a", "2a"), ("a, b", "2a, b"), ("e", "2e"), ("post-it", "2post-it")],
+     ("nd", "2nd"), ("ND", "2ND"), ("TM", "2TM"), ("a", "2ᵃ"), ("a, b", "2ᵃ,ᵇ"), ("e", "2ᵉ"), ("post-it", "2post-it")],
 )  # fmt: skip
-def test_a_power_is_not_read_as_a_factor_and_marks_and_ordinals_stay(raised: str, shown: str) -> None:
+def test_a_power_is_not_read_as_a_factor_and_marks_of_notes_are_raised(raised: str, shown: str) -> None:
     assert read(f"<p>At most 2<sup>{raised}</sup> bytes.</p>").text == f"At most {shown} bytes."
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "UWAGA",
+        "NOTA",
+        "OPMERKING",
+        "ANM.",
+        "MERKNAD",
+        "BEMÆRK",
+        "HUOM.",
+        "POZNÁMKA",
+        "ПРИМЕЧАНИЕ",
+        "UWAGA 2",
+        "Примечание —",
+    ],
+)
+def test_notes_are_recognised_by_the_words_of_other_languages(label: str) -> None:
+    words = f"{label} Valve 3 is closed."
+    document = read(f"<p>The tank is empty.</p><p>{words}</p>")
+    assert [block.kind for block in document.blocks] == [BlockKind.PARAGRAPH, BlockKind.NOTE]
+    opening = opening_of(words)
+    assert opening is not None
+    assert opening.kind is BlockKind.NOTE
+
+
+@pytest.mark.parametrize(
+    "words", ["UWAGA! Hot.", "Uwaga na wodę.", "Примечание к таблице.", "ANMELDUNG beginnt.", "HUOMENTA"]
+)
+def test_words_that_only_begin_like_notes_are_text(words: str) -> None:
+    document = read(f"<p>The tank is empty.</p><p>{words}</p>")
+    assert [block.kind for block in document.blocks] == [BlockKind.PARAGRAPH, BlockKind.PARAGRAPH]

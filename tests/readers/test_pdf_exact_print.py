@@ -10,7 +10,7 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
 
 _TIMES, _BOLD, _ITALIC = "Times-Roman", "Times-Bold", "Times-Italic"
 _WORDS = (
@@ -259,3 +259,50 @@ def test_a_mark_of_an_item_may_have_an_asterisk() -> None:
     for item in ("(1) Doors are closed.", "(2)* Doors are locked.", "(3) Doors are marked."):
         page.line(item, font=_TIMES, x=90)
     assert [block.marker for block in _read(page).blocks if block.kind is BlockKind.LIST_ITEM] == ["(1)", "(2)", "(3)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "mark", "after", "read"),
+    [
+        ("40", "a", "", "40ᵃ"),
+        ("12.5", "b)", "", "12.5ᵇ⁾"),
+        ("Steel", "c", "", "Steelᶜ"),
+        ("(40", "c", ")", "(40ᶜ)"),
+        ("40", "a, b", "", "40ᵃ,ᵇ"),
+        ("4", "th", "", "4th"),
+        ("M", "me", "", "Mme"),
+    ],
+)
+def test_raised_letters_beside_a_value_are_marks_of_notes(words: str, mark: str, after: str, read: str) -> None:
+    page = sheet()
+    page.at(LEFT, 100, "The value in the table is", font=_TIMES)
+    x = LEFT + _width("The value in the table is ", _TIMES)
+    page.at(x, 100, words, font=_TIMES)
+    x += _width(words, _TIMES)
+    page.at(x, 96, mark, 6, _TIMES)
+    page.at(x + _width(mark, _TIMES, 6), 100, f"{after} here.", font=_TIMES)
+    assert _text(page).endswith(f"The value in the table is {read} here.")
+
+
+def test_a_large_initial_does_not_raise_the_letter_after_it() -> None:
+    page = sheet()
+    page.at(LEFT, 112, "B", 36, _TIMES)
+    page.at(LEFT + _width("B", _TIMES, 36), 92, "e careful with the pressure of the tank.", font=_TIMES)
+    assert "ᵉ" not in _text(page)
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+def test_a_cell_of_a_table_keeps_its_mark(ruled: bool) -> None:
+    page = sheet()
+    top = page.y
+    rows = [("Material", "Length", "Width"), ("Steel", "40", "7"), ("Copper", "12.5", "8"), ("Tin", "8", "9")]
+    for index, row in enumerate(rows):
+        for column, words in enumerate(row):
+            x, y = LEFT + 100 * column + 4, top + 20 * index + 14
+            page.at(x, y, words, font=_TIMES)
+            page.at(x + _width(words, _TIMES), y - 4, {"40": "a", "Copper": "b)"}.get(words, ""), 6, _TIMES)
+    if ruled:
+        page.canvas.grid([LEFT + 100 * at for at in range(4)], [HEIGHT - top - 20 * at for at in range(5)])
+    text = _text(page)
+    assert "40ᵃ" in text
+    assert "Copperᵇ⁾" in text

@@ -57,7 +57,7 @@ else:
 class OtherAnalyser(EnglishAnalyser):
     @property
     def version(self) -> str:
-        return "english-2-other"
+        return "english-3-other"
 
     def document_terms(self, text: str) -> list[str]:
         return [f"other{each}" for each in super().document_terms(text)]

@@ -49,7 +49,7 @@ class OtherAnalyser(EnglishAnalyser):
 
     @property
     def version(self) -> str:
-        return "english-2-another"
+        return "english-3-another"
 
     def document_terms(self, text: str) -> list[str]:
         return [f"x{each}" for each in text.lower().split()]

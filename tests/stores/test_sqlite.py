@@ -254,7 +254,7 @@ def test_another_analyser_indexes_the_collection_again_at_its_first_use(
     put(store, "d", [SamplePassage("verified systems", id="1", terms=(("Systems",),)), SamplePassage("other", id="2")])
     assert lexical(store, "verify") == ["1"]
     store.close()
-    monkeypatch.setattr(analyser, "_VERSION", "english-2")
+    monkeypatch.setattr(analyser, "_VERSION", "english-3")
     plain = SqliteStore(path, EnglishAnalyser(stemming=False))
     assert lexical(plain, "verify") == []
     assert lexical(plain, "verified") == ["1"]
@@ -262,7 +262,7 @@ def test_another_analyser_indexes_the_collection_again_at_its_first_use(
     assert plain.open("c").verify() == []
     put(plain, "e", [SamplePassage("verified again", id="3")])
     plain.close()
-    monkeypatch.setattr(analyser, "_VERSION", "english-3")
+    monkeypatch.setattr(analyser, "_VERSION", "english-4")
     third = SqliteStore(path, EnglishAnalyser())
     assert sorted(lexical(third, "verify")) == ["1", "3"]
     assert third.open("c").verify() == []

@@ -88,8 +88,8 @@ def test_the_number_decides_before_what_follows_it(one: int, other: int, rest: s
 
 def test_this_version_has_a_number_that_later_ones_raise() -> None:
     """A changed term is another version: raise `_VERSION` of the analyser, or replicas of two versions will differ."""
-    assert EnglishAnalyser().version == "english-1-porter2-b7cb99eb"
-    assert MultilingualAnalyser().version == "multilingual-2-snowball-4c42afd5"
+    assert EnglishAnalyser().version == "english-2-porter2-b7cb99eb"
+    assert MultilingualAnalyser().version == "multilingual-3-snowball-4c42afd5"
     assert is_newer(MultilingualAnalyser().version, EnglishAnalyser().version)
 
 
@@ -353,19 +353,19 @@ def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(
         assert each.returncode == 0
         return json.loads(reported.splitlines()[-1])
 
-    replicas = [replica("english-1") for _ in range(3)]
+    replicas = [replica("english-2") for _ in range(3)]
     try:
         for each in replicas:
             heard(each, "answers")
         reported: list[tuple[str, dict[str, Any]]] = []
         for place in range(3):
-            fresh = replica("english-2")
+            fresh = replica("english-3")
             replicas.append(fresh)
             heard(fresh, "answers")
             old = replicas[place]
             heard(old, "degraded")
-            reported.append(("english-1", ended(old)))
-        reported.extend(("english-2", ended(each)) for each in replicas[3:])
+            reported.append(("english-2", ended(old)))
+        reported.extend(("english-3", ended(each)) for each in replicas[3:])
     finally:
         for each in replicas:
             with each:
@@ -373,10 +373,10 @@ def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(
     say(json.dumps(reported))
     assert sum(each["indexed"] for _, each in reported) == 1, "the collection was indexed more than once"
     for version, each in reported:
-        if version == "english-1":
+        if version == "english-2":
             assert each["whole"]
             assert each["degraded"]
-            assert "english-2" in each["info"]
+            assert "english-3" in each["info"]
         else:
             assert (each["degraded"], each["refused"], each["info"]) == (0, 0, "")
             assert each["written"]

@@ -23,12 +23,13 @@ _CAPTION = re.compile(
 _TITLED = re.compile(r"\s*(?:[:.—–-]\s*\S|[A-ZÀ-Þ])")
 _AFTER_LABEL = r"(?:[ \t]*[:—–-]|\s)\s*\S"
 NOTE_CAPITALS, EXAMPLE_CAPITALS = (
-    r"NOTES?|ANMERKUNG(?:EN)?|REMARQUES?|NOTAS?",
+    r"NOTES?|ANMERKUNG(?:EN)?|REMARQUES?|NOTAS?|UWAG[AI]|OPMERKING(?:EN)?|ANM\.?|ANMÄRKNING|MERKNAD(?:ER)?"
+    r"|BEMÆRK(?:NING)?|HUOM\.?|HUOMAUTUS|POZNÁMK[AY]|ПРИМЕЧАНИ[ЕЯ]",
     r"EXAMPLES?|BEISPIELE?|EXEMPLES?|EJEMPLOS?",
 )
-NOTE_TITLES, EXAMPLE_TITLES = r"Note|Anmerkung|Remarque|Nota", r"Example|Beispiel|Exemple|Ejemplo"
+NOTE_TITLES, EXAMPLE_TITLES = r"Note|Anmerkung|Remarque|Nota|Примечани[ея]", r"Example|Beispiel|Exemple|Ejemplo"
 TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
-"""Openings of notes and examples in English, German, French and Spanish; patterns without groups."""
+"""Openings of notes and examples, in capitals and with one; patterns without groups."""
 ADMONITIONS: Mapping[str, str] = {
     "attention": "Warning",
     "caution": "Caution",
@@ -146,7 +147,7 @@ def opening_of(text: str) -> Opening | None:
         return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
     if match := _ORDERED.match(text):
         return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")
-    return (_note(text) if text[:1] in "NEABR" else None) or (_caption(text) if text[:1] in "TFLEABCPQ" else None)
+    return (_note(text) if text[:1] in "NEABRUOMHPП" else None) or (_caption(text) if text[:1] in "TFLEABCPQ" else None)
 
 
 def mark_alone(words: str) -> Opening | None:

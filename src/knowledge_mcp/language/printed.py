@@ -9,6 +9,10 @@ from knowledge_mcp.language.multilingual.places import NUMBERED
 
 RAISED = "⁰¹²³⁴-⁹"
 """Raised digits, for use in a character class."""
+RAISED_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
+"""Raised letters that mark notes of tables; later letters are exponents."""
+_RAISED_MARK = re.compile(rf"(?<=\w)(?:[{RAISED_LETTERS}](?:,[{RAISED_LETTERS}]){{0,5}}⁾?(?!\w)|[{RAISED}]{{1,2}}⁾)")
+"""A mark that is not part of the number or unit before it: "40ᵃ", "12.5ᵇ⁾", "3 mm¹⁾"."""
 _NOTE_MARK = rf"\[\^[^\]\s]{{1,40}}\]|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
 _NOTE_MARKS = re.compile(_NOTE_MARK)
 _ELSEWHERE = rf"(?<![\w.-])(?:(?!po?[iu]?nt)(?:{NUMBERED}|pp?\.|(?-i:S)\.)|§{{1,2}})"
@@ -63,7 +67,12 @@ class PrintedMark:
 
 
 def mask_places(sentence: str) -> str:
-    """Replace references, editions, addresses, dates and UUIDs, which are not limits, by letters of equal length."""
+    """Replace references, editions, addresses, dates and UUIDs, which are not limits, by letters of equal length.
+
+    Marks of notes after numbers and units become blanks.
+    """
+    if not sentence.isascii():
+        sentence = _RAISED_MARK.sub(lambda mark: " " * len(mark[0]), sentence)
     return PLACE_REFERENCE.sub(_masked, sentence)
 
 

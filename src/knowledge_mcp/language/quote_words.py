@@ -10,6 +10,7 @@
 | ligatures, full-width and mathematical letters, `µ` and `μ` | yes; not `²` and `2`, nor other Greek letters |
 | case | yes; not of a unit after a number (mW, MW) |
 | footnote marks: a raised number after a word or full stop | a quote may leave them out; not that of `m²` |
+| raised letters a to h: `40ᵃ`, `12.5ᵇ⁾` | a quote may leave them out, or have ordinary ones: `40a` |
 | bullets at line starts, bars and rules of table rows | in any form; a quote may leave them out |
 | everything else: words, digits, signs, relations, punctuation | no |
 """
@@ -23,7 +24,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from knowledge_mcp.language.printed import RAISED
+from knowledge_mcp.language.printed import RAISED, RAISED_LETTERS
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -62,6 +63,11 @@ _ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:-]+")
 _NOTE_MARK = re.compile(rf'(?:(?<=[a-zß-ÿ]{{4}})|(?<=[.,;:"]))[{RAISED}]{{1,3}}(?![\w(])')
 """A footnote mark; after fewer letters a raised number may be a power: "bar²", "sin² x"."""
+_NOTE_LETTER = re.compile(
+    rf"(?:(?<=\d)|(?<=[^\W_]{{2}}))[{RAISED_LETTERS}](?!\w)|(?<=[{RAISED_LETTERS}])(?:⁾|,(?=[{RAISED_LETTERS}]))"
+    rf"|(?<=[{RAISED_LETTERS}],)[{RAISED_LETTERS}]"
+)
+"""A raised letter that marks a note, its bracket, or the comma before the next one; after one letter an exponent."""
 _BULLET = re.compile(r"^[ \t]*([\u2022\u2023\u25e6\u25aa\u25cf\uf0b7]|[-*](?=[ \t]+[^\s\d]))(?=[ \t])", re.MULTILINE)
 _COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<initial>", "<medial>", "<final>", "<isolated>")
 _GREEK_VARIANTS = range(0x03D0, 0x0400)
@@ -181,6 +187,8 @@ def _key(token: str, before: str) -> str:
 def _loose_places(piece: str) -> dict[int, str]:
     """Find the marks that may be left out, with their keys: footnote marks, bullets, bars and rules of tables."""
     loose = {match.start(): match.group() for match in _NOTE_MARK.finditer(piece)}
+    if not piece.isascii():
+        loose |= {each.start(): unicodedata.normalize("NFKC", each[0]) for each in _NOTE_LETTER.finditer(piece)}
     for match in _BULLET.finditer(piece):
         if match.group(1) not in "-*" or _may_begin_an_item(piece, match.start()):
             loose[match.start(1)] = BULLET

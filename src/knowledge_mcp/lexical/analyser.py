@@ -10,6 +10,7 @@
 | `snake_case`, `CamelCase` | `snake_case`, `snake`, `case`; `camelcas`, `camel`, `case` |
 | `15288:2023` | `15288_2023`, `15288`, `2023` |
 | `Größe` | `gross` |
+| `40ᵃ`, `Steelᶜ` (marks of notes) | `40a`, `40`; `steel` |
 | `東京都` | `東京`, `京都` (a passage also gives the single characters) |
 """
 
@@ -66,11 +67,13 @@ _LETTERS = str.maketrans(
         "ı": "i",
     }
 )
+_NOTE_LETTER = re.compile(r"[ᵇᶜᵈᶠᵍʰ](?<=[^\W\d_].)|[ᵃᵉ](?<=[^\W\d_IVX].)")
+"""A mark of a note after a word; after a number it is a term of its own, and "XIXᵉ" is an ordinal."""
 _OPTIONAL_PLURAL = re.compile(r"\((?:s|es)\)")
 
 LONGEST_TERM = 64
 MEMO_ENTRIES = 200_000
-_VERSION = "english-1"
+_VERSION = "english-2"
 
 
 class EnglishAnalyser:
@@ -193,8 +196,13 @@ def fold(text: str) -> str:
     """Unify the encodings of characters and remove accents; case is kept, because it marks word boundaries."""
     if text.isascii():
         return text
-    decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    decomposed = unicodedata.normalize("NFKD", without_note_letters(text).translate(_LETTERS))
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+
+
+def without_note_letters(text: str) -> str:
+    """Remove raised letters that mark notes after words: "Steelᶜ"."""
+    return _NOTE_LETTER.sub("", text)
 
 
 def _clause_number(chunk: str) -> tuple[str, ...]:

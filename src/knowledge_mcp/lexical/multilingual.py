@@ -21,7 +21,15 @@ from functools import lru_cache
 from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
-from knowledge_mcp.lexical.analyser import CHUNK, LONGEST_TERM, MEMO_ENTRIES, UNSPACED, EnglishAnalyser, fold
+from knowledge_mcp.lexical.analyser import (
+    CHUNK,
+    LONGEST_TERM,
+    MEMO_ENTRIES,
+    UNSPACED,
+    EnglishAnalyser,
+    fold,
+    without_note_letters,
+)
 
 STEMMED: Mapping[str, str] = {
     "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "nl": "dutch",
@@ -32,7 +40,7 @@ STEMMED: Mapping[str, str] = {
 _PLAIN = re.compile(r"[^\W\d_]+(?:[-‐‑/'’][^\W\d_]+)*")
 _JOINTS = re.compile(r"[-‐‑/'’]")
 _ANY = frozenset[str]().union(*FUNCTION_WORDS.values())
-_VERSION = "multilingual-2"
+_VERSION = "multilingual-3"
 
 
 class MultilingualAnalyser(EnglishAnalyser):
@@ -55,7 +63,7 @@ class MultilingualAnalyser(EnglishAnalyser):
         if code not in STEMMED:
             return super().document_terms(text)
         known, terms = self._known, list[str]()
-        for chunk in CHUNK.findall(unicodedata.normalize("NFC", text)):
+        for chunk in CHUNK.findall(unicodedata.normalize("NFC", without_note_letters(text))):
             found = known.get((code, chunk))
             terms.extend(self._learn(code, chunk) if found is None else found)
         return terms

@@ -18,7 +18,7 @@ RULE = re.compile(r"[ \t|:+=-]+\Z")
 
 _NOTE_OF_TABLE = re.compile(
     r"(?:NOTE|Notes?|Anmerkung(?:en)?|ANMERKUNG|Remarques?|REMARQUE|Notas?|NOTA)\b"
-    r"|(?:[a-z]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])\)?\s+(?=\S)|\[\^?\w{1,3}\]"
+    r"|(?:[a-zᵃᵇᶜᵈᵉᶠᵍʰ]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])[)⁾]?\s+(?=\S)|\[\^?\w{1,3}\]"
 )
 """How a note of a table begins: by its label or its mark."""
 _MOST_NOTES = 8

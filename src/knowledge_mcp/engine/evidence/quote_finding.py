@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from knowledge_mcp.language.printed import RAISED
+from knowledge_mcp.language.printed import RAISED, RAISED_LETTERS
 from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, plain_letters, read_words
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
@@ -82,7 +82,7 @@ def _are_same(quote: Words, i: int, text: Words, j: int) -> bool:
 
 
 def _pass_broken_word(quote: Words, i: int, stop: int, text: Words, j: int, end: int) -> tuple[int, int] | None:
-    """Match one word that is broken at a line's end on one or both sides, in different places."""
+    """Match one word that is broken at a line's end on one or both sides, in different places, or has a raised mark."""
     quoted, printed = quote.keys[i], text.keys[j]
     if quoted == printed:
         return None
@@ -94,6 +94,9 @@ def _pass_broken_word(quote: Words, i: int, stop: int, text: Words, j: int, end:
         elif len(printed) < len(quoted) and j in text.breaks and j + 1 < end:
             printed += text.keys[j + 1]
             j += 2
+        elif len(printed) < len(quoted) and j < end and j in text.optional and text.keys[j].isalpha():
+            printed += text.keys[j]
+            j += 1
         else:
             return None
     return i, j
@@ -249,8 +252,11 @@ _SHORT = 5
 _MOST_PLACES = 4_000
 _WINDOWS = 5
 
-_GAP = re.compile(rf"[\W_{RAISED}]+")
-_RUN_OF_LETTERS = re.compile(rf"[^\W_{RAISED}]+")
+_MARKS = RAISED + RAISED_LETTERS
+_GAP = re.compile(rf"[\W_{_MARKS}]+")
+_RUN_OF_LETTERS = re.compile(rf"[^\W_{_MARKS}]+")
+_LETTERED = re.compile(r"(\d)[a-h]$")
+"""A number with a letter, which may be a mark that the text has raised."""
 _SPELLED = re.compile(
     "[\u00ad\u00b5\u0130-\u0133\u017f\u01c4-\u01cc\u01f1-\u01f3\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2100-\u214f"
     "\u2160-\u217f\ufb00-\ufb17\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
@@ -285,8 +291,8 @@ class PreparedQuote:
         """Build a pattern of at most `most` real words, from index `first` on, with anything between them."""
         begin = bisect.bisect_left(self.real, first)
         keys = [self.words.keys[index].lower().lstrip("_.,") for index in self.real[begin:]][:most]
-        after = rf"(?![^\W{RAISED}])" if keys[-1][-1].isascii() else ""
-        return re.compile(rf"[\W_{RAISED}]*+".join(map(re.escape, keys)) + after)
+        after = rf"(?![^\W{_MARKS}])" if keys[-1][-1].isascii() else ""
+        return re.compile(rf"[\W_{_MARKS}]*+".join(map(re.escape, keys)) + after)
 
 
 def prepare_quote(text: str, start: int = 0, end: int | None = None) -> PreparedQuote | None:
@@ -446,10 +452,18 @@ class Searched:
         They are searched in a copy without other characters. A pattern of all words would be retried from every
         possible start, and with a repetitive text the time would be the product of both lengths.
         """
-        letters = _GAP.sub("", "".join(part.words.keys[index] for index in part.real).lower())
+        keys = [part.words.keys[index].lower() for index in part.real]
+        letters = _GAP.sub("", "".join(keys))
         if not letters:
             yield from self._places(part.pattern())  # only raised digits
             return
+        yield from self._letter_places(part, letters)
+        plain = _GAP.sub("", "".join(_LETTERED.sub(r"\1", key) for key in keys))
+        if plain != letters:
+            yield from self._letter_places(part, plain)
+
+    def _letter_places(self, part: PreparedQuote, letters: str) -> Iterator[tuple[int, int]]:
+        """Yield the places of letters and digits, with anything between them."""
         copy, tried = self._searchable_text(), 0
         self._letters = self._letters or _GAP.sub("", copy)
         whole = part.words.keys[part.real[-1]][-1].isascii()

@@ -19,7 +19,8 @@ NOTES = (
     r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Beispiel)(?:\s+\d+)?\s*[:.–—]"
     r"|REMARQUES?(?:\s+\d+)?\b|EXEMPLES?(?:\s+\d+)?\b|(?:Remarque|Exemple)(?:\s+\d+)?\s*[:.–—]"
     r"|NOTAS?(?:\s+\d+)?\b|EJEMPLOS?(?:\s+\d+)?\b|(?:Nota|Ejemplo)(?:\s+\d+)?\s*[:.–—]"
-    r"|(?:NOTE|OPMERKING(?:EN)?|VOORBEELD|ANMÄRKNING|EXEMPEL|MERKNAD|EKSEMPEL|BEMÆRK|ПРИМЕЧАНИ[ЕЯ]|Примечани[ея])(?:\s+\d+)?\b"
+    r"|(?:NOTE|OPMERKING(?:EN)?|VOORBEELD|ANM(?:\.|ÄRKNING)?|EXEMPEL|MERKNAD(?:ER)?|EKSEMPEL|BEMÆRK(?:NING)?|ПРИМЕЧАНИ[ЕЯ]"
+    r"|Примечани[ея]|UWAG[AI]|HUOM(?:AUTUS)?|POZNÁMK[AY])(?:\s+\d+)?(?!\w)"
     r"|[注例]\s?\d{0,2}\s?[:：]|(?:ESEMPI[OE]?|EXEMPLOS?)(?:\s+\d+)?\b|(?:Esempio|Exemplo)(?:\s+\d+)?\s*[:.–—]"
 )
 """Openings of notes and examples; a pattern without groups."""

@@ -149,7 +149,7 @@ _NAMES = _names()
 _SYMBOL = r"[°%‰µμΩ℃€£A-Za-z][A-Za-zΩ]{0,19}(?:[²³]|\^?[23](?!\w))?"
 _UNIT = re.compile(
     r"(?P<mark>[′″'\"])(?![A-Za-z])"
-    r"|(?:[ \u2009\u00a0\u202f]|-){0,2}(?P<unit>(?:per\s?cent|pour\scent|por\sciento|dB\([A-Z]\)(?!\w)"
+    r"|(?:[ \u2009\u00a0\u202f]|-){0,3}(?P<unit>(?:per\s?cent|pour\scent|por\sciento|dB\([A-Z]\)(?!\w)"
     r"|(?:business|working)\sdays?)(?!\w)|(?P<power>square|cubic|sq|cu)\b\.?[ -](?P<of>[A-Za-z]{2,20})"
     rf"|(?:calendar|consecutive|full|clear|whole)\s(?P<plainly>[a-z]{{3,12}})"
     rf"|{_SYMBOL}(?:[·⋅]{_SYMBOL})?(?:/{_SYMBOL})?(?![^\W\d_])|[^\W\d_]{{1,24}})",

@@ -38,7 +38,7 @@ class PdfReader(SeeingReader):
         given: arguments of `SeeingReader`.
     """
 
-    label = "pdf-27"
+    label = "pdf-28"
     job = "knowledge_mcp.readers.pdf.job"
     renders = "knowledge_mcp.readers.pdf.rendering:render"
 

@@ -25,7 +25,7 @@ _CODE_PARTS = re.compile(
     r"courier[a-z]*|monos?|monospaced?|monospac|consol|consolas|console|typewriter|menlo|code|monaco|andale|inconsolata"
     r"|cmtt|cmsltt|cmitt|sftt|ectt|lmtt|txtt|mon|lettergothic|prestige|hack|cascadia|ocr[ab]?|fixedsys|terminal"
 )
-_ON_THE_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_ON_THE_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁾ᵃᵇᶜᵈᵉᶠᵍʰ", "0123456789-)abcdefgh")
 _NO_LETTER = re.compile(r"[\W_]+")
 _BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
 _VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
@@ -65,7 +65,7 @@ def is_figures(text: str) -> bool:
 
 
 def on_the_line(text: str) -> str:
-    """Write superscript digits as ordinary ones."""
+    """Write superscript digits and marks of notes as ordinary ones."""
     return text.translate(_ON_THE_LINE)
 
 

@@ -143,6 +143,8 @@ class RichText:
 
 _SUPERSCRIPT = str.maketrans("0123456789+-−–()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾")
 _SUBSCRIPT = str.maketrans("0123456789+-−–()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎")
+_NOTE_LETTERS = re.compile(r"[a-h](?:, ?[a-h]){0,5},?\)?")
+_RAISED_LETTERS = str.maketrans("abcdefgh)", "ᵃᵇᶜᵈᵉᶠᵍʰ⁾", " ")
 _SCRIPTABLE = re.compile(r"[0-9+\-−–()]+")
 _TERM = r"\(?(?:\d{1,6}(?:[A-Z]{1,8}|[a-z])?|[A-Z]{1,8}|[a-z])\)?"
 _EXPONENT = re.compile(
@@ -153,14 +155,16 @@ _EXPONENT = re.compile(
 
 
 def raised_or_lowered(text: str, place: str) -> str:
-    """Write raised and lowered digits as superscripts and subscripts, and other exponents as in equations.
+    """Write raised and lowered digits and raised marks of notes as such signs, and other exponents as in equations.
 
-    10³ must not read 103, nor 2^N or 2^(n-1) as 2N or 2n-1.
+    10³ must not read 103, nor 40ᵃ as 40a, nor 2^N or 2^(n-1) as 2N or 2n-1.
 
     `place` is "superscript" or "subscript", or HTML's names for them; for any other value the text is unchanged.
     """
     if place.startswith("sup") and _EXPONENT.fullmatch(text):
         return f"^{text}" if text.isalnum() or text[0] == "(" else f"^({text})"
+    if place.startswith("sup") and _NOTE_LETTERS.fullmatch(text.strip()):
+        return text.translate(_RAISED_LETTERS)
     if not place.startswith(("sup", "sub")) or not _SCRIPTABLE.fullmatch(text.strip()):
         return text
     return text.translate(_SUPERSCRIPT if place.startswith("sup") else _SUBSCRIPT)

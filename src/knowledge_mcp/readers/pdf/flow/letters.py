@@ -43,13 +43,15 @@ _BAND = 20
 
 _LEVEL = 5.0
 """Maximum angle in degrees of letters that count as horizontal or vertical, as in `is_slanted` for items."""
-_DIGITS = re.compile(r"[-–−]?\d{1,9}")
+_RAISABLE = re.compile(r"[-–−]?\d{1,9}|[a-h](?:, ?[a-h]\b){0,5}\)?(?!\w)")
+"""Digits, and letters that mark notes of tables, at the end of a word."""
 _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
 """Text next to digits, about a word, by which they are found in an item."""
 _FRACTION = frozenset("/⁄")
-_SMALL, _HIGH = 0.85, 0.15
-"""Shares of the font size below and above which digits are superscripts: word processors use 0.58 to 0.7, and 0.33."""
+_SMALL, _HIGH, _LEAST = 0.85, 0.15, 0.5
+"""Shares of the font size below and above which digits are superscripts: word processors use 0.58 to 0.7, and 0.33.
+Letters below the last share follow an initial of several lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +298,9 @@ def _is_wide(text: str) -> bool:
 
 
 def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
-    """Write small raised digits as superscripts: 10³ must not read 103, nor "stop.¹ The" as one sentence."""
+    """Write small raised digits and marks as superscripts: 10³ and 40ᵃ, not 103 and 40a, nor "stop.1 The"."""
     sheet: LetterSheet | None = None
-    for found in _DIGITS.finditer(printed):
+    for found in _RAISABLE.finditer(printed):
         start, end = next(_raised_in(text, found.start(), found.end(), printed), (0, 0))
         if start == end or printed[end : end + 4].lstrip()[:1] in _FRACTION:
             continue
@@ -306,11 +308,12 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
         letter = sheet.letter(start)
         run = printed[start:end]
         blank = _blank_before(text, start, printed)
+        level_run = re.escape(run) + ("" if run[-1].isdigit() else r"(?!\w)")
         before = _BEFORE.search(printed, max(start - _WORD, 0), start - len(blank))
         after = _AFTER.match(printed, end)
         for item in (parsed.text_items[index] for index in (sheet.homes(letter) if letter else ())):
             above = raised_or_lowered(run, "superscript")
-            level = re.search(rf"{re.escape(before[0])} ?{re.escape(run)}", item.text) if before is not None else None
+            level = re.search(rf"{re.escape(before[0])} ?{level_run}", item.text) if before is not None else None
             if before is not None and level is not None:
                 item.text = f"{item.text[: level.start()]}{before[0]}{above}{item.text[level.end() :]}"
             elif after is not None and before is None and item.text.startswith(f"{run}{after[0]}"):
@@ -320,22 +323,41 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
 
 
 def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
-    """Yield the part of a run of digits that is smaller and higher than the text before or after it."""
+    """Yield the part of a run of digits or letters that is smaller and higher than the text before or after it."""
     for at in range(start, end):
         beside = at - 1 - len(_blank_before(text, at, printed))
         beside = end if beside < 0 or printed[beside].isspace() else beside
         if beside >= len(printed) or printed[beside].isspace():
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
-        if size < _SMALL * usual and _base_of(text, at) > _base_of(text, beside) + _HIGH * usual:
+        least = 0.0 if printed[at].isdigit() else _LEAST
+        high = _base_of(text, beside) + _HIGH * usual
+        if least * usual < size < _SMALL * usual and _base_of(text, at) > high:
+            while least and _base_of(text, end - 1) <= high:
+                end -= 1
             yield at, end
             return
 
 
 def _blank_before(text: Any, at: int, printed: str) -> str:
-    """Return the blank before a letter if the file has none there, only a gap, as in "m ³"; otherwise nothing."""
-    is_gap = at > 0 and printed[at - 1] == " " and raw().FPDFText_IsGenerated(text, at - 1) == 1
-    return " " if is_gap else ""
+    """Return the blank before a letter if the file has none there, only a gap, as in "m ³"; otherwise nothing.
+
+    PDFium may add a line break instead, before a letter that is beside the one before.
+    """
+    blank = next((each for each in (" ", "\r\n") if printed.endswith(each, 0, at)), "")
+    is_gap = blank and raw().FPDFText_IsGenerated(text, at - 1) == 1
+    return blank if is_gap and (blank == " " or _is_beside(text, at - len(blank) - 1, at)) else ""
+
+
+def _is_beside(text: Any, before: int, at: int) -> bool:
+    """Return whether a letter begins where another one ends."""
+    edges = [ctypes.c_double() for _ in range(4)]
+    pdfium = raw()
+    if before < 0 or not pdfium.FPDFText_GetCharBox(text, before, *edges):
+        return False
+    right = edges[1].value
+    pdfium.FPDFText_GetCharBox(text, at, *edges)
+    return abs(edges[0].value - right) < _HIGH * size_of_letter(text, before)
 
 
 def _base_of(text: Any, at: int) -> float:
