@@ -9,7 +9,7 @@ import pytest
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, WIDTH, Sheet, item_of, sheet
 
 _TEXT = (
     "5.1  Limits.  The equipment shall be tested at the limits of the table.",
@@ -113,3 +113,14 @@ def test_program_text_in_a_document_that_is_not_typed_is_no_table() -> None:
     for row in _set(_LIMITS, (24, 9, 8, 8, 6)):
         page.line(row, font="Courier", step=12)
     assert not [block for block in _read(page).blocks if block.kind is BlockKind.TABLE]
+
+
+def test_pages_with_more_rows_than_print_has_are_not_searched_for_tables() -> None:
+    page, height = sheet(), 6_000
+    page.canvas.setPageSize((WIDTH, height))
+    page.canvas.translate(0, height - HEIGHT)
+    for number in range(301):
+        page.line(f"pump{number}     12{number}     running", font="Courier", step=18)
+    document = _read(page)
+    assert not _rows(document)
+    assert "pump300" in document.text

@@ -31,6 +31,8 @@ _GAP = 2
 _DASHES = re.compile(r"[-=_–—]{2,}(?: +[-=_–—]{2,})*")
 _LEADERS = re.compile(r"\.{4}|(?:\. ){4}")
 _PAGE = re.compile(r"\d{1,4}|[ivx]{1,5}")
+_MOST_ROWS = 300
+"""Maximum number of rows of a page on which tables are looked for: three times those of a page of small print."""
 
 
 @dataclass(slots=True)
@@ -73,6 +75,8 @@ def typed_rows(drawn: Drawn, items: Sequence[TextItem]) -> tuple[list[RuledGrid]
         return grids, dashes
     blank = sum(item.width for item in level) / sum(len(item.text) for item in level)
     rows = [_row(row) for row in rows_of(level)]
+    if len(rows) > _MOST_ROWS:
+        return grids, dashes
     for run in _runs(rows, blank):
         edges = _edges(run, blank)
         found = _grids(run, edges, drawn)
