@@ -87,16 +87,16 @@ class Kernel:
     def _NtResumeProcess(self, _: Any) -> int:  # noqa: N802
         return 0
 
-    def _GetExitCodeProcess(self, _: Any, expected: Any) -> int:  # noqa: N802
-        expected._obj.value = self.exit_code
+    def _GetExitCodeProcess(self, _: Any, result: Any) -> int:  # noqa: N802
+        result._obj.value = self.exit_code
         return 1
 
-    def _K32GetProcessMemoryInfo(self, handle: Any, expected: Any, size: int) -> int:  # noqa: N802
-        expected._obj.committed, expected._obj.peak_committed = 50 << 20, 60 << 20
+    def _K32GetProcessMemoryInfo(self, handle: Any, result: Any, size: int) -> int:  # noqa: N802
+        result._obj.committed, result._obj.peak_committed = 50 << 20, 60 << 20
         return size
 
-    def _QueryInformationJobObject(self, job: Any, kind: int, expected: Any, *_: Any) -> int:  # noqa: N802
-        expected._obj.process_peak = 70 << 20
+    def _QueryInformationJobObject(self, job: Any, kind: int, result: Any, *_: Any) -> int:  # noqa: N802
+        result._obj.process_peak = 70 << 20
         return kind
 
     def _GetSystemWindowsDirectoryW(self, name: Any, size: int) -> int:  # noqa: N802

@@ -434,18 +434,18 @@ def _between(
     """Yield the changes between two sentences; words are a separate change only if more changed.
 
     In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once, or one
-    side is the other with more words. With
-    `weights` of words, for clauses that are not linked otherwise, the sentences must be similar, and force is not a
-    separate change either.
+    side is the other with more words. With `weights` of words, for clauses that are not linked otherwise, the sentences
+    must be similar, and force is not a separate change either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and is_row_of(before, after)
-    alike = 1.0 if is_row else likeness(Counter(rest), Counter(other_rest), weights)
+    ours, theirs = Counter(rest), Counter(other_rest)
+    alike = 1.0 if is_row else likeness(ours, theirs, weights)
     if alike < SAME:
         was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
-        elif not weights and (not Counter(other_rest) - Counter(rest) or not Counter(rest) - Counter(other_rest)):
+        elif not weights and (ours <= theirs or theirs <= ours):
             yield from (TextChange(ChangeType.FORCE, *each, one, other) for each in _more_force(was, now))
         is_rewritten = alike < ALIKE and any(mark.counts and mark.key not in _FREE for mark in (*was, *now))
         texts = (one, other) if is_rewritten else _parted(one, other)

@@ -34,10 +34,8 @@ def replaced(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[
     by_place = list(_among(sides, [[word for word, _ in side] for side in sides], _met))
     if len(by_place) < 2:  # there cannot be fewer
         return by_place
-    key_of = [{mark.key for _, mark in side if mark is not None} for side in sides]
-    names = [
-        [mark.key if mark and mark.key in key_of[0] & key_of[1] else word for word, mark in side] for side in sides
-    ]
+    keys = [{mark.key for _, mark in side if mark is not None} for side in sides]
+    names = [[mark.key if mark and mark.key in keys[0] & keys[1] else word for word, mark in side] for side in sides]
     return min(by_place, list(_among(sides, names, lambda pairs, _: pairs)), key=len)
 
 

@@ -371,7 +371,7 @@ class _Declared:
         own_names = {item.id, item.name}
         typed = list(zip(item.links, item.link_kinds or [""] * len(item.links), strict=True))
         links = [link for link, kind in typed if not is_aside(kind)]
-        stated = [by_name for each in item.attributes.items() if (by_name := self._stated(*each, 1 - side))]
+        stated = [text for each in item.attributes.items() if (text := self._stated(*each, 1 - side))]
         stated += [f"{kind}: {link}" for link, kind in typed if is_aside(kind)]
         found = self._names.in_text(" |\n".join(("\n".join(own_lines), *stated)), 1 - side)
         listed = [(link, self._names.in_list(link, 1 - side)) for link in links]
@@ -380,7 +380,7 @@ class _Declared:
         self._inside[side, item.id] = set[str]().union(*(self._names.in_list(link, side) for link in links))
         meant = (found.meant - own_names).union(*(ids for _, ids in listed))
         meant |= self._applied[1 - side].in_text("\n".join(own_lines))
-        mentioned = {one: by_name for one, by_name in found.mentioned.items() if one not in own_names}
+        mentioned = {one: sentence for one, sentence in found.mentioned.items() if one not in own_names}
         self._link(side, item.id, NamedItems(meant, found.denied - own_names, mentioned))
         # the parts of "SYS-3, 5" and "SYS-12a, b", unless all are numbers
         parts = [link for link in links if link.isdecimal() or len(link) == 1]

@@ -13,7 +13,7 @@ import contextlib
 import json
 import logging
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -207,21 +207,24 @@ class HeldBodies:
 
     def __init__(self, largest: int) -> None:
         self._most = max(MAX_HELD_BYTES, 2 * largest)
-        self._sizes: dict[object, tuple[str, int]] = {}
+        self._held = Counter[str]()
 
     @contextlib.contextmanager
     def body(self) -> Generator[Callable[[int], bool]]:
         """Count the body of a request; gives what adds bytes to it, and returns whether there is room for them."""
-        body, asker = object(), ASKER.get()
+        asker, size = ASKER.get(), 0
 
         def add(count: int) -> bool:
-            self._sizes[body] = (asker, self._sizes.get(body, ("", 0))[1] + count)
-            return sum(size for each, size in self._sizes.values() if each == asker) <= self._most
+            nonlocal size
+            size += count
+            self._held[asker] += count
+            return self._held[asker] <= self._most
 
         try:
             yield add
         finally:
-            self._sizes.pop(body, None)
+            self._held[asker] -= size
+            self._held += Counter()  # without those that hold nothing
 
 
 NO_ROOM = "Other requests of this key hold too much: their bodies are not complete, or not answered yet."

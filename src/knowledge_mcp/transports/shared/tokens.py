@@ -89,13 +89,13 @@ def is_safe(url: str, *, loopback: bool = True) -> bool:
     return parts.scheme == "https" or (loopback and parts.scheme == "http" and is_loopback(host))
 
 
-class _Line(io.RawIOBase):
+class _TimedSocket(io.RawIOBase):
     """Read from a socket until a deadline, however slowly bytes arrive; in the place of the socket of a response."""
 
-    def __init__(self, line: socket.socket, deadline: float) -> None:
-        self._line = line
+    def __init__(self, plain: socket.socket, deadline: float) -> None:
+        self._plain = plain
         self._deadline = deadline
-        self._stream = line.makefile("rb", buffering=0)
+        self._stream = plain.makefile("rb", buffering=0)
 
     def makefile(self, _: str) -> io.BufferedReader:
         return io.BufferedReader(self)
@@ -107,7 +107,7 @@ class _Line(io.RawIOBase):
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the answer takes too long")
-        self._line.settimeout(left)
+        self._plain.settimeout(left)
         return self._stream.readinto(buffer)
 
     def close(self) -> None:
@@ -115,19 +115,13 @@ class _Line(io.RawIOBase):
         super().close()
 
 
-class _Http(urllib.request.HTTPHandler):
+class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def __init__(self, deadline: float) -> None:
         super().__init__()
         self._deadline = deadline
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(_timed(http.client.HTTPConnection, self._deadline), req)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, deadline: float) -> None:
-        super().__init__()
-        self._deadline = deadline
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(_timed(http.client.HTTPSConnection, self._deadline), req)
@@ -136,8 +130,8 @@ class _Https(urllib.request.HTTPSHandler):
 def _timed(kind: type[http.client.HTTPConnection], deadline: float) -> Any:
     """Return a class of connections whose responses, with their headers, are complete by a deadline."""
 
-    def respond(line: socket.socket, **options: Any) -> http.client.HTTPResponse:
-        return http.client.HTTPResponse(cast("socket.socket", _Line(line, deadline)), **options)
+    def respond(plain: socket.socket, **options: Any) -> http.client.HTTPResponse:
+        return http.client.HTTPResponse(cast("socket.socket", _TimedSocket(plain, deadline)), **options)
 
     return type(kind.__name__, (kind,), {"response_class": staticmethod(respond)})
 
@@ -159,7 +153,7 @@ def fetch_json(
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     body = None if form is None else urllib.parse.urlencode(form).encode()
     deadline = time.monotonic() + FETCH_SECONDS
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Http(deadline), _Https(deadline)]
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _TimedHandler(deadline)]
     if is_loopback(urllib.parse.urlsplit(url).hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
     opener = urllib.request.build_opener(*handlers)
