@@ -24,8 +24,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 
-__all__ = ["measure_definitions", "measure_forms", "measure_lookup", "print_sample"]
-
 Figures = list[tuple[str, int, int, float, tuple[str, ...]]]
 
 GLOSSARIES = ("cncf", "nasa-cfe", "nist-csrc")

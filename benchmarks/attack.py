@@ -25,8 +25,6 @@ from rich.table import Table
 from benchmarks import attacks
 from benchmarks.attacks import Attack, Outcome
 
-__all__ = ["all_attacks", "main"]
-
 
 def all_attacks() -> list[Attack]:
     """List the attacks of every module in `benchmarks/attacks`, by module and in their order there."""

@@ -17,8 +17,6 @@ from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.ports import Embedder, TokenMeasure
 from knowledge_mcp.settings import Settings
 
-__all__ = ["KeptEmbedder", "SpecifiedLines", "kept_from_options"]
-
 _NAMESPACE = uuid.UUID("0d1a7f0e-55a1-5c0e-8f39-1b7a0c8c1a11")
 _MOST_CHUNKS = 100
 _CHARACTERS_PER_TOKEN = 4

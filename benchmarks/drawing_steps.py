@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["steps_of"]
-
 _TOKEN = re.compile(
     rb"[\0\t\n\f\r ]+|%[^\r\n]*|\(|<<|>>|<[^>]*>|[\[\]{}>)]|/[^\0\t\n\f\r ()<>\[\]{}/%]*|[^\0\t\n\f\r ()<>\[\]{}/%]+"
     rb"|[\0-\xff]"

@@ -18,8 +18,6 @@ from dataclasses import replace
 
 from benchmarks.made_editions import Made, numbers
 
-__all__ = ["MANNERS", "Manner", "as_it_is", "printed"]
-
 Manner = Callable[[random.Random, Sequence[Made], list[Made]], list[Made]]
 """Writes a new edition again, beside the old one."""
 _STUBS = ("Void", "[Withdrawn]", "Deleted.", "(void)", "This clause has been deleted.", "Withdrawn", "Not used.")

@@ -23,10 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
-from knowledge_mcp.embedders.local.model_files import Variant, fetch
+from knowledge_mcp.embedders.local.model_config import Variant
+from knowledge_mcp.embedders.local.model_files import fetch
 from knowledge_mcp.testing.embedders import cosine
-
-__all__ = ["main"]
 
 VARIANTS: tuple[Variant, ...] = ("int8", "fp32")
 WORDS = (

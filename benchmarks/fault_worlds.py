@@ -19,8 +19,6 @@ from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import text_of
 from tests.servers.git_server import GitServer, MadeRepository
 
-__all__ = ["TOKEN", "Done", "World", "big_repository", "fill", "tiny_repository"]
-
 TOKEN = "ghp_seenByNobody0123456789"
 _IDENTITY = "committer A Tester <tester@example.invalid> 1700000000 +0000"
 _LINES = 4 * 1024

@@ -19,8 +19,6 @@ from knowledge_mcp.sources.git import source
 from knowledge_mcp.sources.git.source import GitClones, from_options
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
-__all__ = ["clones", "embedder"]
-
 
 def clones(settings: Settings, *, environment: Mapping[str, str] | None = None) -> GitClones:
     """Clone from this machine too."""

@@ -34,8 +34,6 @@ from pathlib import Path
 from benchmarks.startup import HELLO
 from tests.deploy.replay import Replayed, replay_below
 
-__all__ = ["WAYS", "Trip", "ask_over_stdio", "described", "main"]
-
 TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds of a power failure.\n"
 QUESTION = "How fast does the valve close after a power failure?"
 SIGN = "4.2"

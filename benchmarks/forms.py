@@ -30,8 +30,6 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.readers.shared.layout import letters_of
 
-__all__ = ["Gold", "Made", "Sheet"]
-
 WIDTH, HEIGHT = 595.0, 842.0
 PLAIN, BOLD, ITALIC = "Helvetica", "Helvetica-Bold", "Helvetica-Oblique"
 

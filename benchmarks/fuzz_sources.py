@@ -9,8 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["excerpt"]
-
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PAGES = (1, 2, 4)
 _PARTS = (20, 60, 150)

@@ -33,8 +33,6 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.glossary.entries import split_term
 from knowledge_mcp.model.chunk import Definition
 
-__all__ = ["measure"]
-
 _LETTERS = re.compile(r"[\W_]+")
 _MADE, _TAKEN = 60, 80
 

@@ -11,8 +11,6 @@ from xml.sax.saxutils import escape
 
 from benchmarks.glossary_forms import Entry, Form, Part, Runs, parts_of
 
-__all__ = ["as_docx", "as_markdown", "as_pdf"]
-
 # ---- Markdown -------------------------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,6 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "ELSEWHERE", "NUMBERED", "PLAIN", "Entry", "Form", "Part", "Runs",
-    "made_abbreviations", "made_elsewhere", "made_entries", "parts_of",
-]  # fmt: skip
-
 Runs = list[tuple[str, str]]
 """Words and their face: "" plain, "b" bold, "i" italic."""
 

@@ -11,8 +11,6 @@ from knowledge_mcp.stores.sqlite import writing
 from knowledge_mcp.stores.sqlite.store import SqliteHandle, SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
-__all__ = ["kill_at"]
-
 _KILLABLE: Mapping[str, tuple[object, str]] = {
     "scan": (RepositoryScan, "_file"),
     "embed": (HashingEmbedder, "embed_documents"),

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-__all__ = ["KINDS", "Made", "edited", "made_document", "numbers", "read_document", "written"]
-
 Edit = tuple[str, str, str]
 """Kind, what was, what is."""
 

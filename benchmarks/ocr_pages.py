@@ -15,8 +15,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.readers.pdf.reader import PdfReader
 
-__all__ = ["STAMP", "mixed_set", "noisy", "page_set", "pdf_of", "printed"]
-
 OPENINGS = "the old quiet northern stone timber narrow upper second broken painted heavy empty distant".split()
 NAMES = (
     "bridge miller harbour ferry keeper warden gravel orchard ledger valley lantern quarry basin carrier barge cellar "

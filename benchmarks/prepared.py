@@ -34,8 +34,6 @@ from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.scan.files import media_type_of
 
-__all__ = ["SCORED", "Prepared", "Texts", "prepare", "read_judged"]
-
 SCORED = (
     "ir/cranfield",
     "ir/medline",

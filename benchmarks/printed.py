@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Look", "Part", "as_markdown", "as_pdf"]
-
 _WIDTH, _HEIGHT, _TOP, _BOTTOM = 595.0, 842.0, 90.0, 760.0
 _FACES = {
     "Helvetica": ("Helvetica", "Helvetica-Bold", "Helvetica-Oblique"),

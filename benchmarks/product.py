@@ -7,8 +7,6 @@ from pathlib import Path
 
 from knowledge_mcp.ports import Knowledge
 
-__all__ = ["environment", "open_knowledge"]
-
 _FOREIGN = ("OPENAI_API_KEY", "QDRANT_URL", "QDRANT_API_KEY", "CHROMADB_HOST", "AZURE_OPENAI_ENDPOINT", "VECTOR_STORE")
 
 

@@ -12,8 +12,6 @@ from knowledge_mcp.ports import Reader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.wiring import build_readers
 
-__all__ = ["read_document"]
-
 
 def read_document(path: Path) -> Document:
     """Read a file with the default reader of its format, without text recognition."""

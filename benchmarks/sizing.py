@@ -11,8 +11,6 @@ import argparse
 import math
 from dataclasses import dataclass
 
-__all__ = ["Cluster", "cluster", "table"]
-
 OVERHEAD = 1.5
 """What Qdrant's documentation adds to bare vectors for graph, ids, deleted points and segments being rebuilt."""
 LINKS = 16 * 2 * 4 * 1.1

@@ -35,8 +35,6 @@ from knowledge_mcp.sources.synced.folders import FolderSource
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from tests.engine.world import World
 
-__all__ = ["Life", "Tally", "check", "live", "main"]
-
 FOLDERS = ("", "a", "a/b", "c")
 NAMES = ("doors", "ropes", "pits", "masts", "wells")
 TEXTS = tuple(

@@ -17,8 +17,6 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk, embedding
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.document import DocumentType, Span
 
-__all__ = ["build_store", "documents", "questions"]
-
 _PER_DOCUMENT = 500
 _SYLLABLES = [
     *"abcdefghij",

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from benchmarks.table_pages import HEIGHT, LEFT, RIGHT, Page
 
-__all__ = ["DRAWINGS"]
-
 
 def blocks(page: Page) -> None:
     """Boxes with names, joined by arrows."""

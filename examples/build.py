@@ -9,8 +9,6 @@ from examples.handbook_docx import handbook_docx
 from examples.source_text import read_source_text
 from examples.standard_pdf import standard_pdf
 
-__all__ = ["HANDBOOK", "STANDARD", "build"]
-
 STANDARD = "unattended-weather-stations.pdf"
 HANDBOOK = "siting-and-maintenance-handbook.docx"
 _HERE = Path(__file__).resolve().parent

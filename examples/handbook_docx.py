@@ -9,8 +9,6 @@ from xml.sax.saxutils import escape
 from examples.source_text import Item, ItemKind, SourceText, split_references
 from examples.word_parts import W, package_parts
 
-__all__ = ["TITLE", "handbook_docx"]
-
 TITLE = "FSC 4110:2025 Handbook for siting and maintenance of unattended weather stations"
 _FIRST_LIST = 10
 _EPOCH = (1980, 1, 1, 0, 0, 0)

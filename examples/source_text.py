@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-__all__ = ["Item", "ItemKind", "SourceText", "read_source_text", "split_references"]
-
 _ANCHOR = re.compile(r"\s*\{#(?P<anchor>[\w-]+)\}")
 _HEADING = re.compile(r"(?P<marks>#{1,4})(?P<form>[!A]?) (?P<title>.+)")
 _REFERENCE = re.compile(r"\[\[([\w-]+)\]\]")

@@ -32,8 +32,6 @@ from reportlab.platypus.tableofcontents import TableOfContents
 
 from examples.source_text import Item, ItemKind, SourceText
 
-__all__ = ["NUMBER", "TITLE", "standard_pdf"]
-
 NUMBER = "FSC 4100:2025"
 TITLE = "Unattended weather stations: Requirements"
 _NOTICE = "Example document of an invented standards body. Copy it freely."

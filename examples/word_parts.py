@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["W", "package_parts"]
-
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

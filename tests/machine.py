@@ -12,8 +12,6 @@ import pytest
 
 from knowledge_mcp.support.locks import hold_lock
 
-__all__ = ["examples", "in_ci", "needs", "node22", "node_clients", "run_script"]
-
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL_LINES = {
     "chromium-headless-shell": "apt-get install chromium-headless-shell (or chromium)",

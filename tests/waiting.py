@@ -6,8 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["wait_until"]
-
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     """Look again and again until something holds; fail the test where it never does."""

@@ -10,20 +10,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "COMPONENTS",
-    "MINIMUM_BRANCHES",
-    "MINIMUM_FUNCTIONS",
-    "MINIMUM_LINES",
-    "Component",
-    "Coverage",
-    "component_shortfalls",
-    "main",
-    "missed",
-    "read_coverage",
-    "shortfalls",
-]
-
 MINIMUM_LINES = 95.0
 MINIMUM_BRANCHES = 90.0
 MINIMUM_FUNCTIONS = 95.0

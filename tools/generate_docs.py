@@ -23,8 +23,6 @@ from knowledge_mcp.cli.serve import mcp, rest
 from knowledge_mcp.model.collection import ProviderName, StoreName
 from knowledge_mcp.settings import Variable, variables
 
-__all__ = ["generated", "main"]
-
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Written by tools/generate_docs.py; edit the settings and commands, not this page. -->"
 

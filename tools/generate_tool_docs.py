@@ -16,8 +16,6 @@ from knowledge_mcp.surfaces.arguments import input_schema, output_schema
 from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
 from knowledge_mcp.transports.mcp.listing import LISTING, build_listing
 
-__all__ = ["LISTS", "PAGE", "main", "tool_lists", "tools_page"]
-
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "tools.md"
 LISTS = ROOT / "src" / "knowledge_mcp" / "transports" / "mcp" / LISTING

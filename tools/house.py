@@ -27,8 +27,6 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.product import environment  # noqa: E402  (the project's root is not on the path of a script)
 from tests.house.source import PACKAGE, Module, imported_modules, lines_of_code, package_modules  # noqa: E402
 
-__all__ = ["Figure", "figures", "main"]
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:

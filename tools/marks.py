@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-__all__ = ["PACKAGE", "RUN", "SOURCES", "TABLE", "VARIABLE", "begin"]
-
 PACKAGE = "knowledge_mcp"
 SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src", "")
 TABLE = "__marks__"

@@ -32,8 +32,6 @@ from coverage.python import PythonFileReporter
 
 from tools.marks import PACKAGE, RUN, SOURCES, TABLE, VARIABLE, begin
 
-__all__ = ["instrument", "main", "marks", "meanings", "prepare", "run_arcs"]
-
 _ROOT = Path(__file__).parents[1]
 _SETTINGS = str(_ROOT / "pyproject.toml")
 _MARKS = _ROOT / "build" / "marks"

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-__all__ = ["conditional_names", "differing", "main"]
-
 _ROOT = Path(__file__).resolve().parents[1]
 _ASKS = re.compile(r"\bsys\.platform\b|\bos\.name\b")
 _BEHIND = {

@@ -23,8 +23,6 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from knowledge_mcp import __version__  # noqa: E402 - a release is made from a clone without an installation
 
-__all__ = ["build_bundle", "cursor_link", "generated", "main", "vscode_link", "wrong_with_bundle"]
-
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME: str = PROJECT["name"]
 OWNER = "clausewise"

@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["needed"]
-
 _SELF = re.compile(r"\[(?P<extras>[^\]]*)\]")
 
 

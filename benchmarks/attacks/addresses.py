@@ -14,8 +14,6 @@ from knowledge_mcp.sources.git.url import parse_url
 from knowledge_mcp.sources.web.address import Deadline, parse_address
 from knowledge_mcp.sources.web.places import places_of
 
-__all__ = ["ATTACKS"]
-
 _RANDOM = 400_000
 _PREFIXES = (
     "10.0.0.0", "127.0.0.0", "169.254.0.0", "172.16.0.0", "192.168.0.0", "100.64.0.0", "0.0.0.0", "224.0.0.0",

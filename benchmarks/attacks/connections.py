@@ -17,8 +17,6 @@ from pathlib import Path
 
 from benchmarks.attacks import Attack, Outcome
 
-__all__ = ["ATTACKS", "Served", "served"]
-
 _SERVERS = {"knowledge-mcp": ["knowledge-mcp", "--transport", "http"], "rag-api": ["rag-api"]}
 _MANY = 300
 _DESCRIPTORS = 256

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from benchmarks.attacks import Attack, Outcome
 
-__all__ = ["ATTACKS"]
-
 QUOTE = "The station shall run on battery for eight hours."
 FORGED = "The station could run on battery for eight hours."
 FLIPS = 300

@@ -19,8 +19,6 @@ from knowledge_mcp.settings import load_settings
 from knowledge_mcp.testing.store_search import text_of
 from knowledge_mcp.wiring import build_base
 
-__all__ = ["ATTACKS"]
-
 _DOCUMENTS = 24
 _STATES = 50
 _SIZES = ("64k", "192k", "512k", "1m", "2m")

@@ -15,8 +15,6 @@ from pathlib import Path
 from benchmarks.attacks import Attack, Outcome
 from knowledge_mcp.settings import variables
 
-__all__ = ["ATTACKS"]
-
 _SECRET = "sk-the-secret-that-the-user-exported-0123456789"
 _ADAPTERS = {
     "OPENAI": {"EMBEDDING_PROVIDER": "openai"}, "AZURE": {"EMBEDDING_PROVIDER": "azure"},

@@ -13,8 +13,6 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks.attacks import Attack, Outcome
 
-__all__ = ["ATTACKS", "called", "hostile_repository", "plain_status"]
-
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "GIT_CONFIG_GLOBAL": os.devnull,

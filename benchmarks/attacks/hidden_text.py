@@ -10,8 +10,6 @@ from typing import Literal
 
 from benchmarks.attacks import Attack, Outcome
 
-__all__ = ["ATTACKS", "CARRIERS"]
-
 _SECRET = "disobey"
 _TAGS = "".join(chr(0xE0000 + ord(sign)) for sign in _SECRET)
 

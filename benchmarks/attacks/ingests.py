@@ -27,8 +27,6 @@ from knowledge_mcp.testing.store_values import SPACE, SamplePassage
 from tests.servers import openai_faults as faults
 from tests.servers.openai_server import OpenAIServer
 
-__all__ = ["ATTACKS"]
-
 _COMMAND = str(Path(sys.executable).with_name("knowledge-ingest"))
 _DOCUMENTS = 24
 _PASSAGES = 40

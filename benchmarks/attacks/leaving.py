@@ -19,9 +19,8 @@ import httpx
 from mcp import Client, StdioServerParameters
 
 from benchmarks.attacks import Attack, Outcome
-from knowledge_mcp.embedders.local.model_files import default_cache, fetch
-
-__all__ = ["ATTACKS", "sent_elsewhere", "watched"]
+from knowledge_mcp.embedders.local.model_files import fetch
+from knowledge_mcp.embedders.local.model_folders import default_cache
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "documents"
 _QUESTION = {"query": "What does a station switch off first when its battery runs low?"}

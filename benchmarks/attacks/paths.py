@@ -18,8 +18,6 @@ from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.support import files
 
-__all__ = ["ATTACKS"]
-
 _SECRET = "canary of a file outside"
 _CALLS = 10_000
 

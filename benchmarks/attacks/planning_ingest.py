@@ -20,8 +20,6 @@ from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.testing.store_values import record
 from knowledge_mcp.wiring import build_base, build_knowledge
 
-__all__ = ["ATTACKS"]
-
 _OTHERS = 2000
 _FILES = 12
 _REF = "25/01178/REM"

@@ -16,8 +16,6 @@ from typing import IO, Any
 from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
 
-__all__ = ["ATTACKS"]
-
 _ANSWERED = 15.0
 """Seconds in which each call has to be answered, hostile or not, on a busy machine."""
 _GRACE = 25.0

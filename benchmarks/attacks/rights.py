@@ -17,8 +17,6 @@ from benchmarks.attacks import Attack, Outcome
 from benchmarks.attacks.connections import Served, served
 from tests.servers.openai_server import OpenAIServer
 
-__all__ = ["ATTACKS"]
-
 _KEYS = 8
 _OWNER = "an-owner-key-of-thirty-two-characters"
 _SECOND = "a-second-key-of-thirty-two-characters"

@@ -21,8 +21,6 @@ from benchmarks.attacks import Attack, Outcome
 from benchmarks.attacks.sandbox_jobs import ATTEMPTS
 from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, SandboxFailure
 
-__all__ = ["ATTACKS"]
-
 _JOBS = "benchmarks.attacks.sandbox_jobs"
 _SECRET = "sk-canary-5d1f"
 _SMALL = Limits(memory=256 << 20, seconds=20.0, silence=10.0)

@@ -10,8 +10,6 @@ from knowledge_mcp import wiring
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.settings import read_settings
 
-__all__ = ["main"]
-
 
 def main(folder: Path) -> None:
     """Print what became of each file: its text, or why there is none."""

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ATTEMPTS", "attempt", "environment", "exhaust", "fill_descriptors", "hold", "linger", "threads"]
-
 
 def attempt(what: str, target: str = "") -> Iterator[str]:
     """Try something that no reader needs; yield `refused: …` or what came of it."""

@@ -22,8 +22,6 @@ from benchmarks.attacks import Attack, Outcome
 from benchmarks.attacks.connections import Served, served
 from tests.servers.openai_server import OpenAIServer
 
-__all__ = ["ATTACKS"]
-
 _KEY = "a-key-of-the-owner-with-enough-characters"
 _GRACE = 25.0
 _LEEWAY = 5.0

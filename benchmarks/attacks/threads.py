@@ -23,8 +23,6 @@ from knowledge_mcp.transports.mcp.tools import MAX_THREADS
 from tests.servers import openai_faults
 from tests.servers.openai_server import OpenAIServer
 
-__all__ = ["ATTACKS"]
-
 _MANY = 70
 _BESIDE = 8
 """Threads that may come beside those of calls: they embed, warm up, look names up."""

@@ -19,8 +19,6 @@ from benchmarks.peers.encoder import Encoder
 from benchmarks.peers.running import Engine, Peer, Shop, main
 from benchmarks.peers.sets import JudgedSet
 
-__all__ = ["PEER"]
-
 
 def embedding_function(encoder: Encoder) -> Any:
     """Make the model an embedding function of ChromaDB."""

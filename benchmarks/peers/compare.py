@@ -34,8 +34,6 @@ from benchmarks.peers.running import Answers, Ingest, Peer, result_file
 from benchmarks.peers.sets import data_folder, read_set
 from benchmarks.peers.table import ingest_table, latency_table, quality_table, scored, verdicts
 
-__all__ = ["PEERS", "SETS", "main"]
-
 PEERS = ("ours", "llamaindex_peer", "haystack_peer", "txtai_peer", "chromadb_peer", "bm25s_peer")
 SETS = (
     "ir/cranfield",

@@ -16,8 +16,6 @@ from typing import Any, Literal
 from benchmarks.peers.library import LibraryModel
 from knowledge_mcp.embedders.local.model_config import Variant
 
-__all__ = ["BATCH", "REQUIREMENTS", "Encoder", "Runtime"]
-
 Runtime = Literal["product", "float32", "library"]
 """How the weights are run: by the product, in int8 as by default or in float32, or by a library of the peers'."""
 

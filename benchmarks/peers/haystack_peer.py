@@ -20,8 +20,6 @@ from benchmarks.peers.encoder import BATCH, Encoder
 from benchmarks.peers.running import Engine, Peer, Shop, main
 from benchmarks.peers.sets import JudgedSet
 
-__all__ = ["PEER"]
-
 
 def embedders(encoder: Encoder) -> tuple[Any, Any]:
     """Make the model two components: of documents and of questions."""

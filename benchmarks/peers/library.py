@@ -17,8 +17,6 @@ from typing import Any
 
 from knowledge_mcp.embedders.local.model_folders import ALL_MINILM
 
-__all__ = ["REQUIREMENTS", "LibraryModel"]
-
 REQUIREMENTS = ("torch==2.13.0", "transformers==5.23.0", "sentence-transformers==6.2.0")
 
 _WINDOW = 256

@@ -22,8 +22,6 @@ from benchmarks.peers.encoder import BATCH, Encoder
 from benchmarks.peers.running import Engine, Peer, Shop, main
 from benchmarks.peers.sets import JudgedSet
 
-__all__ = ["PEER"]
-
 _FITTED = {"chunk_size": 256, "chunk_overlap": 20}
 
 

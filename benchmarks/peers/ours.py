@@ -31,8 +31,6 @@ from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.ports import Embedder, Knowledge
 from knowledge_mcp.settings import Settings, load_settings
 
-__all__ = ["BLENDED", "MEANING", "PEER", "SPECIFIED", "WORDS", "kept_from_options"]
-
 BLENDED = "blended"
 SPECIFIED = "as specified"
 MEANING = "meaning alone"

@@ -21,23 +21,6 @@ from typing import get_args
 from benchmarks.peers.encoder import Encoder, Runtime
 from benchmarks.peers.sets import JudgedSet, data_folder, ndcg, read_set
 
-__all__ = [
-    "DEEP",
-    "TIMED",
-    "TOP",
-    "Answers",
-    "Build",
-    "Engine",
-    "Ingest",
-    "Peer",
-    "Shop",
-    "answers",
-    "main",
-    "percentile",
-    "result_file",
-    "unlike_pins",
-]
-
 TOP = 10
 """Passages that the timed search asks for."""
 DEEP = 100

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LONGEST_QUESTION", "JudgedSet", "data_folder", "ndcg", "read_set"]
-
 LONGEST_QUESTION = 1000
 """Characters of a question that are asked, of everyone: the product's search of code takes no more."""
 

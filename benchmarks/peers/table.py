@@ -10,8 +10,6 @@ from benchmarks.peers.running import Answers, Ingest, percentile
 from benchmarks.peers.sets import ndcg
 from knowledge_mcp.evals.measures import LEVEL, difference, holm
 
-__all__ = ["NEAR", "Scored", "ingest_table", "latency_table", "quality_table", "scored", "verdicts"]
-
 NEAR = 0.01
 """How far the product may lie behind on a set."""
 

@@ -18,8 +18,6 @@ from typing import Any
 from benchmarks.peers.running import Engine, Peer, Shop, main
 from benchmarks.peers.sets import JudgedSet
 
-__all__ = ["PEER"]
-
 
 def build(chosen: JudgedSet, shop: Shop, *, hybrid: bool) -> Engine:
     """Index every document."""

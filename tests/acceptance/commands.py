@@ -9,8 +9,6 @@ from pathlib import Path
 
 from mcp import StdioServerParameters
 
-__all__ = ["EXAMPLES", "command", "environment", "run", "stdio_server"]
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "documents"
 _FOREIGN = ("OPENAI_API_KEY", "QDRANT_URL", "CHROMADB_HOST", "VECTOR_STORE", "EMBEDDING_MODEL_PATH")
 

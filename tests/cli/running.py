@@ -14,8 +14,6 @@ from pathlib import Path
 
 from knowledge_mcp.settings import variables
 
-__all__ = ["ROOT", "Finished", "Terminal", "environment", "run", "start"]
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 60.0
 

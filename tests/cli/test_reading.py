@@ -13,7 +13,8 @@ import typer
 
 from knowledge_mcp.cli.knowledge import reading
 from tests.cli.running import Finished
-from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import FakeDocument, FakePassage
 
 Command = Callable[..., Finished]
 

@@ -14,7 +14,8 @@ import typer
 from knowledge_mcp.cli.knowledge import requirements
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
-from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import FakeDocument, FakePassage
 
 _REQIF = "{http://www.omg.org/spec/ReqIF/20110401/reqif.xsd}"
 _SHALL = [

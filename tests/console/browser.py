@@ -13,8 +13,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, R
 
 from tests.console.service import KEY
 
-__all__ = ["Console", "make_blank", "new_page", "opened", "probe"]
-
 _TOLD_BY_THE_NETWORK = "Failed to load resource:"
 
 

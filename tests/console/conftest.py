@@ -13,8 +13,6 @@ from tests.console.service import Service, application
 from tests.machine import needs
 from tests.transports.in_thread import serving
 
-__all__ = ["Holder"]
-
 
 class Holder:
     """Holds the service that the running server shows now."""

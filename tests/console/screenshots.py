@@ -29,8 +29,6 @@ from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.rest.world import Options
 from tests.transports.in_thread import serving
 
-__all__ = ["IMAGES", "SHOTS", "Shot", "take"]
-
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "documents"
 IMAGES = ROOT / "docs" / "images"

@@ -19,8 +19,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-__all__ = ["KEY", "POLICY", "Failure", "Service", "a_document", "console_file"]
-
 KEY = "the-key-of-the-tests-3f9"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

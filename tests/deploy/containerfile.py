@@ -8,8 +8,6 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Instruction", "Stage", "environment", "findings", "parse"]
-
 _BASE = re.compile(r"(?P<name>[a-z0-9.-]+\.[a-z]+(:\d+)?/[\w./-]+):(?P<tag>[\w.-]+)(@sha256:[0-9a-f]{64})?")
 _COMPILERS = re.compile(r"\b(gcc|g\+\+|clang|build-essential|make|cmake|rustc|cargo|[\w.-]+-dev)\b")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")

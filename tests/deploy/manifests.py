@@ -23,24 +23,6 @@ from referencing.jsonschema import DRAFT202012
 
 from tests.machine import in_ci, needs
 
-__all__ = [
-    "BUILDS",
-    "CLUSTERS",
-    "COMPONENTS",
-    "DEPLOY",
-    "OF_THE_OPERATOR",
-    "OPENSHIFT",
-    "Object",
-    "build",
-    "container",
-    "environment",
-    "named",
-    "of_kind",
-    "secrets",
-    "settings_of",
-    "wrong_with",
-]
-
 Object = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -20,8 +20,6 @@ from pathlib import Path
 from tests.deploy.containerfile import Instruction, Stage, environment, parse
 from tests.deploy.manifests import DEPLOY, ROOT
 
-__all__ = ["Replayed", "make_base", "make_newer", "replay", "replay_below", "run_inside"]
-
 _PACKAGES = "python3,python3-venv,python-is-python3,ca-certificates,usr-is-merged"
 _UNPACKED = "python3.14-venv,base-files,coreutils,dash"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -25,8 +25,6 @@ from tests.deploy.containerfile import parse
 from tests.deploy.manifests import DEPLOY
 from tests.machine import in_ci, needs
 
-__all__ = ["GID", "UID", "Sandbox", "possible"]
-
 UID, GID = 1000660000, 0
 """As OpenShift gives them: a number of the namespace's own range that no /etc/passwd knows, and the group root."""
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.embedders.local.model_files import default_cache, fetch
+from knowledge_mcp.embedders.local.model_files import fetch
+from knowledge_mcp.embedders.local.model_folders import default_cache
 from tests.deploy.manifests import DEPLOY, build, container, environment
 from tests.deploy.sandbox import GID, UID, Sandbox, possible
 

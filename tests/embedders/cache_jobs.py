@@ -8,8 +8,6 @@ from pathlib import Path
 
 from knowledge_mcp.embedders.cache_file import CacheFile
 
-__all__ = ["DIMENSIONS", "SPACE", "key_of", "vector_of"]
-
 SPACE = "f" * 64
 DIMENSIONS = 256
 

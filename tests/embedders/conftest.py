@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.embedders.local.model_files import default_cache, fetch
+from knowledge_mcp.embedders.local.model_files import fetch
+from knowledge_mcp.embedders.local.model_folders import default_cache
 from tests.embedders.tiny import write_model
 from tests.servers.openai_server import OpenAIServer
 

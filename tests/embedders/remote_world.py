@@ -18,8 +18,6 @@ from tests.servers.openai_server import OpenAIServer
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["Options", "Pauses", "azure_embedder", "openai_embedder", "openai_service", "options_for"]
-
 NOWHERE = Path("/nonexistent")
 
 

@@ -15,8 +15,8 @@ import pytest
 from knowledge_mcp.embedders.local import model_folders
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 from knowledge_mcp.embedders.local.model_config import MANIFEST, ModelManifest, sha256_of
-from knowledge_mcp.embedders.local.model_files import BUILDER_VERSION, fetch, find, list_models, verify
-from knowledge_mcp.embedders.local.model_folders import ALL_MINILM, MS_MARCO
+from knowledge_mcp.embedders.local.model_files import BUILDER_VERSION, fetch, list_models, verify
+from knowledge_mcp.embedders.local.model_folders import ALL_MINILM, MS_MARCO, find
 from knowledge_mcp.embedders.local.model_sources import HubSource, PinnedFile, Progress
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, NotFoundError
 from knowledge_mcp.ranking.rerankers import CrossEncoder

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FERRIES", "PIERS", "TIDES"]
-
 FERRIES = """---
 title: ISO 4711:2020 Ferries
 document_type: standard

@@ -28,22 +28,6 @@ from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_search import structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record, structure, unit_vector
 
-__all__ = [
-    "SERVER",
-    "Told",
-    "chunks_of",
-    "embedder",
-    "everything",
-    "fill",
-    "memory",
-    "move",
-    "place",
-    "put_document",
-    "say",
-    "server",
-    "sqlite",
-]
-
 WORDS = "valve pump outage station operator battery alarm gauge seal flange rotor inlet".split()
 
 

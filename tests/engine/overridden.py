@@ -17,8 +17,6 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
 
-__all__ = ["OverriddenStore"]
-
 
 class OverriddenStore(MemoryStore):
     """Let every handle call the methods of its store."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from knowledge_mcp.model.collection import WholeDocument
 from tests.engine.overridden import OverriddenStore
 
-__all__ = ["PublishingStore"]
-
 
 class PublishingStore(OverriddenStore):
     """Take documents one by one: a test changes or refuses each in `take`."""

@@ -22,8 +22,6 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.readers.in_process import HERE
 
-__all__ = ["PUMPS", "VALVES", "World"]
-
 PUMPS = """---
 title: Pumping stations
 edition: 2nd edition

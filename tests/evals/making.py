@@ -14,8 +14,6 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import Hit, LegScore
 
-__all__ = ["beir", "hit", "jsonl", "passage", "result", "run_of"]
-
 
 def jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     """Write JSON Lines."""

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource, Page, Section, Span
 
-__all__ = ["Part", "PieceMeasure", "build_document", "documents", "parts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -52,9 +52,7 @@ from knowledge_mcp.model.query import (
 from knowledge_mcp.ports import Source
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.fakes import passages
-from tests.fakes.passages import SAMPLE, FakeDocument, FakePassage
-
-__all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "FakePassage"]
+from tests.fakes.passages import SAMPLE, FakeDocument
 
 TIME = "2026-01-15T10:00:00+00:00"
 

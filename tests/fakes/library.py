@@ -49,13 +49,6 @@ from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.model.source import media_type_of
 from tests.fakes.passages import ranked_hits, sha256
 
-__all__ = [
-    "SPACE",
-    "TIME",
-    "FakeLibrary",
-    "document_of",
-]
-
 TIME = "2026-01-15T10:00:00+00:00"
 SPACE = "local/fake-words (8)"
 

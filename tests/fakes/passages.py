@@ -16,22 +16,6 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.query import And, Equals, Filter, Hit, In, LegScore, NotIn, Prefix, SearchMode, SearchQuery
 
-__all__ = [
-    "SAMPLE",
-    "FakeDocument",
-    "FakePassage",
-    "WordMeasure",
-    "build",
-    "by_shared_words",
-    "compare_quote",
-    "from_text",
-    "keeps",
-    "ranked_hits",
-    "sha256",
-    "structure_of_fake",
-    "words_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class FakePassage:

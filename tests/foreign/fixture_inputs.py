@@ -26,8 +26,6 @@ from mcp.types import (
 
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
 
-__all__ = ["add_input_required"]
-
 MISSING_CAPABILITY = -32021
 AnyContext = Context[Any, Any]
 Answer = CallToolResult | InputRequiredResult

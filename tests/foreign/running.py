@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.transports.spawned import ROOT, Transport, WebServer
 
-__all__ = ["Clients", "target_of"]
-
 
 @dataclass(frozen=True)
 class Clients:

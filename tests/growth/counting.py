@@ -9,8 +9,6 @@ from typing import Any, Self, cast
 
 from knowledge_mcp.ports import Collection, Store
 
-__all__ = ["Counting", "WrappedHandle", "counted"]
-
 
 class Counting:
     """Wrap a store: `calls` by method's name, `given` counts what lists and maps of its answers held.

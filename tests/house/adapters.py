@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.house.source import PACKAGE, Module, imported_modules, package_modules
 
-__all__ = ["adapters", "leaning_on_a_sibling"]
-
 _TARGET = re.compile(rf"^{PACKAGE}(?:\.\w+)+:\w+$")
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from tests.house.source import PACKAGE, imported_modules, package_modules
 
-__all__ = ["IMPORT_NAMES", "declared", "imported", "normal", "unexplained"]
-
 # Import names that are not the distribution's own name.
 IMPORT_NAMES = {
     "docx": "python-docx",

@@ -7,16 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "Snippet",
-    "documents",
-    "python_snippets",
-    "unknown_targets",
-    "unlinked_files",
-    "wrong_with_changelog",
-    "wrong_with_records",
-]
-
 _RECORD = re.compile(r"\d{4}-[a-z0-9-]+\.md")
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<code>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 _CHANGES = {"Added", "Changed", "Deprecated", "Fixed", "Removed", "Security"}

@@ -18,8 +18,6 @@ from typing import Any, cast
 
 from tests.house.source import Module, nodes, package_modules
 
-__all__ = ["BUILT", "ELSEWHERE", "METHODS", "Used", "collected", "pumped"]
-
 METHODS = {
     "match": "match",
     "fullmatch": "fullmatch",

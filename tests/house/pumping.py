@@ -16,8 +16,6 @@ from types import FrameType
 
 from tests.house.patterns import Used, collected, pumped
 
-__all__ = ["BOUNDED", "faults", "grows_too_fast", "main"]
-
 _SHORT = (14, 20, 26)
 _LONG = 4000
 _MOST = 100_000

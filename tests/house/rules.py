@@ -22,13 +22,6 @@ from tests.house.source import (
     package_modules,
 )
 
-__all__ = [
-    "MOST_LINES_OF_A_FILE",
-    "MOST_LINES_OF_A_FUNCTION",
-    "RULES",
-    "Rule",
-]
-
 Rule = Callable[[Path], list[str]]
 
 MOST_LINES_OF_A_FILE = 400
@@ -143,17 +136,19 @@ def _is_frozen_dataclass(decorator: ast.expr) -> bool:
 
 
 def public_names_are_listed(root: Path) -> list[str]:
-    """Ask for an `__all__`, where a module has one, that is complete, true and sorted."""
+    """Ask for an `__all__` only where names of others are passed on, and there for a complete, true and sorted one."""
     return [f"{module.path}: {what}" for module in package_modules(root) for what in _wrong_with_all(module)]
 
 
 def _wrong_with_all(module: Module) -> Iterator[str]:
-    defined, bound, listed = _top_level_names(module.tree)
+    defined, bound, imported, listed = _top_level_names(module.tree)
     if listed is None:
         return
+    if imported.isdisjoint(listed):
+        yield "__all__ passes nothing on from elsewhere: a name without an underscore is public"
     yield from (f"{name} is public and not in __all__" for name in sorted(defined - set(listed)))
-    lazily = "__getattr__" in bound
-    yield from (f"__all__ names {name}, which is not here" for name in listed if name not in bound and not lazily)
+    here = bound | imported
+    yield from (f"__all__ names {name}, which is not here" for name in listed if name not in here)
     if listed != sorted(set(listed), key=_natural):
         yield "__all__ is not sorted (constants, classes, others), or repeats a name"
 
@@ -164,24 +159,25 @@ def _natural(name: str) -> tuple[int, list[tuple[int, str, int]]]:
     return kind, [(0, "", int(part)) if part.isdigit() else (1, part, 0) for part in parts]
 
 
-def _top_level_names(tree: ast.Module) -> tuple[set[str], set[str], list[str] | None]:
-    """Return the public functions and classes, every name bound at the top, and `__all__`."""
+def _top_level_names(tree: ast.Module) -> tuple[set[str], set[str], set[str], list[str] | None]:
+    """Return the public functions and classes, every name bound at the top, those imported there, and `__all__`."""
     defined: set[str] = set()
     bound: set[str] = set()
+    imported: set[str] = set()
     listed: list[str] | None = None
     for node in _top_level_statements(tree.body):
         if isinstance(node, Function | ast.ClassDef):
             bound.add(node.name)
             defined |= {node.name} if not node.name.startswith("_") else set()
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+            imported |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
             bound |= names
             if "__all__" in names and isinstance(node.value, ast.List | ast.Tuple):
                 listed = [str(one.value) for one in node.value.elts if isinstance(one, ast.Constant)]
-    return defined, bound, listed
+    return defined, bound, imported, listed
 
 
 def _top_level_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

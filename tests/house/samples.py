@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SAMPLES"]
-
 Files = dict[str, str]
 
 DOC = '"""What this is for."""\n'
@@ -55,10 +53,14 @@ SAMPLES: dict[str, list[tuple[Files, Files]]] = {
         ),
     ],
     "public_names_are_listed": [
-        ({"@/a.py": "__all__ = ['f']\ndef f(): ...\nclass G: ...\n"}, {"@/a.py": "def f(): ...\nclass G: ...\n"}),
+        ({"@/a.py": "__all__ = ['f']\ndef f(): ...\n"}, {"@/a.py": "def f(): ...\n"}),
         (
-            {"@/a.py": "__all__ = ['f', 'G']\ndef f(): ...\nclass G: ...\n"},
-            {"@/a.py": "__all__ = ['A9', 'A10']\nclass A9: ...\nclass A10: ...\n"},
+            {"@/a.py": "from x import h\n__all__ = ['h']\nclass G: ...\n"},
+            {"@/a.py": "from x import h\n__all__ = ['G', 'h']\nclass G: ...\n"},
+        ),
+        (
+            {"@/a.py": "from x import A9, f\n__all__ = ['f', 'A9']\n"},
+            {"@/a.py": "from x import A9, A10\n__all__ = ['A9', 'A10']\n"},
         ),
         ({"@/a.py": "__all__ = ['h']\n"}, {"@/a.py": "from x import h\n__all__ = ['h']\n"}),
     ],

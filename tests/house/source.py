@@ -10,20 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = [
-    "FOLDERS",
-    "PACKAGE",
-    "Module",
-    "forget",
-    "imported_modules",
-    "lines_of_code",
-    "modules",
-    "modules_of_tests",
-    "nodes",
-    "package_modules",
-    "parsed",
-]
-
 FOLDERS = ("src", "tests", "benchmarks", "examples", "tools")
 PACKAGE = "knowledge_mcp"
 

@@ -14,8 +14,6 @@ from knowledge_mcp.language.references import find_references
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
-__all__ = ["PUMPS", "SPLITTERS"]
-
 PUMPS = tuple(
     ("", body, "\x00")
     for body in (

@@ -11,8 +11,6 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import mean_confidence, text_of
 
-__all__ = ["ScriptedEngine", "page_of", "program"]
-
 
 def page_of(*lines: str, confidence: float = 95.0, size: tuple[int, int] = (1240, 800)) -> OcrPage:
     """Make a page of lines set in one block, each word in a box of its own."""

@@ -9,19 +9,6 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-__all__ = [
-    "LETTER",
-    "TITLE_BLOCK",
-    "columns",
-    "drawn",
-    "error_rate",
-    "noisy",
-    "png",
-    "scan",
-    "sheet_of_lines",
-    "tilted",
-]
-
 LETTER = (
     "The bridge over the mill stream was closed",
     "for repair in the autumn, and the carters",

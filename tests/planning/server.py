@@ -21,8 +21,6 @@ from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders
 from tests.planning.world import World
 
-__all__ = ["make_world"]
-
 
 def make_world(folder: Path) -> World:
     """Make the store of a folder; several processes may."""

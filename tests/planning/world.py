@@ -34,8 +34,6 @@ from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.surfaces.planning.shapes import render_error
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
-__all__ = ["REF", "TOOLS", "Gate", "PaperReader", "Sheet", "World", "paper", "refusal", "report"]
-
 REF = "25/01178/REM"
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 _SUBJECTS = (

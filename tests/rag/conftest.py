@@ -16,8 +16,6 @@ from knowledge_mcp.remote.client import RemoteLibrary
 from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
-__all__ = ["GUIDE", "PAGE", "LibraryUnderTest"]
-
 GUIDE = """\
 # 1 Signing in
 

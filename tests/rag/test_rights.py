@@ -16,9 +16,9 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.knowledge import RemoteTools
-from knowledge_mcp.surfaces.contract import Tool
+from knowledge_mcp.surfaces.contract import Tool, load_surfaces
 from knowledge_mcp.surfaces.rag import SURFACE
-from knowledge_mcp.transports.mcp.server import build_server, load_surfaces
+from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.shelf import PUMPS, VALVES, Shelf
 from tests.fakes.library import FakeLibrary

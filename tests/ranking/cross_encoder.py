@@ -14,8 +14,6 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-__all__ = ["make_cross_encoder"]
-
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "crane", "hook", "load"]
 
 

@@ -14,21 +14,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.reader import DocxReader
 from tests.readers.in_process import HERE
 
-__all__ = [
-    "W",
-    "content_item",
-    "docx_bytes",
-    "file_item",
-    "heading",
-    "numbered",
-    "p",
-    "read_docx",
-    "relations",
-    "run",
-    "style",
-    "table",
-]
-
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _NAMES = (
     f'xmlns:w="{W}" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '

@@ -11,8 +11,6 @@ from typing import Any
 
 from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, copy_files
 
-__all__ = ["HERE", "InProcessSandbox"]
-
 
 class InProcessSandbox(Sandbox):
     """Run jobs here; values go through JSON as they do on their way from a child, bytes do not."""

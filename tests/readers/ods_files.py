@@ -10,8 +10,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tests.readers.office_files import odt, workbook
 
-__all__ = ["both", "spreadsheet"]
-
 _STRUCK = '<text:span text:style-name="struck">{}</text:span>'
 _STYLES = (
     '<style:style style:name="hidden-sheet" style:family="table"><style:table-properties table:display="false"/>'

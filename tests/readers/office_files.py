@@ -10,8 +10,6 @@ from typing import Any, BinaryIO
 
 from knowledge_mcp.model.source import SourceItem, media_type_of
 
-__all__ = ["epub", "item_of", "odt", "presentation", "workbook", "zipped"]
-
 
 def item_of(data: bytes, name: str, *, uri: str = "") -> SourceItem:
     """Make a source item of bytes in memory, its media type by its name."""

@@ -7,8 +7,6 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["message", "ole", "text_property", "xls"]
-
 _SECTOR, _MINI, _CUT_OFF = 512, 64, 4096
 _END, _FREE, _FAT = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD
 _STORAGE, _STREAM, _ROOT = 1, 2, 5

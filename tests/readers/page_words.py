@@ -14,16 +14,6 @@ from typing import Any
 from knowledge_mcp.model.document import Box
 from tests.readers.pdf_files import HEIGHT, LEFT, WIDTH, changed, sheet
 
-__all__ = [
-    "LAYOUTS",
-    "PageWord",
-    "holds",
-    "layout",
-    "once",
-    "page_words",
-    "turned",
-]
-
 _FINE = 100
 _ONSETS, _RIMES = "bdfgklmnprstvz", ("a", "e", "i", "o", "u")
 

@@ -12,19 +12,6 @@ from typing import Any
 
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = [
-    "LEFT",
-    "SENTENCE",
-    "Sheet",
-    "bomb",
-    "changed",
-    "item_of",
-    "picture_page",
-    "sheet",
-    "standard",
-    "without_pages",
-]
-
 WIDTH, HEIGHT = 595.0, 842.0
 LEFT = 72.0
 SENTENCE = "The recorder shall keep every sample that it takes until an operator has read it."

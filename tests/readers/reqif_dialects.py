@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["DOORS", "POLARION", "PTC", "STRICTDOC"]
-
 _NAMESPACES = (
     'xmlns{0}="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd" xmlns:xhtml="http://www.w3.org/1999/xhtml" '
     'xmlns:configuration="http://eclipse.org/rmf/pror/toolextensions/1.0"'

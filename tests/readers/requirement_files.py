@@ -6,8 +6,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NEEDS", "REQIF", "RST", "SDOC", "zipped"]
-
 REQIF = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- written by a tool -->
 <REQ-IF xmlns="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd" xmlns:xhtml="http://www.w3.org/1999/xhtml">

@@ -11,8 +11,6 @@ from knowledge_mcp.readers.pdf.headings.outline import listed_headings
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
-__all__ = ["PROSE", "WORDS", "Sheets", "contents_of", "found_in", "headings_in", "report"]
-
 WORDS = "when samples stay dry in store each probe waits until someone who knows it well has come again".split()
 PROSE = "running text that goes from one edge of the column to the other and says nothing in particular at all"
 

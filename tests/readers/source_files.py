@@ -11,8 +11,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.sources.scan.files import media_type_of
 
-__all__ = ["item_of", "outline_of", "read_text"]
-
 
 def item_of(name: str, content: str | bytes) -> SourceItem:
     """Wrap a file's content as the scan would."""

@@ -8,16 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.assembly import (
-    DocumentBuilder,
-    document_id,
-    normalise_text,
-    slug,
-    split_clause_number,
-)
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, document_id, normalise_text, slug
 
 ITEM = SourceItem("/x/My Standard.pdf", "My Standard.pdf", "application/pdf", 3, "00", lambda: io.BytesIO(b"abc"))
 KINDS = [kind for kind in BlockKind if kind not in {BlockKind.HEADING, BlockKind.LIST_ITEM}]

@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
-from knowledge_mcp.readers.docx.styles import format_number
+from knowledge_mcp.readers.shared.numbering import format_number
 from tests.readers.docx_files import heading, numbered, p, read_docx, run, style
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.reader import PdfReader
-from knowledge_mcp.readers.shared.assembly import DocumentBuilder, split_clause_number
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, item_of, sheet
 from tests.readers.test_assembly import ITEM

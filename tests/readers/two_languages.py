@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from knowledge_mcp.model.document import Document
 
-__all__ = ["ENGLISH", "FRENCH", "Clause", "clauses_of"]
-
 Clause = tuple[str, str, str]
 """Number, title and text."""
 ENGLISH: Sequence[Clause] = (

@@ -12,8 +12,6 @@ from knowledge_mcp.remote.client import RemoteLibrary
 from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
-__all__ = ["Both"]
-
 PUMPS = """\
 # 1 Pumps
 

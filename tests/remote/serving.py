@@ -14,11 +14,8 @@ from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
-from tests.embedders.remote_world import Pauses
 from tests.fakes.library import FakeLibrary
 from tests.transports.in_thread import serving
-
-__all__ = ["AT_ONCE", "KEY", "Options", "Pauses", "Script", "answer", "rest_service", "scripted"]
 
 KEY = "correct-horse-battery-staple"
 AT_ONCE = RetryPolicy(pauses=())

@@ -30,7 +30,8 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.connection import Ask, ServiceConnection
 from knowledge_mcp.remote.failures import failure_of_answer, failure_of_transport
-from tests.remote.serving import AT_ONCE, KEY, Pauses, answer, scripted
+from tests.embedders.remote_world import Pauses
+from tests.remote.serving import AT_ONCE, KEY, answer, scripted
 
 COLLECTIONS = json.dumps({"collections": [{"name": "default", "doc_count": 3}], "total": 1}).encode()
 GET = Ask("GET", "/collections")

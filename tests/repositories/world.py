@@ -34,8 +34,6 @@ from knowledge_mcp.surfaces.repositories import SURFACE
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.servers.git_server import MadeRepository
 
-__all__ = ["FILES", "SANDBOX", "TOOLS", "World", "make_service", "sqlite", "stopping"]
-
 SANDBOX = Sandbox()
 """One child process parses for all tests of a run; the session closes it."""
 

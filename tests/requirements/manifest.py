@@ -10,8 +10,6 @@ from tests.requirements.rag import RAG
 from tests.requirements.repositories import REPOSITORIES
 from tests.requirements.standards import CLARIFICATIONS, STANDARDS
 
-__all__ = ["BY_ID", "REQUIREMENTS", "summary"]
-
 REQUIREMENTS: tuple[Requirement, ...] = (*STANDARDS, *CLARIFICATIONS, *PLANNING, *REPOSITORIES, *RAG)
 
 BY_ID: dict[str, Requirement] = {requirement.id: requirement for requirement in REQUIREMENTS}

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.requirements.model import Requirement, Status
 
-__all__ = ["Mark", "findings", "marks_in", "marks_under"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:

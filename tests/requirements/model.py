@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Maker", "Priority", "Requirement", "Specification", "Status", "maker"]
-
 
 class Specification(StrEnum):
     """The five documents that the product answers to, by the letter that the decisions use for them."""

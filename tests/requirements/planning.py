@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.requirements.model import Priority, Requirement, Specification, Status, maker
 
-__all__ = ["PLANNING"]
-
 _must = maker(Specification.PLANNING, Priority.MUST, Status.BUILT)
 _nice = maker(Specification.PLANNING, Priority.NICE, Status.BUILT)
 

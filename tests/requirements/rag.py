@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.requirements.model import Priority, Requirement, Specification, Status, maker
 
-__all__ = ["RAG"]
-
 _must = maker(Specification.RAG, Priority.MUST, Status.BUILT)
 
 _CONVERSION = (

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.requirements.model import Priority, Specification, Status, maker
 
-__all__ = ["REPOSITORIES"]
-
 _must = maker(Specification.REPOSITORIES, Priority.MUST, Status.BUILT)
 _should = maker(Specification.REPOSITORIES, Priority.SHOULD, Status.BUILT)
 _nice = maker(Specification.REPOSITORIES, Priority.NICE, Status.BUILT)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.requirements.model import Priority, Requirement, Specification, Status, maker
 
-__all__ = ["CLARIFICATIONS", "STANDARDS"]
-
 _must = maker(Specification.STANDARDS, Priority.MUST, Status.BUILT)
 _should = maker(Specification.STANDARDS, Priority.SHOULD, Status.BUILT)
 _clarified = maker(Specification.CLARIFICATIONS, Priority.MUST, Status.BUILT)

@@ -19,8 +19,6 @@ from tests.rest.world import KEY, Options
 from tests.transports.in_thread import serving
 from tests.waiting import wait_until
 
-__all__ = ["Served", "held_until_cancelled", "served"]
-
 
 @dataclass(frozen=True)
 class Served:

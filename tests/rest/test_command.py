@@ -18,7 +18,7 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.cli.serve import rest
-from knowledge_mcp.embedders.local.model_files import default_cache
+from knowledge_mcp.embedders.local.model_folders import default_cache
 from knowledge_mcp.settings import Settings, load_settings
 from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.transports.rest.app import build_rest_app

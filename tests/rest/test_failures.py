@@ -29,7 +29,8 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
     WrongAnswerError,
 )
-from knowledge_mcp.transports.rest.errors import CODES, failure_of
+from knowledge_mcp.remote.failures import CODES
+from knowledge_mcp.transports.rest.errors import failure_of
 from tests.rest.world import Options, events, make_world
 
 JSON = {"Content-Type": "application/json"}

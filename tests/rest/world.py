@@ -24,8 +24,6 @@ from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.fakes.library import FakeLibrary
 
-__all__ = ["DEPLOYING", "KEY", "Options", "World", "events", "keys_file", "make_world"]
-
 KEY = "correct-horse-battery"
 DEPLOYING = """\
 # 1 Deploying

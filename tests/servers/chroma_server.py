@@ -27,8 +27,6 @@ from typing import Self
 from knowledge_mcp.stores.chroma.client import Address
 from tests.servers.postgres_server import free_port
 
-__all__ = ["ChromaServer", "quick_folder", "temporary_server"]
-
 _MEMORY = Path("/dev/shm")
 
 

@@ -16,8 +16,6 @@ from types import TracebackType
 from typing import Self, cast
 from urllib.parse import urlsplit
 
-__all__ = ["GitServer", "MadeRepository"]
-
 _CHUNK = 64 * 1024
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "A Tester",

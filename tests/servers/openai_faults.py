@@ -8,33 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "Fault",
-    "Item",
-    "cut_off",
-    "deployment_not_found",
-    "doubled_index",
-    "dripping",
-    "dropped",
-    "error",
-    "filtered",
-    "forbidden",
-    "model_not_found",
-    "no_direction",
-    "not_a_number",
-    "one_missing",
-    "quota_used_up",
-    "rate_limited",
-    "refused",
-    "reordered",
-    "server_error",
-    "silent",
-    "text",
-    "too_many_tokens",
-    "unauthorized",
-    "wrong_dimensions",
-]
-
 Item = tuple[int, Sequence[float]]
 """Index and components of one vector of an answer."""
 

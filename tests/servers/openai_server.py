@@ -29,8 +29,6 @@ from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.servers import openai_faults as faults
 from tests.servers.openai_faults import Fault, Item
 
-__all__ = ["OpenAIServer", "Received"]
-
 MODELS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 SHORTENING = ("text-embedding-3-small", "text-embedding-3-large")
 MOST_TEXTS, MOST_TOKENS, MOST_TOKENS_IN_ALL = 2048, 8192, 300_000

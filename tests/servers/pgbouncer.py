@@ -24,8 +24,6 @@ from typing import Any, Self
 from tests.machine import needs
 from tests.servers.postgres_server import PostgresServer, as_nobody, free_port
 
-__all__ = ["CONNECTIONS", "Pooler"]
-
 CONNECTIONS = 4
 """To each database: fewer than a store has threads in these tests, so that they share."""
 

@@ -28,8 +28,6 @@ from typing import Any, Self
 
 import psycopg
 
-__all__ = ["PostgresServer", "as_nobody", "free_port"]
-
 _MEMORY = Path("/dev/shm")
 _NOBODY = 65534
 

@@ -21,8 +21,6 @@ from qdrant_client import models
 from qdrant_client.conversions import common_types as types
 from qdrant_client.local.local_collection import LocalCollection
 
-__all__ = ["EdgeCollection"]
-
 _MEMORY = Path("/dev/shm")
 _SHADOW = "_in_words"
 """Ends a field that says in words what another says by True or False: the wheel's filters take True for 1."""

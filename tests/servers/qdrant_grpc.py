@@ -18,8 +18,6 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from tests.servers.qdrant_local import LocalQdrant, refusal
 
-__all__ = ["CALLS", "QdrantGrpcServer"]
-
 Handler = Callable[[QdrantClient, Any], Any]
 _CODES = {404: grpc.StatusCode.NOT_FOUND, 409: grpc.StatusCode.ALREADY_EXISTS}
 _DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)

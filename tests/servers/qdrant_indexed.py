@@ -25,8 +25,6 @@ from qdrant_client.local.payload_filters import validate_filter
 from qdrant_client.local.sparse import sort_sparse_vector, validate_sparse_vector
 from qdrant_client.local.utils import normalize_point_id
 
-__all__ = ["IndexedCollection"]
-
 _check_filter: Callable[..., bool] = cast("Any", payload_filters).check_filter
 Mask = NDArray[np.bool_]
 _PLAIN = re.compile(r"\w+")

@@ -19,8 +19,6 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 from tests.servers.qdrant_indexed import IndexedCollection
 from tests.servers.qdrant_real import REAL, RealPart
 
-__all__ = ["LocalQdrant", "refusal"]
-
 _LOCK = threading.Lock()
 
 

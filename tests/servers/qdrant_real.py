@@ -27,8 +27,6 @@ import httpx
 from pydantic import BaseModel
 from qdrant_client import QdrantClient, models
 
-__all__ = ["REAL", "RealPart", "RealQdrant"]
-
 
 @dataclass(frozen=True)
 class RealQdrant:

@@ -16,8 +16,6 @@ from qdrant_client import QdrantClient, models
 
 from tests.servers.qdrant_local import LocalQdrant, refusal
 
-__all__ = ["ROUTES", "Request", "answer", "route_of"]
-
 M = TypeVar("M", bound=BaseModel)
 Parameters = Mapping[str, str]
 

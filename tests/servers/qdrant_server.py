@@ -28,8 +28,6 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_routes import answer, route_of
 
-__all__ = ["Fault", "QdrantServer", "main"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:

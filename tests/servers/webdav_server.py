@@ -10,8 +10,6 @@ from types import TracebackType
 from typing import Any, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-__all__ = ["USER", "WebDavServer"]
-
 USER, PASSWORD = "reader", "se,cret%"
 """A comma and a percent sign, which the setting wants escaped."""
 

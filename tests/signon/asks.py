@@ -17,8 +17,6 @@ from knowledge_mcp.model.query import Equals, Filter, In, NotIn, RequirementQuer
 from knowledge_mcp.surfaces.comparing import comparisons
 from knowledge_mcp.surfaces.contract import load_surfaces
 
-__all__ = ["ARGUMENTS", "CALLS", "NOUNS", "SURFACE", "Ask", "Drawn", "forget_results"]
-
 NOUNS = ("pump", "valve", "outage", "merger", "bonus", "battery", "salary", "audit")
 (SURFACE,) = load_surfaces(["standards"])
 Ask = Callable[[LocalKnowledge], Any]

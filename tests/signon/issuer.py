@@ -15,8 +15,6 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-__all__ = ["AUDIENCE", "TestIssuer", "public_jwk", "rsa_key"]
-
 AUDIENCE = "https://kb.example.com/mcp"
 
 

@@ -18,8 +18,6 @@ from pydantic import AnyUrl
 
 from tests.machine import in_ci, node22, run_script
 
-__all__ = ["REDIRECT", "Kept", "Person", "provider", "provider_folder"]
-
 REDIRECT = "http://127.0.0.1:9/callback"
 
 

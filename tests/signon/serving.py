@@ -22,8 +22,6 @@ from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.world import PUMPS, VALVES, World
 from tests.transports.in_thread import serving
 
-__all__ = ["client_of", "restricted_world", "served_world"]
-
 
 def restricted_world(folder: Path) -> World:
     """Ingest pumps for everybody, and valves for legal alone."""

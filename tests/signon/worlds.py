@@ -18,8 +18,6 @@ from knowledge_mcp.sources.files import FileSource, LabelledSource
 from tests.engine.world import World
 from tests.signon.asks import CALLS, NOUNS, Ask, Drawn, forget_results
 
-__all__ = ["GROUPS", "READERS", "RandomWorld", "asked", "leaks"]
-
 GROUPS = ("legal", "board", "eng")
 _SLOW = 600_000
 """Milliseconds after which a check counts as slow: a busy machine is no difference between two worlds."""

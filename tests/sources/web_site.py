@@ -22,22 +22,6 @@ from cryptography.x509.oid import NameOID
 from knowledge_mcp.model.library import Fetched
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 
-__all__ = [
-    "HOST",
-    "OTHER",
-    "Authority",
-    "Handler",
-    "Line",
-    "Names",
-    "Received",
-    "Site",
-    "World",
-    "answer",
-    "raw",
-    "redirect",
-    "world_in",
-]
-
 HOST, OTHER = "site.example.org", "other.example.org"
 """Names of the site on loopback; its certificate is for all below example.org, and for both loopback addresses."""
 

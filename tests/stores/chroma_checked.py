@@ -8,8 +8,6 @@ from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.stores.chroma.profiles import Profile
 from knowledge_mcp.stores.chroma.store import ChromaStore
 
-__all__ = ["Checked"]
-
 
 class Checked(ChromaStore):
     """Compare the copy with what the store holds, as the library itself shows it, before it is closed."""

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["killed", "start"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

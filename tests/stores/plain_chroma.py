@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["close", "plain"]
-
 
 def plain(folder: Path) -> Any:
     """Open an embedded database."""

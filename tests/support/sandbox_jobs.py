@@ -12,21 +12,6 @@ from typing import Any
 
 from knowledge_mcp.support.sandbox import Refusal
 
-__all__ = [
-    "chatter",
-    "count",
-    "crash",
-    "eat",
-    "fail",
-    "identity",
-    "leave",
-    "refuse",
-    "spin",
-    "stall",
-    "wait_for",
-    "wide",
-]
-
 
 def count(to: int) -> Iterator[int]:
     """Yield 0 … to - 1."""

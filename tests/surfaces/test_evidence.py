@@ -40,7 +40,8 @@ from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.evidence import locator, merged_boxes
 from knowledge_mcp.surfaces.standards.passages import search_result
-from tests.fakes.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import SAMPLE, FakeDocument, FakePassage
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 

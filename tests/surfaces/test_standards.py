@@ -25,7 +25,8 @@ from knowledge_mcp.surfaces.planning import tools as planning_tools
 from knowledge_mcp.surfaces.rag import tools as rag_tools
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.passages import brief_source, search_result
-from tests.fakes.knowledge import SAMPLE, FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import SAMPLE
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 PROMPTS = {prompt.name: prompt for prompt in SURFACE.prompts}

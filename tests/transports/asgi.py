@@ -9,8 +9,6 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Answer", "Echo", "ask"]
-
 
 @dataclass(frozen=True)
 class Answer:

@@ -11,8 +11,6 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-__all__ = ["serving"]
-
 
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:

@@ -16,8 +16,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-__all__ = ["ROOT", "STDIO", "Transport", "WebServer", "connected", "web_server"]
-
 ROOT = Path(__file__).resolve().parents[2]
 STDIO = StdioServerParameters(command=sys.executable, args=["-m", "tests.transports.server", "stdio"], cwd=str(ROOT))
 Transport = Literal["stdio", "http", "sse"]

@@ -26,7 +26,8 @@ from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.mcp.tools import META_PREFIX, PART_CHARACTERS
-from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import FakeDocument, FakePassage
 from tests.transports.told import text_of
 from tests.transports.trouble import SECRET, TroubledKnowledge, long_document
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from mcp.types import TextContent
 
-__all__ = ["payload", "text_of"]
-
 
 def text_of(result: Any) -> str:
     """Return the first content block's text."""

@@ -9,9 +9,8 @@ from pathlib import Path
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import SearchAnswer, SearchQuery
-from tests.fakes.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
-
-__all__ = ["SECRET", "TroubledKnowledge", "long_document"]
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import SAMPLE, FakeDocument, FakePassage
 
 SECRET = "token=abc123"
 

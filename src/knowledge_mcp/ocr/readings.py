@@ -14,8 +14,6 @@ from knowledge_mcp.ocr.invocation import in_sure_lines
 from knowledge_mcp.ocr.remains import LeftPiece
 from knowledge_mcp.ocr.rules import Box
 
-__all__ = ["count_lost", "with_edges", "with_missing"]
-
 _SURE = 80.0
 """Confidence at which words in cells need no second reading, and at which another reading may add words to lines:
 letters that are found in a picture have less.

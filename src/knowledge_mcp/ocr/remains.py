@@ -18,8 +18,6 @@ from knowledge_mcp.ocr.rules import Box, groups_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["LeftPiece", "pieces_of", "sheet_of", "words_of_pieces"]
-
 _REDUCED = 3
 """Factor by which a page is reduced before pieces are looked for: digits of 8 points keep 7 pixels."""
 _DARK = 150

@@ -20,19 +20,6 @@ from knowledge_mcp.support.grouping import root_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = [
-    "Box",
-    "Straightening",
-    "count_crossed",
-    "fall_of",
-    "flattened",
-    "groups_of",
-    "ink_of",
-    "mark_runs",
-    "print_of",
-    "rules_of",
-]
-
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels; for a rule its ends, so that the bottom of a rising one is above its top."""
 

@@ -6,12 +6,12 @@ from knowledge_mcp.settings.fields import (
     EmbeddingChoice,
     Settings,
     StoreChoice,
-    Variable,
     choose_embedding,
     choose_store,
     contradictions,
     variables,
 )
+from knowledge_mcp.settings.groups import Variable
 from knowledge_mcp.settings.reading import (
     Reading,
     SettingValue,

@@ -29,19 +29,6 @@ from knowledge_mcp.settings.groups import (
     setting,
 )
 
-__all__ = [
-    "LOCAL_MODEL",
-    "OPENAI_MODEL",
-    "EmbeddingChoice",
-    "Settings",
-    "StoreChoice",
-    "Variable",
-    "choose_embedding",
-    "choose_store",
-    "contradictions",
-    "variables",
-]
-
 _chunk = partial(setting, group="Chunks", surface="standards")
 _read = partial(setting, group="Reading documents")
 _serve = partial(setting, group="Serving")

@@ -5,8 +5,6 @@ Merge two groups with `home[root_of(home, a)] = root_of(home, b)`.
 
 from __future__ import annotations
 
-__all__ = ["root_of"]
-
 
 def root_of(home: list[int], index: int) -> int:
     """Return the root of an item's group, and shorten the path to it.

@@ -8,8 +8,6 @@ from difflib import Match, SequenceMatcher
 from itertools import accumulate
 from typing import TypeVar
 
-__all__ = ["BoundedMatcher"]
-
 _T = TypeVar("_T", bound=Hashable)
 _LEAST, _EACH = 50_000, 500
 """Maximum steps of a comparison: a constant, plus a number for each item of both sequences. Two edited pages of a

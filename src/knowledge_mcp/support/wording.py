@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["how_many", "list_first"]
-
 
 def how_many(number: int, one: str, several: str = "") -> str:
     """Write a count with its noun.

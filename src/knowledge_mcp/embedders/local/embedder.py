@@ -23,7 +23,9 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.lanes import Lanes, usable_cores
 
 if TYPE_CHECKING:
-    from knowledge_mcp.embedders.local.model_files import ModelFiles, Progress, Variant
+    from knowledge_mcp.embedders.local.model_config import Variant
+    from knowledge_mcp.embedders.local.model_folders import ModelFiles
+    from knowledge_mcp.embedders.local.model_sources import Progress
     from knowledge_mcp.embedders.local.session import OnnxModel
     from knowledge_mcp.embedders.local.tokens import ModelTokenizer
 

@@ -49,23 +49,6 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
-__all__ = [
-    "BUILDER_VERSION",
-    "FetchReport",
-    "FileCheck",
-    "ModelFiles",
-    "ModelSummary",
-    "Progress",
-    "Variant",
-    "default_cache",
-    "fetch",
-    "find",
-    "list_models",
-    "onnx_file",
-    "provide",
-    "verify",
-]
-
 INCOMING = ".incoming-"
 
 

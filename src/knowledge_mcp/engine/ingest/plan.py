@@ -17,7 +17,7 @@ from knowledge_mcp.engine.core.documents import SETTABLE
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED
 from knowledge_mcp.engine.core.properties import stated_properties
 from knowledge_mcp.engine.ingest.facts import STRUCTURE_VERSION, claims_of, stated_edition
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, STATED, DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import (
@@ -31,18 +31,6 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
-
-__all__ = [
-    "NOT_ITS_OWN",
-    "Names",
-    "Pipeline",
-    "Plan",
-    "PreparedDocument",
-    "embedding_key",
-    "make_plan",
-    "prepare",
-    "skipped_file",
-]
 
 _logger = logging.getLogger(__name__)
 

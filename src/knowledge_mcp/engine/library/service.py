@@ -21,7 +21,8 @@ from knowledge_mcp.engine.core.health import EmbeddingProbe, health, sound_answe
 from knowledge_mcp.engine.core.seen import copy_with, hidden_ids, seen_base
 from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of, explain
+from knowledge_mcp.engine.jobs.jobs import RESULT, Jobs, error_of, explain
+from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.engine.library.values import (

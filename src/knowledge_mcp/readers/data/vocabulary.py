@@ -6,36 +6,6 @@ the legislation of the United Kingdom, Canada and the District of Columbia, the 
 
 from __future__ import annotations
 
-__all__ = [
-    "CAPTIONED",
-    "CELLS",
-    "CODE",
-    "DATA_ABOUT",
-    "DEFINED",
-    "ENTRIES",
-    "FLAT_HEADINGS",
-    "HEADS",
-    "IMAGES",
-    "INLINE",
-    "ITEMS",
-    "LISTS",
-    "NOTES_BELOW",
-    "NUMBERS",
-    "ORDERED",
-    "PARAGRAPHS",
-    "PREFIXES",
-    "QUOTES",
-    "ROWS",
-    "SENTENCES",
-    "SOURCES",
-    "TABLES",
-    "TERMS",
-    "TITLES",
-    "TITLE_ATTRIBUTES",
-    "WEAK_PARAGRAPHS",
-    "WRAPPERS",
-]
-
 
 def _names(words: str) -> frozenset[str]:
     return frozenset(words.split())

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from knowledge_mcp.language.openings import (
+    NumberedTitle,
     caption_label,
     caption_target,
     example_label,
@@ -17,6 +18,7 @@ from knowledge_mcp.language.openings import (
     level_of_numbered,
     note_label,
     section_target,
+    split_clause_number,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, ReferenceKind
 from knowledge_mcp.readers.docx.bookmarks import Bookmarks
@@ -34,7 +36,7 @@ from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, attribute, child, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content
-from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.containers import Relation, local_name
 from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
 from knowledge_mcp.readers.shared.layout import unread_pictures

@@ -9,17 +9,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import (
+    NumberedTitle,
     caption_label,
     caption_target,
     example_label,
     level_of_numbered,
     note_label,
     section_target,
+    split_clause_number,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_pieces, image_alone, inline_rich
 from knowledge_mcp.readers.markdown.pages import PageLines
-from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 
 if TYPE_CHECKING:

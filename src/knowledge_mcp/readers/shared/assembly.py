@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
-from knowledge_mcp.language.openings import NumberedTitle, opening_of, split_clause_number
+from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.titles import plain_name, subject_of
 from knowledge_mcp.model.document import (
     Anchor,
@@ -40,22 +40,6 @@ from knowledge_mcp.readers.shared.hidden import without_hidden
 from knowledge_mcp.readers.shared.numbering import TypedItems
 from knowledge_mcp.readers.shared.standing import informative_sections
 from knowledge_mcp.support.checkpoints import checkpoint
-
-__all__ = [
-    "MAX_IDENTIFIER",
-    "MOST_TEXT",
-    "DocumentBuilder",
-    "NumberedTitle",
-    "document_id",
-    "is_one_clause",
-    "normalise_text",
-    "parse_document_type",
-    "proposed_id",
-    "short_title",
-    "slug",
-    "split_clause_number",
-    "too_long",
-]
 
 # ---- text -----------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label, section_target
+from knowledge_mcp.language.openings import (
+    NumberedTitle,
+    caption_label,
+    caption_target,
+    example_label,
+    note_label,
+    section_target,
+    split_clause_number,
+)
 from knowledge_mcp.model.document import (
     BlockKind,
     DeclaredLink,
@@ -25,14 +33,7 @@ from knowledge_mcp.model.document import (
     Span,
 )
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.assembly import (
-    MOST_TEXT,
-    DocumentBuilder,
-    NumberedTitle,
-    parse_document_type,
-    proposed_id,
-    split_clause_number,
-)
+from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, parse_document_type, proposed_id
 from knowledge_mcp.readers.shared.richtext import RichText, lay
 from knowledge_mcp.support.sandbox_worker import Refusal
 

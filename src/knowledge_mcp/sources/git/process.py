@@ -33,21 +33,6 @@ from knowledge_mcp.sources.git.url import RepositoryUrl, without_credentials
 from knowledge_mcp.sources.git.watching import bound, read_all, watch_disk
 from knowledge_mcp.support.system.processes import end_tree, start_tree
 
-__all__ = [
-    "Cancelled",
-    "ChangeKind",
-    "FileChange",
-    "GitCall",
-    "GitProgram",
-    "changes_between",
-    "git_error",
-    "gitlinks",
-    "has_commit",
-    "is_damage",
-    "quoted",
-    "uncommitted",
-]
-
 _LONGEST = 600
 _PROGRESS = re.compile(
     r"^(?:remote: )?(?:Enumerating|Counting|Compressing|Receiving|Resolving|Updating|Total|Cloning)\b"

@@ -38,14 +38,6 @@ from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.files import path_text, printable_path, remove_folder
 
-__all__ = [
-    "Checkout",
-    "GitClones",
-    "GitOptions",
-    "RemoteHead",
-    "from_options",
-]
-
 _LOGGER = logging.getLogger(__name__)
 _LOOK_UP_SECONDS = 30.0
 """The time in which a resolver tries two name servers twice."""

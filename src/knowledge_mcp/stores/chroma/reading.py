@@ -16,14 +16,14 @@ import numpy as np
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, InternalError, TimedOutError, sound
-from knowledge_mcp.model.query import ChunkKey, Filter, LegHit, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, In, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation_of, unpack_vectors, where_of
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
-from knowledge_mcp.stores.shared.filters import In, chunk_ids_in, simple_filters
+from knowledge_mcp.stores.shared.filters import chunk_ids_in, simple_filters
 from knowledge_mcp.stores.shared.payload import parts_from, record_from_json
 from knowledge_mcp.stores.shared.ranking import printed_terms, ranked, run_legs
 from knowledge_mcp.stores.shared.rules import by_value, in_order

@@ -15,8 +15,6 @@ from typing import Any
 
 from knowledge_mcp.readers.shared.layout import Line
 
-__all__ = ["FONT", "Turn", "Word", "foot_of", "is_heavy", "line_of", "size_of", "stroke_of"]
-
 Word = list[Any]
 """Text, confidence, left, top, right, bottom in pixels of the upright page, line, block, width of its strokes."""
 FONT = "recognised"
