@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 
 from knowledge_mcp import wiring
 from knowledge_mcp.engine.tracing import checking
-from knowledge_mcp.engine.tracing.checks import EditionsKnown
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
 from knowledge_mcp.engine.tracing.readings import ReadDocument
+from knowledge_mcp.engine.tracing.row_checks import EditionsKnown
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.evidence import QuoteVerdict

@@ -19,7 +19,7 @@ from knowledge_mcp.embedders.local.embedder import LocalEmbedder, from_options
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.support.lanes import usable_cores
+from knowledge_mcp.support.workers import usable_cores
 from knowledge_mcp.testing.embedders import EmbedderContract, cosine
 from tests.embedders import tiny
 

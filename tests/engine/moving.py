@@ -92,7 +92,7 @@ def everything(store: Store, collection: str = "kb") -> dict[str, object]:
     }
 
 
-class Told:
+class RecordedEvents:
     """Keep what was reported; raise `error` when so many documents were stored."""
 
     def __init__(self, error: BaseException | None = None, after: int = 0) -> None:
@@ -113,13 +113,13 @@ class Told:
 def move(
     source: CollectionPlace,
     target: CollectionPlace,
-    expected: Told | None = None,
+    expected: RecordedEvents | None = None,
     *,
     prune: bool = False,
     samples: int = 20,
 ) -> MoveReport:
     """Move a collection."""
-    return Move(source, target, MoveOptions(prune=prune, samples=samples), expected or Told()).run()
+    return Move(source, target, MoveOptions(prune=prune, samples=samples), expected or RecordedEvents()).run()
 
 
 class _Kept(MemoryStore):

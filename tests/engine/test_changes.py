@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 
 from knowledge_mcp.engine.changes.aligning import LinkKind, align
-from knowledge_mcp.engine.changes.beside import side_by_side
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange, changes_of
+from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import OutlineEntry

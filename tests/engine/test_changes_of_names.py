@@ -6,10 +6,10 @@ import pytest
 
 from tests.engine.test_changes import compared
 
-Told = list[tuple[str, str, str]]
+NameChanges = list[tuple[str, str, str]]
 
 
-def changed_names(old: str, new: str) -> Told:
+def changed_names(old: str, new: str) -> NameChanges:
     """Tell what changed in a clause with more than what changes."""
     frame = "# Rules\n\n## 1 Terms\n\nThe words of this clause stay as they are in both editions.\n\n{}\n"
     return [

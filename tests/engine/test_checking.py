@@ -17,10 +17,10 @@ from knowledge_mcp.engine.tracing.checking import (
     marked,
     stated_in,
 )
-from knowledge_mcp.engine.tracing.checks import RowResult, limit_checks
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
 from knowledge_mcp.engine.tracing.readings import ReadDocument
+from knowledge_mcp.engine.tracing.row_checks import RowResult, limit_checks
 from knowledge_mcp.engine.tracing.tabled import completed
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry

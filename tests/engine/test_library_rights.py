@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.core.seen import copy_with
+from knowledge_mcp.engine.core.restricted import copy_with
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit

@@ -26,7 +26,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_search import text_of
 from knowledge_mcp.testing.store_values import SPACE
-from tests.engine.moving import Told, chunks_of, everything, fill, memory, move, place, put_document, sqlite
+from tests.engine.moving import RecordedEvents, chunks_of, everything, fill, memory, move, place, put_document, sqlite
 from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
@@ -63,7 +63,7 @@ def test_sqlite_to_memory_and_back_ends_with_the_hash_it_began_with(tmp_path: Pa
 def test_a_second_move_finds_everything_present_and_copies_nothing(source: MemoryStore) -> None:
     target = memory()
     move(place(source), place(target))
-    result = Told()
+    result = RecordedEvents()
     report = move(place(source), place(target), result)
     assert (report.good, report.copied, len(report.plan.present)) == (True, 0, 8)
     assert result.of(MoveEventKind.STORED) == []
@@ -73,7 +73,7 @@ def test_a_second_move_finds_everything_present_and_copies_nothing(source: Memor
 def test_a_move_stopped_between_documents_continues_behind_them(source: MemoryStore, error: BaseException) -> None:
     target = memory()
     with pytest.raises(type(error)):
-        move(place(source), place(target), Told(error, after=2))
+        move(place(source), place(target), RecordedEvents(error, after=2))
     assert len(target.open("kb").documents()) == 3
     report = move(place(source), place(target))
     assert (report.good, report.copied, len(report.plan.present)) == (True, 5, 3)
@@ -130,7 +130,7 @@ def test_what_only_the_target_has_is_left_and_reported_or_pruned(source: MemoryS
 
 def test_a_plan_writes_nothing(source: MemoryStore) -> None:
     target = memory()
-    plan = Move(place(source), place(target), MoveOptions(), Told()).plan()
+    plan = Move(place(source), place(target), MoveOptions(), RecordedEvents()).plan()
     assert (len(plan.new), plan.chunks, plan.present, plan.replaced) == (8, 31, (), ())
     assert target.collections() == []
 
@@ -169,7 +169,7 @@ class _HasLostVectors(OverriddenStore):
 def test_a_missing_vector_fails_its_document_alone_and_drops_no_chunk() -> None:
     source, target = _HasLostVectors(EnglishAnalyser()), memory()
     fill(source)
-    result = Told()
+    result = RecordedEvents()
     report = move(place(source), place(target), result)
     assert not report.good
     assert [(each.document_id, each.message) for each in report.failed] == [
@@ -185,7 +185,7 @@ def test_what_changes_at_the_source_meanwhile_is_caught_up_with(source: MemorySt
     target = memory()
     once: list[bool] = []
 
-    class _Meddles(Told):
+    class _Meddles(RecordedEvents):
         def __call__(self, event: object) -> None:
             if not once:
                 once.append(True)
@@ -221,7 +221,7 @@ class _FilledByAnotherRun(PublishingStore):
 
 def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(source: MemoryStore) -> None:
     target = _FilledByAnotherRun(EnglishAnalyser())
-    result = Told()
+    result = RecordedEvents()
     report = move(place(source), place(target), result)
     assert result.of(MoveEventKind.FAILED) == ["doc-02"]
     assert (report.failed, report.good) == ((), True)

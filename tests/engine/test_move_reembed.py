@@ -31,7 +31,7 @@ from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_search import structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded
-from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
+from tests.engine.moving import RecordedEvents, chunks_of, fill, memory, place, put_document, sqlite
 from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
@@ -60,7 +60,7 @@ def reembed(
         place(store),
         embedder or HashingEmbedder(dimensions=64, model="new"),
         options or ReembedOptions(slice=4),
-        expected or Told(),
+        expected or RecordedEvents(),
         today=TODAY,
     )
     return run.run()
@@ -180,7 +180,7 @@ def test_a_stopped_run_continues_and_embeds_nothing_twice(store: Store, error: B
     assert live.space == SPACE
     second = HashingEmbedder(dimensions=64, model="new")
     with pytest.raises(type(error)):
-        reembed(store, Told(error, after=0), embedder=second)
+        reembed(store, RecordedEvents(error, after=0), embedder=second)
     third = HashingEmbedder(dimensions=64, model="new")
     assert reembed(store, embedder=third).good
     texts = first.documents + second.documents + third.documents
@@ -310,7 +310,7 @@ def test_a_swap_that_fails_leaves_the_live_collection_and_what_was_built() -> No
 
 def test_an_unknown_collection_cannot_be_embedded_again(store: Store) -> None:
     with pytest.raises(NotFoundError):
-        Reembed(CollectionPlace(store, "none"), HashingEmbedder(), ReembedOptions(), Told())
+        Reembed(CollectionPlace(store, "none"), HashingEmbedder(), ReembedOptions(), RecordedEvents())
 
 
 def test_the_embedders_own_texts_are_embedded_with_their_context(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import CancelledError, InternalError, TimedOutEr
 from knowledge_mcp.model.evidence import ReferenceQuery
 from knowledge_mcp.stores.memory import MemoryHandle
 from knowledge_mcp.support.checkpoints import check_each, checkpoint, inherit_checkpoints
-from knowledge_mcp.support.lanes import Lanes
+from knowledge_mcp.support.workers import WorkerPool
 from knowledge_mcp.transports.shared.threads import run_until
 from tests.engine.world import PUMPS, World
 
@@ -178,7 +178,7 @@ def test_terms_that_are_spelled_alike(world: World, monkeypatch: pytest.MonkeyPa
 
 
 def test_threads_that_a_call_began_end_with_it() -> None:
-    left, lanes = threading.Event(), Lanes(3, "search", lambda: InternalError("closed"))
+    left, workers = threading.Event(), WorkerPool(3, "search", lambda: InternalError("closed"))
     begun, ended = threading.Barrier(4), list[str]()
 
     def work(name: str) -> None:
@@ -198,11 +198,11 @@ def test_threads_that_a_call_began_end_with_it() -> None:
     leaving.start()
     try:
         with pytest.raises(CancelledError):
-            run_until(left.is_set, math.inf, lambda: lanes.map(inherit_checkpoints(work), ["a", "b", "c", "never"]))
+            run_until(left.is_set, math.inf, lambda: workers.map(inherit_checkpoints(work), ["a", "b", "c", "never"]))
     finally:
         left.set()
         leaving.join(20)
-        lanes.close()
+        workers.close()
     assert sorted(ended) == ["a", "b", "c"]
 
 

@@ -24,7 +24,7 @@ def made(text: str) -> Synonyms:
 
 def asked(text: str, question: str) -> dict[str, tuple[str, ...]]:
     """Say what a list finds in a question."""
-    return {each.said: each.instead for each in made(text).wordings(question)}
+    return {each.phrase: each.synonyms for each in made(text).wordings(question)}
 
 
 def test_alike_phrases_stand_for_each_other_in_any_case_and_number() -> None:
@@ -67,16 +67,16 @@ def test_what_is_written_in_capitals_is_found_in_capitals_only() -> None:
     assert asked(rules, "¿Quién dio el nombre?") == {}
     assert asked(rules, "EBIT or Ebit") == {"ebit": ("operating profit",)}
     assert asked("NET SALES => revenue", "the NET  SALES of 2023") == {"NET SALES": ("revenue",)}
-    assert made(rules).says("the DIO is 12", "DIO")
-    assert not made(rules).says("se lo dio", "DIO")
+    assert made(rules).contains_phrase("the DIO is 12", "DIO")
+    assert not made(rules).contains_phrase("se lo dio", "DIO")
 
 
 def test_an_ampersand_is_part_of_a_phrase() -> None:
     rules = "r&d => research\nm&a => mergers\n"
     assert asked(rules, "what was spent on R&D?") == {"r&d": ("research",)}
     assert asked(rules, "r d 12 and 5 m") == {}
-    assert made(rules).says("Our R&D grew.", "r&d")
-    assert not made(rules).says("Section R, part D", "R&D")
+    assert made(rules).contains_phrase("Our R&D grew.", "r&d")
+    assert not made(rules).contains_phrase("Section R, part D", "R&D")
 
 
 def test_a_comma_within_a_phrase_is_marked() -> None:
@@ -93,7 +93,7 @@ def test_phrases_that_are_not_searched_are_reported_and_harm_nothing() -> None:
     assert words.unsearched == ("IT", "not")
     assert words.wordings("is it not so?") == ()
     assert words.wordings("information technology") == (Wording("information technology", ("IT",)),)
-    assert not words.says("it", "IT"), "nobody can tell it from the pronoun"
+    assert not words.contains_phrase("it", "IT"), "nobody can tell it from the pronoun"
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_line_that_says_nothing_is_refused_with_its_place(line: str, problem: 
 def test_no_question_breaks_it_and_all_that_is_found_comes_from_the_lists(question: str) -> None:
     words = from_options(SHIPPED, ANALYSER)
     for each in words.wordings(question):
-        assert words.says(question, each.said)
-        assert each.instead
-        assert not any(words.says(question, other) for other in each.instead)
+        assert words.contains_phrase(question, each.phrase)
+        assert each.synonyms
+        assert not any(words.contains_phrase(question, other) for other in each.synonyms)
 
 
 def test_the_shipped_list_answers_with_what_reports_print() -> None:
@@ -125,14 +125,14 @@ def test_the_shipped_list_answers_with_what_reports_print() -> None:
     assert words.size > 40
     assert words.unsearched == ()
     (found,) = words.wordings("Did the quick ratio improve?")
-    assert found.said == "quick ratio"
-    assert "current liabilities" in found.instead
+    assert found.phrase == "quick ratio"
+    assert "current liabilities" in found.synonyms
 
 
 def test_own_files_are_read_beside_shipped_lists(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("\ufeffSyRS, system requirements specification\n", encoding="utf-8")
     words = from_options(("finance", str(tmp_path / "mine.txt")), ANALYSER)
-    assert [each.said for each in words.wordings("the quick ratio in the SyRS")] == ["quick ratio", "SyRS"]
+    assert [each.phrase for each in words.wordings("the quick ratio in the SyRS")] == ["quick ratio", "SyRS"]
 
 
 def test_a_file_that_cannot_be_read_is_a_configuration_error_with_the_way_out(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.planning.world import REF, paper, report
 from tests.transports.spawned import ROOT, web_server
-from tests.transports.told import payload
+from tests.transports.tool_results import payload
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from tests.fakes.library import FakeLibrary
 from tests.rag.conftest import GUIDE, PAGE, WEB
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.transports.spawned import ROOT
-from tests.transports.told import payload
+from tests.transports.tool_results import payload
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.repositories.state import lanes_over
+from knowledge_mcp.engine.repositories.state import workers_over
 from knowledge_mcp.engine.repositories.values import CodeQuery
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import StoreIdentity
@@ -61,7 +61,7 @@ def test_a_served_store_is_searched_by_threads_with_the_same_answer(tmp_path: Pa
     ]
     assert [info.name for info in one.searched] == ["one", "three", "two"]
     assert one.total_matches == other.total_matches
-    assert lanes_over(served).width > lanes_over(MemoryStore(EnglishAnalyser())).width == 1
+    assert workers_over(served).width > workers_over(MemoryStore(EnglishAnalyser())).width == 1
     for service in (by_threads, alone):
         service.close()
 

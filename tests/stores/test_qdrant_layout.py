@@ -332,8 +332,8 @@ def test_scores_are_exact_for_who_may_not_see_all_however_far_the_mean_lies(loca
 def test_sums_are_made_again_of_what_was_published_only(local: LocalQdrant) -> None:
     read: list[str] = []
 
-    class Told:
-        """Tells of the records that are read."""
+    class ReadsRecorded:
+        """Notes the records that are read."""
 
         def __getattr__(self, name: str) -> Any:
             def called(*args: Any, **kwargs: Any) -> Any:
@@ -346,7 +346,7 @@ def test_sums_are_made_again_of_what_was_published_only(local: LocalQdrant) -> N
             return called
 
     writer, oracle = opened(local), MemoryStore(EnglishAnalyser())
-    reader = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: cast("Any", Told()))
+    reader = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: cast("Any", ReadsRecorded()))
     for each in (writer, oracle):
         each.create_collection("c", SPACE)
     for turn in range(30):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.changes.naming import Titles
+from knowledge_mcp.engine.changes.changed_names import Titles
 from tests.engine.world import World
 from tests.surfaces.test_changes import ask
 

@@ -24,7 +24,7 @@ from mcp.types import (
 
 from knowledge_mcp.transports.mcp.tools import MAX_LINKS
 from tests.transports.spawned import ROOT, Transport, WebServer, connected, web_server
-from tests.transports.told import text_of
+from tests.transports.tool_results import text_of
 from tests.transports.trouble import SECRET
 
 pytestmark = pytest.mark.anyio

@@ -28,7 +28,7 @@ from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.mcp.tools import META_PREFIX, PART_CHARACTERS
 from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.passages import FakeDocument, FakePassage
-from tests.transports.told import text_of
+from tests.transports.tool_results import text_of
 from tests.transports.trouble import SECRET, TroubledKnowledge, long_document
 
 pytestmark = pytest.mark.anyio

@@ -33,16 +33,16 @@ class Asked(types.Request[dict[str, Any], str]):
     """Ask for a method that the SDK does not know."""
 
 
-class Told(types.Result):
+class SkillsAnswer(types.Result):
     """Hold what either method answers."""
 
     skills: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     skill: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-async def ask(client: Client, method: str, **params: Any) -> Told:
+async def ask(client: Client, method: str, **params: Any) -> SkillsAnswer:
     """Call a method of the extension."""
-    return await client.session.send_request(Asked(method=method, params=params), Told)
+    return await client.session.send_request(Asked(method=method, params=params), SkillsAnswer)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

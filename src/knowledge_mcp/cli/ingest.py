@@ -283,7 +283,7 @@ class IngestRun:
             self._write_json(report, code)
         else:
             if self._choices.dry_run and report.planned:
-                from knowledge_mcp.support.lanes import usable_cores
+                from knowledge_mcp.support.workers import usable_cores
 
                 print_dry_run(
                     report,

@@ -12,7 +12,7 @@ from knowledge_mcp.engine.core import documents, health
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.documents import set_by_hand
 from knowledge_mcp.engine.core.health import sound_answer
-from knowledge_mcp.engine.core.seen import copy_with, seen_base
+from knowledge_mcp.engine.core.restricted import copy_with, restricted_base
 from knowledge_mcp.engine.evidence import quotes, reading, references
 from knowledge_mcp.engine.ingest.facts import settle_editions
 from knowledge_mcp.engine.ingest.ingest import Ingest
@@ -105,7 +105,7 @@ class LocalKnowledge:
 
     def seen_by(self, rights: Rights) -> Self:
         """Return the knowledge base as a caller may see it: the rest is answered as if it did not exist."""
-        base = seen_base(self._base, rights)
+        base = restricted_base(self._base, rights)
         # counts of sources would reveal hidden documents
         return copy_with(self, _base=base, rights=rights, _sources=self._sources if base is self._base else tuple)
 

@@ -97,13 +97,13 @@ class SynonymList:
                     found.setdefault(phrase.text, {}).update(dict.fromkeys(others))
                     step = len(phrase.terms)
             place += max(1, step)
-        unsaid = {
-            said: tuple(each for each in others if not self._phrase(each).within(terms, question))
-            for said, others in found.items()
+        absent = {
+            phrase: tuple(each for each in others if not self._phrase(each).within(terms, question))
+            for phrase, others in found.items()
         }
-        return tuple(Wording(said, others) for said, others in unsaid.items() if others)
+        return tuple(Wording(phrase, others) for phrase, others in absent.items() if others)
 
-    def says(self, text: str, phrase: str) -> bool:
+    def contains_phrase(self, text: str, phrase: str) -> bool:
         return self._phrase(phrase).within(self._terms(text), text)
 
     def _add(self, line: str, where: str) -> list[str]:

@@ -116,12 +116,12 @@ class Wording:
     """A phrase of the question with its synonyms.
 
     Attributes:
-        said: the phrase, as the list of synonyms writes it.
-        instead: other phrases, none of which is in the question.
+        phrase: as the list of synonyms writes it.
+        synonyms: other phrases, none of which is in the question.
     """
 
-    said: str
-    instead: tuple[str, ...]
+    phrase: str
+    synonyms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

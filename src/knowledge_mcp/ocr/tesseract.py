@@ -42,8 +42,8 @@ from knowledge_mcp.ocr.rules import (
     fall_of,
 )
 from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
-from knowledge_mcp.support.lanes import usable_cores
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.workers import usable_cores
 
 if TYPE_CHECKING:
     pass

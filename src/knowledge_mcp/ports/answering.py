@@ -81,7 +81,7 @@ class Synonyms(Protocol):
         """List the phrases of a question that have synonyms, in order; the longest one if two overlap."""
         ...
 
-    def says(self, text: str, phrase: str) -> bool:
+    def contains_phrase(self, text: str, phrase: str) -> bool:
         """Return whether a text contains a phrase, in any case and number."""
         ...
 

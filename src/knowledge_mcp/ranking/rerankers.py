@@ -30,7 +30,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.support.distribution import Secret
-from knowledge_mcp.support.lanes import usable_cores
+from knowledge_mcp.support.workers import usable_cores
 
 
 def _late() -> TimedOutError:

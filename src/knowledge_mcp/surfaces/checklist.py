@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, Quoted
-from knowledge_mcp.engine.tracing.checks import RowCheck
 from knowledge_mcp.engine.tracing.obligations import ObligationKind
+from knowledge_mcp.engine.tracing.row_checks import RowCheck
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text, table_page
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
-from knowledge_mcp.engine.changes.beside import Marked, side_by_side
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import (
     WEIGHTIEST_FIRST,
@@ -21,6 +20,7 @@ from knowledge_mcp.engine.changes.differences import (
     TextChange,
 )
 from knowledge_mcp.engine.changes.sentences import Weights, word_weights
+from knowledge_mcp.engine.changes.side_by_side import Marked, side_by_side
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 

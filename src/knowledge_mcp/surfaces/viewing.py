@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from knowledge_mcp.engine.changes.beside import side_by_side
 from knowledge_mcp.engine.changes.clauses import Clause, EditionPart
 from knowledge_mcp.engine.changes.comparing import ComparedPair, EditionPair, cited_clause, stored_part
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.changes.sentences import Weights
+from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.engine.evidence.outline import opening_words
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks

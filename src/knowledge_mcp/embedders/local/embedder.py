@@ -20,7 +20,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.lanes import Lanes, usable_cores
+from knowledge_mcp.support.workers import WorkerPool, usable_cores
 
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.local.model_config import Variant
@@ -69,7 +69,7 @@ class LocalEmbedder:
         self._cache = cache
         self._variant: Variant = variant
         self._progress = progress
-        self._lanes = Lanes(threads or usable_cores(), "embed", lambda: InternalError("The embedder is closed."))
+        self._workers = WorkerPool(threads or usable_cores(), "embed", lambda: InternalError("The embedder is closed."))
         self._loading = threading.Lock()
         self._loaded: _Loaded | None = None
         self._tokenizer: ModelTokenizer | None = None
@@ -123,7 +123,7 @@ class LocalEmbedder:
         with self._loading:
             self._closed = True
             self._loaded = self._tokenizer = None
-        self._lanes.close()
+        self._workers.close()
 
     def _derive_space(self) -> EmbeddingSpace:
         from knowledge_mcp.embedders.local.model_folders import find_pinned
@@ -159,7 +159,7 @@ class LocalEmbedder:
 
         # the longest first, so that all threads finish at about the same time
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
-        done = dict(zip(order, self._lanes.map(one, [texts[place] for place in order]), strict=True))
+        done = dict(zip(order, self._workers.map(one, [texts[place] for place in order]), strict=True))
         vectors, lengths = zip(*(done[place] for place in range(len(texts))), strict=True)
         cut = [length for length in lengths if length > tokenizer.window]
         if cut:
@@ -190,7 +190,7 @@ class LocalEmbedder:
                 self._loaded = _Loaded(files, OnnxModel(onnx, files.config))
                 log_event(
                     logger, logging.INFO, "embedding_model_loaded",
-                    model=files.name, variant=self._variant, threads=self._lanes.width,
+                    model=files.name, variant=self._variant, threads=self._workers.width,
                     latency_ms=round((time.perf_counter() - started) * 1000),
                 )  # fmt: skip
             return self._loaded

@@ -16,8 +16,8 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, needing
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
+from knowledge_mcp.support.workers import WorkerPool
 
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.services.requests import CallFailed, Requests
@@ -153,7 +153,9 @@ class RemoteEmbedder:
         self._pauses = pauses
         self._query_seconds = query_seconds
         self._batch_seconds = batch_seconds
-        self._lanes = Lanes(max(1, concurrency), "embed-remote", lambda: InternalError("The embedder is closed."))
+        self._workers = WorkerPool(
+            max(1, concurrency), "embed-remote", lambda: InternalError("The embedder is closed.")
+        )
         self._lock = threading.Lock()
         self._probing = threading.Lock()
         self._tokenizer: RemoteTokenizer | None = None
@@ -187,7 +189,7 @@ class RemoteEmbedder:
             return self._embed(batch, lambda some, vectors: on_answer([originals[text] for text in some], vectors))
 
         batches = list(self._batches(list(dict.fromkeys(readable))))
-        answers = self._lanes.map(embed, batches)
+        answers = self._workers.map(embed, batches)
         found = {
             text: each
             for batch, some in zip(batches, answers, strict=True)
@@ -226,7 +228,7 @@ class RemoteEmbedder:
             requests = self._requests
         if requests is not None:
             requests.close()
-        self._lanes.close()
+        self._workers.close()
 
     # ---- what is sent
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from itertools import zip_longest
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
+from knowledge_mcp.engine.changes.changed_properties import changed_properties
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.marking import (
     FORCE_KEY,
@@ -19,7 +20,6 @@ from knowledge_mcp.engine.changes.marking import (
     joined_items,
     marked_up,
 )
-from knowledge_mcp.engine.changes.properties import changed_properties
 from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
 from knowledge_mcp.engine.changes.sentences import (
     ALIKE,

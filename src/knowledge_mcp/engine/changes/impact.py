@@ -11,9 +11,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.changed_names import (
+    Subject,
+    SubjectKind,
+    Subjects,
+    Titles,
+    clauses_beside,
+    subjects_of,
+)
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ClauseChange
-from knowledge_mcp.engine.changes.naming import Subject, SubjectKind, Subjects, Titles, clauses_beside, subjects_of
 from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.engine.core.designations import (
     Designation,

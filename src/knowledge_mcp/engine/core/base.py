@@ -227,7 +227,7 @@ class Base:
         synonyms: the synonyms, None for none.
         degraded: why this is not the configured store (clarification 5), empty if it is.
         damaged: damage found by answers, by message.
-        views: these parts restricted to limited readers (`seen_base`). views_lock: their lock.
+        views: these parts restricted to limited readers (`restricted_base`). views_lock: their lock.
         beside: cached records of other collections, shared by the parts for each of them (`base_of`).
     """
 

@@ -38,7 +38,7 @@ from knowledge_mcp.model.errors import (
     reason_of,
 )
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.lanes import Turns
+from knowledge_mcp.support.workers import FairQueue
 
 RESULT = "content"
 """Key of the values that are stored next to a job, and not listed with it."""
@@ -64,7 +64,7 @@ _MOST_WAITING = 64
 class Jobs:
     """Run jobs, record them, and resume those whose process has ended. Thread-safe.
 
-    Jobs of different collections take turns, as in `Turns`, and reviews run separately from the others: a thousand
+    Jobs of different collections take turns, as in `FairQueue`, and reviews run separately from the others: a thousand
     comparisons of one user delay no document of another.
 
     Args:
@@ -87,7 +87,7 @@ class Jobs:
         self._work = work
         self._explain = explain
         self._pools = {kind: ThreadPoolExecutor(workers, thread_name_prefix=kind) for kind in KINDS}
-        self._turns = {kind: Turns[RunningJob](workers) for kind in KINDS}
+        self._turns = {kind: FairQueue[RunningJob](workers) for kind in KINDS}
         self._lock = threading.Lock()
         self._rescuing = threading.Lock()
         self._asking = threading.Lock()

@@ -18,7 +18,7 @@ from typing import Any
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of, locked, record_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health, sound_answer
-from knowledge_mcp.engine.core.seen import copy_with, hidden_ids, seen_base
+from knowledge_mcp.engine.core.restricted import copy_with, hidden_ids, restricted_base
 from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.jobs.jobs import RESULT, Jobs, error_of, explain
@@ -124,7 +124,7 @@ class LibraryService:
         self._watch: threading.Thread | None = None
 
     def seen_by(self, rights: Rights) -> LibraryService:
-        base = seen_base(self._base, Rights(groups=tuple(sorted(rights.groups))))
+        base = restricted_base(self._base, Rights(groups=tuple(sorted(rights.groups))))
         # the number of calls must not reveal where others found a document
         locations = self._locations if EVERYBODY in rights.groups else {}
         return copy_with(self, _base=base, _rights=rights, _locations=locations)

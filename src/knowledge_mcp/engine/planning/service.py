@@ -20,7 +20,7 @@ from typing import Any
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, locked
 from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
-from knowledge_mcp.engine.core.seen import hidden_ids, is_readable
+from knowledge_mcp.engine.core.restricted import hidden_ids, is_readable
 from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.jobs.jobs import Jobs

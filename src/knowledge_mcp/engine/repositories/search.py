@@ -17,7 +17,7 @@ from typing import Self
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of, snapshot
 from knowledge_mcp.engine.core.health import notes_of
-from knowledge_mcp.engine.core.seen import copy_with
+from knowledge_mcp.engine.core.restricted import copy_with
 from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.engine.search.blending import EXAMPLES, feedback, places, words_in_full
@@ -36,7 +36,7 @@ from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError, noticing
 from knowledge_mcp.model.query import In, LegResults
 from knowledge_mcp.support.checkpoints import check_each, inherit_checkpoints
-from knowledge_mcp.support.lanes import Lanes
+from knowledge_mcp.support.workers import WorkerPool
 
 _ALIASES = {
     "c#": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "md": "markdown", "py": "python", "rb": "ruby",
@@ -214,13 +214,13 @@ class CodeSearch:
     Args:
         base: the service's base.
         parts: provides the calibration.
-        lanes: threads that search as many collections at once.
+        workers: threads that search as many collections at once.
     """
 
-    def __init__(self, base: Base, parts: RepositoryParts, lanes: Lanes) -> None:
+    def __init__(self, base: Base, parts: RepositoryParts, workers: WorkerPool) -> None:
         self._base = base
         self._similarity = parts.similarity
-        self._lanes = lanes
+        self._workers = workers
 
     def over(self, base: Base) -> Self:
         """Return the same search over another view of the store."""
@@ -248,7 +248,7 @@ class CodeSearch:
             self._embed(query, trip)
         found: list[CodeHit] = []
         only = len(collections) == 1
-        every = self._lanes.map(
+        every = self._workers.map(
             inherit_checkpoints(lambda name: self._search_one(query, name, describe, trip, only=only)), collections
         )
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
@@ -454,7 +454,7 @@ class CodeSearch:
         document_ids: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
             document_ids[hit.repository.collection].append(hit.chunk.document_id)
-        loaded = self._lanes.map(
+        loaded = self._workers.map(
             inherit_checkpoints(lambda name: Records(base_of(self._base, name), document_ids[name])), list(document_ids)
         )
         records = dict(zip(document_ids, loaded, strict=True))

@@ -14,7 +14,7 @@ from typing import Self
 
 from knowledge_mcp.engine.core import health
 from knowledge_mcp.engine.core.base import Base, locked, record_of
-from knowledge_mcp.engine.core.seen import copy_with, seen_base
+from knowledge_mcp.engine.core.restricted import copy_with, restricted_base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.repositories.index import IndexRun
 from knowledge_mcp.engine.repositories.manifest import (
@@ -27,7 +27,7 @@ from knowledge_mcp.engine.repositories.manifest import (
 )
 from knowledge_mcp.engine.repositories.metrics import Metrics
 from knowledge_mcp.engine.repositories.search import CodeSearch
-from knowledge_mcp.engine.repositories.state import RepositoryStates, lanes_over
+from knowledge_mcp.engine.repositories.state import RepositoryStates, workers_over
 from knowledge_mcp.engine.repositories.values import (
     CodeAnswer,
     CodeQuery,
@@ -84,9 +84,9 @@ class RepositoryService:
         self.health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
         self._locks = folder / "locks"
-        lanes = lanes_over(base.store)
-        self._states = RepositoryStates(base, parts, self._locks, lanes)
-        self._search = CodeSearch(base, parts, lanes)
+        workers = workers_over(base.store)
+        self._states = RepositoryStates(base, parts, self._locks, workers)
+        self._search = CodeSearch(base, parts, workers)
         self._file = RepositoriesFile(folder, self._locks)
         self._running = 0
         self._idle = threading.Condition()
@@ -98,7 +98,7 @@ class RepositoryService:
 
     def seen_by(self, rights: Rights) -> Self:
         """Return the service restricted to what a caller may see: the rest is answered as if it did not exist."""
-        base = seen_base(self._base, rights)
+        base = restricted_base(self._base, rights)
         return copy_with(self, _base=base, _states=self._states.over(base), _search=self._search.over(base))
 
     @property

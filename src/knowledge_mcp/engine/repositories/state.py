@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from knowledge_mcp.engine.core.base import Base, counts_of, snapshot
-from knowledge_mcp.engine.core.seen import copy_with
+from knowledge_mcp.engine.core.restricted import copy_with
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
 from knowledge_mcp.engine.repositories.index import HOST, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.manifest import (
@@ -25,8 +25,8 @@ from knowledge_mcp.engine.repositories.manifest import (
 from knowledge_mcp.engine.repositories.values import Freshness, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
-from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.locks import is_free
+from knowledge_mcp.support.workers import WorkerPool
 
 _OLD = ".old"
 _REMEMBERED = 5.0
@@ -46,10 +46,10 @@ _FOLDERS_AT_ONCE = 8
 """Working copies for which git runs at the same time."""
 
 
-def lanes_over(store: Store) -> Lanes:
+def workers_over(store: Store) -> WorkerPool:
     """Create the threads on which the repositories of a store are described and searched."""
     at_once = 1 if store.identity.computes_here else _AT_ONCE
-    return Lanes(at_once, "repositories", _closed_error)
+    return WorkerPool(at_once, "repositories", _closed_error)
 
 
 def _closed_error() -> Exception:
@@ -63,18 +63,18 @@ class RepositoryStates:
         base: its store is read.
         parts: provides access to working copies.
         locks: folder of the locks.
-        lanes: threads that describe as many repositories at once.
+        workers: threads that describe as many repositories at once.
     """
 
-    def __init__(self, base: Base, parts: RepositoryParts, locks: Path, lanes: Lanes) -> None:
+    def __init__(self, base: Base, parts: RepositoryParts, locks: Path, workers: WorkerPool) -> None:
         self._base = base
-        self._lanes = lanes
+        self._workers = workers
         self._parts = parts
         self._locks = locks
         self._lock = threading.Lock()
         self._looked: dict[str, tuple[float, Freshness]] = {}
         self._signs = SignsOfLife(_SILENCE)
-        self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed_error)
+        self._looking = WorkerPool(_FOLDERS_AT_ONCE, "folders", _closed_error)
 
     def over(self, base: Base) -> Self:
         """Return the same for another view of the store."""
@@ -88,7 +88,7 @@ class RepositoryStates:
     def all(self) -> list[RepositoryInfo]:
         """List all repositories by name."""
         live, describe = self.describing()
-        found = self._lanes.map(describe, live)
+        found = self._workers.map(describe, live)
         return sorted((each for each in found if each is not None), key=lambda each: each.name)
 
     def describing(self) -> tuple[list[str], Callable[[str], RepositoryInfo | None]]:
@@ -156,7 +156,7 @@ class RepositoryStates:
 
     def close(self) -> None:
         """Stop the threads."""
-        self._lanes.close()
+        self._workers.close()
         self._looking.close()
 
     def look_at(self, info: RepositoryInfo) -> Freshness:

@@ -116,8 +116,8 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
             else _SELDOM * counts_of(base.opened).chunks
         )
         for wording in wordings:
-            if _count_containing(base, synonyms, wording.said, query.filter) <= min(most, _MOST_CONTAINING):
-                added.update(dict.fromkeys(wording.instead))
+            if _count_containing(base, synonyms, wording.phrase, query.filter) <= min(most, _MOST_CONTAINING):
+                added.update(dict.fromkeys(wording.synonyms))
     except KnowledgeError:
         return ()
     return tuple(added)[:_MOST_ADDED]
@@ -134,7 +134,7 @@ def _count_containing(base: Base, synonyms: Synonyms, phrase: str, filter: Filte
     if hits is None:
         return math.inf
     chunks = base.opened.chunks("id", [hit.chunk_id for hit in hits])
-    return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
+    return sum(synonyms.contains_phrase(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
 
 
 _BY_MEANING = "the results are the closest in meaning."

@@ -11,17 +11,6 @@ from typing import Protocol
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
-from knowledge_mcp.engine.tracing.checks import (
-    CheckType,
-    EditionsKnown,
-    RowCheck,
-    RowResult,
-    force_check,
-    headings_of,
-    limit_checks,
-    section_check,
-    terms_otherwise,
-)
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import (
@@ -33,6 +22,17 @@ from knowledge_mcp.engine.tracing.obligations import (
 )
 from knowledge_mcp.engine.tracing.opposing import opposed_words
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
+from knowledge_mcp.engine.tracing.row_checks import (
+    CheckType,
+    EditionsKnown,
+    RowCheck,
+    RowResult,
+    force_check,
+    headings_of,
+    limit_checks,
+    section_check,
+    terms_otherwise,
+)
 from knowledge_mcp.engine.tracing.tabled import row_text
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.sentences import LEADS, cell_texts, is_row, sentence_spans

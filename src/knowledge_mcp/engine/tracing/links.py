@@ -13,7 +13,7 @@ from typing import Protocol
 
 from knowledge_mcp.engine.core.designations import Designation
 from knowledge_mcp.engine.tracing.applied import AppliedClauses
-from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
+from knowledge_mcp.engine.tracing.id_mentions import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text, is_line_gone, is_state_gone

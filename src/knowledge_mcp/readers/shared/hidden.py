@@ -146,7 +146,7 @@ class MarkedWords:
         return "".join(self._open.pop(name, ()))
 
 
-def remark(place: str, author: str | None, kind: str, words: str = "", said: str = "") -> str:
+def remark(place: str, author: str | None, kind: str, words: str = "", text: str = "") -> str:
     """Write a comment or a change as one line.
 
     Args:
@@ -154,15 +154,15 @@ def remark(place: str, author: str | None, kind: str, words: str = "", said: str
         author: who made it.
         kind: what it is.
         words: the words of the text that it is about.
-        said: its text.
+        text: of the comment.
 
     Returns:
         "page 3, J. Doe, strike-out “24 V”: not any more"
     """
-    words, said = " ".join(words.split()), " ".join(said.split())
+    words, text = " ".join(words.split()), " ".join(text.split())
     words = f"{words[:_LONGEST_WORDS]}…" if len(words) > _LONGEST_WORDS else words
     line = ", ".join(filter(None, (place, author, f"{kind} “{words}”" if words else kind)))
-    line = f"{line}: {said}" if said else line
+    line = f"{line}: {text}" if text else line
     return f"{line[:_LONGEST_REMARK]}…" if len(line) > _LONGEST_REMARK else line
 
 

@@ -25,7 +25,7 @@ from mcp.server.mcpserver import Context
 from knowledge_mcp.model.call import Progress, ignore_progress
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
 from knowledge_mcp.support.checkpoints import watch_for_stop
-from knowledge_mcp.support.lanes import Turns
+from knowledge_mcp.support.workers import FairQueue
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[]
 
 
 class Threads:
-    """Run blocking functions of one kind; callers take turns as in `Turns`.
+    """Run blocking functions of one kind; callers take turns as in `FairQueue`.
 
     Args:
         at_once: maximum threads.
@@ -77,7 +77,7 @@ class Threads:
         patience: float = WAITING_SECONDS,
         limit: float = CALL_SECONDS,
     ) -> None:
-        self._turns = Turns[anyio.Event](at_once)
+        self._turns = FairQueue[anyio.Event](at_once)
         self._unlimited = anyio.CapacityLimiter(math.inf)
         self._waiting = waiting
         self._patience = patience

@@ -135,9 +135,9 @@ def _read_both(settings: Settings, old: str, new: str) -> tuple[Edition, Edition
         if is_stopped.is_set():
             raise CancelledError("The other edition was not read.")
 
-    with watch_for_stop(stop), ThreadPoolExecutor(2, thread_name_prefix="edition") as lanes:
+    with watch_for_stop(stop), ThreadPoolExecutor(2, thread_name_prefix="edition") as threads:
         reading = [
-            lanes.submit(inherit_checkpoints(functools.partial(edition_at, settings)), name) for name in (old, new)
+            threads.submit(inherit_checkpoints(functools.partial(edition_at, settings)), name) for name in (old, new)
         ]
         try:
             return reading[0].result(), reading[1].result()

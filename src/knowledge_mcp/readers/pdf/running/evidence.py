@@ -235,7 +235,7 @@ class RunningLines:
             for line, number in zip(same, numbers, strict=True)
         )
         if all(number is not None for number in numbers) and counts >= _MOST * len(same):
-            return all(number is not None and number.said for number in numbers) or self._stand_alone(same, rows)
+            return all(number is not None and number.has_word for number in numbers) or self._stand_alone(same, rows)
         if _CONTINUED.search(text) or self._names_columns(same):
             return True
         if _is_labelled(text) or len({line.text for line in same}) > 1 + _MOST * len(same):
@@ -312,7 +312,7 @@ class RunningLines:
         is_closer = 2 * closer > len(same)
         number = page_number(text)
         if number is not None:
-            return is_title and is_closer and typical <= _TITLED and not number.said
+            return is_title and is_closer and typical <= _TITLED and not number.has_word
         if typical <= _FAR and _is_labelled(text):
             return True
         if typical <= _TITLED and is_title:

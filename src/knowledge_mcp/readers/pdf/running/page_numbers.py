@@ -39,7 +39,7 @@ class PageNumber:
 
     printed: str
     count: int | None
-    said: bool
+    has_word: bool
 
     @property
     def value(self) -> int | None:
@@ -54,10 +54,10 @@ def page_number(text: str) -> PageNumber | None:
     if match is None:
         return None
     count = int(match["count"]) if match["count"] else None
-    said = bool(match["word"] or match["behind"] or match["after"])
-    if (text[:1], text[-1:]) == _BRACKETS and not said:
+    has_word = bool(match["word"] or match["behind"] or match["after"])
+    if (text[:1], text[-1:]) == _BRACKETS and not has_word:
         return None
-    return PageNumber(match["number"], count, said)
+    return PageNumber(match["number"], count, has_word)
 
 
 _LONGEST = 40
@@ -83,14 +83,14 @@ def lone_page_numbers(
             distance = rows.distance(page, row[0], zone) if row else None
             for line in row:
                 number = page_number(line.text) if zones.get(id(line)) == zone else None
-                if number is None or (zone == "top" and is_strong(line, body) and not number.said):
+                if number is None or (zone == "top" and is_strong(line, body) and not number.has_word):
                     continue
                 names = _names_page(number, page.number, label, len(pages))
                 if distance is None:  # the page has no other text: if it is the only page, this is the text
                     found = names and len(pages) > 1 and len(row) == 1
                 elif distance <= NEAR:
-                    found = names and number.said and number.count is not None
-                elif len(row) > 1 and not number.said:
+                    found = names and number.has_word and number.count is not None
+                elif len(row) > 1 and not number.has_word:
                     found = names and distance > _APART and _is_in_corner(line, page)
                 else:
                     found = names
@@ -119,8 +119,8 @@ def _names_page(number: PageNumber, page: int, label: str, pages: int) -> bool:
     """Return whether a number is that of its page: its position, its label, or stated with the right page count."""
     if number.count is not None:
         value = number.value or 0
-        return 0 < value <= number.count and (number.said or number.count == pages or value == page)
-    return number.said or number.value == page or (bool(label) and number.printed.lower() == label.lower())
+        return 0 < value <= number.count and (number.has_word or number.count == pages or value == page)
+    return number.has_word or number.value == page or (bool(label) and number.printed.lower() == label.lower())
 
 
 def _is_at_edge(line: Line, page: PageLayout) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from knowledge_mcp.engine.tracing import naming
-from knowledge_mcp.engine.tracing.naming import ItemNames, NamedItems
+from knowledge_mcp.engine.tracing import id_mentions
+from knowledge_mcp.engine.tracing.id_mentions import ItemNames, NamedItems
 
 SYSTEM = {name: name for name in [*(f"SYS-{number}" for number in range(1, 25)), "SYS-12a", "SYS-12b", "SYS-1.2"]}
 
@@ -98,13 +98,13 @@ def test_what_a_text_says_it_does_not_meet_is_denied(text: str, meant: str, deni
 
 def test_an_id_of_hundreds_of_parts_is_followed_from_no_place_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
-    key = vars(naming)["_key"]
+    key = vars(id_mentions)["_key"]
 
-    def counted(tokens: Iterable[str]) -> naming.Key:
+    def counted(tokens: Iterable[str]) -> id_mentions.Key:
         nonlocal looked_at
         looked_at += 1
         return key(tokens)
 
-    monkeypatch.setattr(naming, "_key", counted)
+    monkeypatch.setattr(id_mentions, "_key", counted)
     assert named("1." * 2000 + "1 and SYS-3", ".".join(["1"] * 400), "SYS-3").meant == {"SYS-3"}
     assert looked_at < 40 * 2000

@@ -52,7 +52,7 @@ def copy_with(original: T, **fields: object) -> T:
     return other
 
 
-def seen_base(base: Base, rights: Rights) -> Base:
+def restricted_base(base: Base, rights: Rights) -> Base:
     """Return the same parts with the store restricted to these rights; derived data is cached."""
     rights = Rights(rights.read, rights.groups)
     if rights.are_full:
@@ -60,7 +60,7 @@ def seen_base(base: Base, rights: Rights) -> Base:
     with base.views_lock:
         found = base.views.pop(rights, None)
         if found is None:
-            store = SeenStore(base.store, rights, base.analyser)
+            store = RestrictedStore(base.store, rights, base.analyser)
             found = base_of(dataclasses.replace(base, store=store, beside={}), base.collection)
         base.views[rights] = found
         while len(base.views) > _MOST_VIEWS:
@@ -71,7 +71,7 @@ def seen_base(base: Base, rights: Rights) -> Base:
 def hidden_ids(base: Base) -> frozenset[str]:
     """Return the ids of a collection's existing documents that the reader of this base must not see."""
     opened = base.opened
-    return opened.hidden if isinstance(opened, SeenCollection) else frozenset()
+    return opened.hidden if isinstance(opened, RestrictedCollection) else frozenset()
 
 
 def is_readable(base: Base) -> bool:
@@ -80,7 +80,7 @@ def is_readable(base: Base) -> bool:
 
 
 @dataclass(frozen=True)
-class _Sight:
+class _View:
     """Which documents of one state are visible, and which are hidden."""
 
     state: str
@@ -95,7 +95,7 @@ class _Sight:
         return bool(self.visible) or not self.hidden
 
 
-class SeenStore:
+class RestrictedStore:
     """Restrict a store (`Store`) to these rights; writes go to the store itself.
 
     Args:
@@ -110,7 +110,7 @@ class SeenStore:
         self._analyser = analyser
         self._groups = frozenset(rights.groups)
         self._lock = threading.Lock()
-        self._sights: OrderedDict[str, _Sight] = OrderedDict()
+        self._known: OrderedDict[str, _View] = OrderedDict()
 
     @property
     def identity(self) -> StoreIdentity:
@@ -126,7 +126,7 @@ class SeenStore:
         listed = [info for info in self._under.collections() if self._rights.may_read(info.name)]
         if EVERYBODY in self._groups:
             return listed
-        return [info for info in listed if self.sight(info.name, info.state, self._under.open(info.name)).is_any]
+        return [info for info in listed if self.view(info.name, info.state, self._under.open(info.name)).is_any]
 
     def drop_collection(self, name: str) -> bool:
         return self._under.drop_collection(name)
@@ -138,19 +138,19 @@ class SeenStore:
         if not self._rights.may_read(name):
             return cast("Collection", _Absent(name))
         under = self._under.open(name)
-        return under if EVERYBODY in self._groups else SeenCollection(name, under, self._analyser, self.sight)
+        return under if EVERYBODY in self._groups else RestrictedCollection(name, under, self._analyser, self.view)
 
-    def sight(self, name: str, state: str, collection: Collection) -> _Sight:
+    def view(self, name: str, state: str, collection: Collection) -> _View:
         """Return what is visible of a collection in a state; computed once for each state."""
         with self._lock:
-            known = self._sights.get(name)
+            known = self._known.get(name)
         if known is not None and known.state == state:
             return known
         with noticing():  # damaged data is not visible, and must not be reported to readers who may not see it
             records = collection.documents()
         seen = [each for each in records if may_see(each, self._groups)]
         visible = frozenset(each.id for each in seen)
-        found = _Sight(
+        found = _View(
             state,
             visible,
             frozenset(each.id for each in records if each.id not in visible),
@@ -158,24 +158,24 @@ class SeenStore:
             sum(each.token_count for each in seen),
         )
         with self._lock:
-            self._sights[name] = found
-            self._sights.move_to_end(name)
-            while len(self._sights) > _MOST_VIEWS:
-                self._sights.popitem(last=False)
+            self._known[name] = found
+            self._known.move_to_end(name)
+            while len(self._known) > _MOST_VIEWS:
+                self._known.popitem(last=False)
         return found
 
 
-class SeenCollection:
+class RestrictedCollection:
     """Restrict a collection (`Collection`) to its visible documents."""
 
     def __init__(
-        self, name: str, under: Collection, analyser: Analyser, sight: Callable[[str, str, Collection], _Sight]
+        self, name: str, under: Collection, analyser: Analyser, view: Callable[[str, str, Collection], _View]
     ) -> None:
         self._name = name
         self._now = under
         self._analyser = analyser
-        self._sight_of = sight
-        self._current: _Sight | None = None
+        self._view_of = view
+        self._current: _View | None = None
 
     @contextmanager
     def snapshot(self) -> Generator[Self]:
@@ -188,20 +188,20 @@ class SeenCollection:
             finally:
                 self._now, self._current = under, None
 
-    def _look(self) -> _Sight:
+    def _visible_now(self) -> _View:
         """Return what is visible; raise NotFoundError like a store if nothing is."""
-        sight = self._whole()
-        if not sight.is_any:
+        view = self._whole()
+        if not view.is_any:
             raise _no_collection(self._name)
-        return sight
+        return view
 
-    def _whole(self) -> _Sight:
+    def _whole(self) -> _View:
         if self._current is not None:
             return self._current
         info = self._now.info()
         if info is None:
             raise _no_collection(self._name)
-        return self._sight_of(info.name, info.state, self._now)
+        return self._view_of(info.name, info.state, self._now)
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -213,35 +213,35 @@ class SeenCollection:
         info = self._now.info()
         if info is None:
             return None
-        sight = self._whole()
-        if not counted or not sight.is_any:
-            return info if sight.is_any else None
-        return dataclasses.replace(info, statistics=StoreStatistics(len(sight.visible), sight.chunks, sight.tokens, 0))
+        view = self._whole()
+        if not counted or not view.is_any:
+            return info if view.is_any else None
+        return dataclasses.replace(info, statistics=StoreStatistics(len(view.visible), view.chunks, view.tokens, 0))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         self._now.publish(documents, on_published)
 
     def delete(self, document_id: str) -> int:
-        return self._now.delete(document_id) if document_id in self._look().visible else 0
+        return self._now.delete(document_id) if document_id in self._visible_now().visible else 0
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         return self._now.vectors(embedding_keys)
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        sight = self._look()
+        view = self._visible_now()
         if document_ids is not None:
-            ids = [each for each in document_ids if each in sight.visible]
-        elif not sight.hidden:
+            ids = [each for each in document_ids if each in view.visible]
+        elif not view.hidden:
             return [_without_groups(each) for each in self._now.documents(limit=limit)]
         else:
-            ids = sorted(sight.visible)[:limit]
+            ids = sorted(view.visible)[:limit]
         return [_without_groups(each) for each in self._now.documents(ids, limit=limit)] if ids else []
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        return self._now.parts(document_id) if document_id in self._look().visible else None
+        return self._now.parts(document_id) if document_id in self._visible_now().visible else None
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        visible = self._look().visible
+        visible = self._visible_now().visible
         permitted = [each for each in values if each in visible] if key == "document" else values
         with noticing() as damage:
             found = self._now.chunks(key, permitted)
@@ -251,7 +251,7 @@ class SeenCollection:
         return [chunk for chunk in found if chunk.document_id in visible]
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        hidden = self._look().hidden
+        hidden = self._visible_now().hidden
         combined = filter
         if hidden:
             absent = NotIn("document_id", hidden, absent=True)
@@ -259,11 +259,11 @@ class SeenCollection:
         return self._now.search(vector=vector, text=text, filter=combined, limit=limit)
 
     def defined_terms(self) -> dict[str, str]:
-        sight = self._look()
+        view = self._visible_now()
         terms = self._now.defined_terms()
-        if not sight.hidden:
+        if not view.hidden:
             return terms
-        theirs = self._terms(self._now.chunks("document", sorted(sight.hidden)))
+        theirs = self._terms(self._now.chunks("document", sorted(view.hidden)))
         doubtful = [key for key in terms if key in theirs]
         ours = self._terms(self.chunks("term", doubtful))
         return {key: ours.get(key, term) for key, term in terms.items() if key not in theirs or key in ours}

@@ -17,13 +17,13 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Lanes:
+class WorkerPool:
     """Map functions over lists on a fixed number of threads; they start with the first list of more than one item.
 
     Args:
         width: number of threads.
         name: prefix of their names.
-        closed: creates the error raised when closed lanes are used.
+        closed: creates the error raised when closed workers are used.
     """
 
     def __init__(self, width: int, name: str, closed: Callable[[], Exception]) -> None:
@@ -37,7 +37,7 @@ class Lanes:
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> list[B]:
         """Apply the function to every item; the first failure stops the rest and is raised.
 
-        Single items, and everything if there is only one lane, run on the calling thread.
+        Single items, and everything if there is only one thread, run on the calling thread.
         """
         if self.width == 1 or len(items) < 2:
             return [function(item) for item in items]
@@ -45,7 +45,7 @@ class Lanes:
         work = enumerate(items)
         stop, taking = threading.Event(), threading.Lock()
 
-        def lane() -> None:
+        def work_through() -> None:
             for index, item in _take(work, taking):
                 if stop.is_set() or self._closed:
                     return
@@ -54,7 +54,7 @@ class Lanes:
         pool = self._start()
         running: list[Future[None]] = []
         try:
-            running += [pool.submit(lane) for _ in range(min(self.width, len(items)))]
+            running += [pool.submit(work_through) for _ in range(min(self.width, len(items)))]
             wait(running, return_when=FIRST_EXCEPTION)
         except RuntimeError as exc:  # the pool was shut down meanwhile
             raise self._refusal() from exc
@@ -74,7 +74,7 @@ class Lanes:
             self._closed = True
             pool, self._pool = self._pool, None
         if pool is not None:
-            pool.shutdown(wait=True)  # queued lanes see that it is closed; `wait` does not know those cancelled here
+            pool.shutdown(wait=True)  # queued workers see that it is closed; `wait` does not know those cancelled here
 
     def _start(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -94,7 +94,7 @@ def _take(work: Iterator[tuple[int, A]], taking: threading.Lock) -> Iterator[tup
         yield pair
 
 
-class Turns(Generic[A]):
+class FairQueue(Generic[A]):
     """Share slots among users in round-robin order: one turn for each waiting user, however many requests each has.
 
     If there are several slots, one user never holds the last one, so that the next user is served at once. A user

@@ -1,4 +1,4 @@
-"""Lanes: threads that share one list of work."""
+"""WorkerPool: threads that share one list of work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from knowledge_mcp.support.lanes import Lanes, Turns
+from knowledge_mcp.support.workers import FairQueue, WorkerPool
 
 
 class ClosedError(Exception):
-    """The owner of the lanes is closed."""
+    """The owner of the workers is closed."""
 
 
 def closed() -> Exception:
@@ -18,7 +18,7 @@ def closed() -> Exception:
 
 
 def test_results_come_in_the_order_of_the_items_whoever_is_first() -> None:
-    lanes = Lanes(3, "test", closed)
+    workers = WorkerPool(3, "test", closed)
     first_may_end = threading.Event()
 
     def work(item: int) -> int:
@@ -28,20 +28,20 @@ def test_results_come_in_the_order_of_the_items_whoever_is_first() -> None:
             first_may_end.set()
         return 10 * item
 
-    assert lanes.map(work, range(6)) == [0, 10, 20, 30, 40, 50]
-    assert lanes.map(work, [7]) == [70]
-    assert lanes.map(work, []) == []
-    lanes.close()
+    assert workers.map(work, range(6)) == [0, 10, 20, 30, 40, 50]
+    assert workers.map(work, [7]) == [70]
+    assert workers.map(work, []) == []
+    workers.close()
 
 
 def test_one_lane_works_on_the_thread_of_its_caller() -> None:
-    lanes = Lanes(1, "test", closed)
-    assert set(lanes.map(lambda _: threading.get_ident(), range(5))) == {threading.get_ident()}
-    lanes.close()
+    workers = WorkerPool(1, "test", closed)
+    assert set(workers.map(lambda _: threading.get_ident(), range(5))) == {threading.get_ident()}
+    workers.close()
 
 
 def test_the_first_failure_stops_the_other_lanes() -> None:
-    lanes, done = Lanes(2, "test", closed), list[int]()
+    workers, done = WorkerPool(2, "test", closed), list[int]()
 
     def work(item: int) -> int:
         if item == 3:
@@ -50,14 +50,14 @@ def test_the_first_failure_stops_the_other_lanes() -> None:
         return item
 
     with pytest.raises(ValueError, match="three"):
-        lanes.map(work, range(100_000))
+        workers.map(work, range(100_000))
     assert len(done) < 100_000
-    assert lanes.map(work, [7, 8, 9]) == [7, 8, 9]
-    lanes.close()
+    assert workers.map(work, [7, 8, 9]) == [7, 8, 9]
+    workers.close()
 
 
 def test_closing_in_the_middle_of_the_work_is_an_error_of_that_work() -> None:
-    lanes, begun, go_on = Lanes(2, "test", closed), threading.Event(), threading.Event()
+    workers, begun, go_on = WorkerPool(2, "test", closed), threading.Event(), threading.Event()
     failures: list[BaseException] = []
 
     def work(item: int) -> int:
@@ -67,26 +67,26 @@ def test_closing_in_the_middle_of_the_work_is_an_error_of_that_work() -> None:
 
     def run() -> None:
         try:
-            lanes.map(work, range(4))
+            workers.map(work, range(4))
         except ClosedError as error:
             failures.append(error)
 
     worker = threading.Thread(target=run)
     worker.start()
     assert begun.wait(30)
-    closer = threading.Thread(target=lanes.close)
+    closer = threading.Thread(target=workers.close)
     closer.start()
     go_on.set()
     closer.join(30)
     worker.join(30)
     assert not worker.is_alive()
     with pytest.raises(ClosedError, match="closed"):
-        lanes.map(work, range(4))
+        workers.map(work, range(4))
 
 
 def test_closing_ends_a_list_whose_lanes_still_wait_for_a_thread() -> None:
-    """A list whose lanes are queued behind another one is refused, and does not wait for ever."""
-    lanes, begun, go_on = Lanes(2, "test", closed), threading.Barrier(3), threading.Event()
+    """A list whose workers are queued behind another one is refused, and does not wait for ever."""
+    workers, begun, go_on = WorkerPool(2, "test", closed), threading.Barrier(3), threading.Event()
     refused: list[ClosedError] = []
 
     def hold(item: int) -> int:
@@ -96,17 +96,17 @@ def test_closing_ends_a_list_whose_lanes_still_wait_for_a_thread() -> None:
 
     def second() -> None:
         try:
-            lanes.map(str, range(2))
+            workers.map(str, range(2))
         except ClosedError as error:
             refused.append(error)
 
-    holding = threading.Thread(target=lanes.map, args=(hold, range(2)), daemon=True)
+    holding = threading.Thread(target=workers.map, args=(hold, range(2)), daemon=True)
     holding.start()
     begun.wait(30)
     waiting = threading.Thread(target=second, daemon=True)
     waiting.start()
     waiting.join(0.2)  # seconds: enough to be queued; too few, and it is refused all the same
-    closer = threading.Thread(target=lanes.close, daemon=True)
+    closer = threading.Thread(target=workers.close, daemon=True)
     closer.start()
     closer.join(0.2)  # seconds: it waits for the two items that are held
     go_on.set()
@@ -115,7 +115,7 @@ def test_closing_ends_a_list_whose_lanes_still_wait_for_a_thread() -> None:
 
 
 def test_who_waits_is_served_in_turn_however_often_another_asked() -> None:
-    turns = Turns[int](2)
+    turns = FairQueue[int](2)
     for number in range(4):
         turns.put("a", number)
     turns.put("b", 9)
@@ -130,7 +130,7 @@ def test_who_waits_is_served_in_turn_however_often_another_asked() -> None:
 
 
 def test_what_waits_can_be_taken_back_once() -> None:
-    turns = Turns[str](1)
+    turns = FairQueue[str](1)
     turns.put("a", "one")
     assert turns.remove("a", "one")
     assert not turns.remove("a", "one")
@@ -138,7 +138,7 @@ def test_what_waits_can_be_taken_back_once() -> None:
 
 
 def test_whoever_has_no_name_may_hold_all_places() -> None:
-    turns = Turns[int](2)
+    turns = FairQueue[int](2)
     for number in range(3):
         turns.put("", number)
     assert (turns.take(), turns.take(), turns.take()) == (("", 0), ("", 1), None)
@@ -146,7 +146,7 @@ def test_whoever_has_no_name_may_hold_all_places() -> None:
 
 
 def test_one_place_is_for_each_in_turn() -> None:
-    turns = Turns[int](1)
+    turns = FairQueue[int](1)
     for number in range(2):
         turns.put("a", number)
     assert turns.take() == ("a", 0)
