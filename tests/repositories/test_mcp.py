@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,12 +12,12 @@ import anyio
 import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.types import TextContent
 
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from tests.cli.running import ROOT
 from tests.repositories.world import FILES, make_service, sqlite
 from tests.servers.git_server import GitServer, MadeRepository
+from tests.transports.tool_results import payload
 
 pytestmark = pytest.mark.anyio
 
@@ -29,15 +28,6 @@ async def connected(folder: Path) -> AsyncGenerator[Client]:
     command = ["-m", "tests.repositories.server", str(folder), "serve"]
     async with Client(StdioServerParameters(command=sys.executable, args=command, cwd=str(ROOT))) as client:
         yield client
-
-
-def payload(result: Any) -> dict[str, Any]:
-    """Return a result's JSON text, which its structured twin must equal."""
-    first = result.content[0]
-    assert isinstance(first, TextContent)
-    answer: dict[str, Any] = json.loads(first.text)
-    assert result.structured_content == answer
-    return answer
 
 
 @pytest.mark.requirement(

@@ -15,7 +15,7 @@ from knowledge_mcp.surfaces.standards import SURFACE as STANDARDS
 from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
-from tests.surfaces.test_answerability_hint import ask
+from tests.surfaces.calling import answer_of
 
 SAID = ("net sales", "cost of sales")
 
@@ -45,12 +45,12 @@ class WordyLibrary(FakeLibrary):
 def test_both_surfaces_tell_it_and_only_where_there_is_something() -> None:
     library = WordyLibrary()
     library.deposit(Deposit(filename="pumps.md", text="A pump moves water."))
-    assert ask(STANDARDS, "knowledge_search", WordyKnowledge(), query="plan")["also_asked"] == [*SAID]
-    assert "also_asked" not in ask(STANDARDS, "knowledge_search", FakeKnowledge(), query="plan")
-    assert ask(STANDARDS, "knowledge_requirements", WordyKnowledge(), topic="plan")["also_asked"] == [*SAID]
-    assert "also_asked" not in ask(STANDARDS, "knowledge_requirements", FakeKnowledge(), topic="plan")
-    assert ask(RAG, "search", library, query="pump")["also_asked"] == [*SAID]
-    assert "also_asked" not in ask(RAG, "search", FakeLibrary(), query="pump")
+    assert answer_of(STANDARDS, "knowledge_search", WordyKnowledge(), query="plan")["also_asked"] == [*SAID]
+    assert "also_asked" not in answer_of(STANDARDS, "knowledge_search", FakeKnowledge(), query="plan")
+    assert answer_of(STANDARDS, "knowledge_requirements", WordyKnowledge(), topic="plan")["also_asked"] == [*SAID]
+    assert "also_asked" not in answer_of(STANDARDS, "knowledge_requirements", FakeKnowledge(), topic="plan")
+    assert answer_of(RAG, "search", library, query="pump")["also_asked"] == [*SAID]
+    assert "also_asked" not in answer_of(RAG, "search", FakeLibrary(), query="pump")
 
 
 def test_it_travels_with_the_engines_values() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
-import jsonschema
 import pytest
 
 from knowledge_mcp.model.library import Deposit
@@ -15,13 +13,12 @@ from knowledge_mcp.remote.answers import FoundPassages
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.values import codec_of
 from knowledge_mcp.surfaces.answers import in_words
-from knowledge_mcp.surfaces.arguments import output_schema, parse
-from knowledge_mcp.surfaces.contract import Surface
 from knowledge_mcp.surfaces.rag import SURFACE as RAG
 from knowledge_mcp.surfaces.standards import SURFACE as STANDARDS
 from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
+from tests.surfaces.calling import answer_of
 
 
 class SureKnowledge(FakeKnowledge):
@@ -44,28 +41,20 @@ class SureLibrary(FakeLibrary):
         return dataclasses.replace(super().search_in(collection, query), answerability=self.said)
 
 
-def ask(surface: Surface, name: str, service: Any, **arguments: Any) -> dict[str, Any]:
-    """Call a tool; what would be sent matches its schema."""
-    tool = next(each for each in surface.tools if each.name == name)
-    payload = tool.run(service, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, surface.error_model, whole=True))
-    return payload
-
-
 def test_a_search_of_standards_tells_the_estimate_and_only_where_there_is_one() -> None:
     knowledge = SureKnowledge()
-    assert ask(STANDARDS, "knowledge_search", knowledge, query="verification plan")["answerability"] == "likely"
+    assert answer_of(STANDARDS, "knowledge_search", knowledge, query="verification plan")["answerability"] == "likely"
     knowledge.said = None
-    assert "answerability" not in ask(STANDARDS, "knowledge_search", knowledge, query="verification plan")
-    assert "answerability" not in ask(STANDARDS, "knowledge_keyword_search", FakeKnowledge(), query="plan")
+    assert "answerability" not in answer_of(STANDARDS, "knowledge_search", knowledge, query="verification plan")
+    assert "answerability" not in answer_of(STANDARDS, "knowledge_keyword_search", FakeKnowledge(), query="plan")
 
 
 def test_a_search_of_the_library_tells_it_too() -> None:
     library = SureLibrary()
     library.deposit(Deposit(filename="pumps.md", text="A pump moves water."))
-    assert ask(RAG, "search", library, query="pump")["answerability"] == "likely"
+    assert answer_of(RAG, "search", library, query="pump")["answerability"] == "likely"
     library.said = None
-    assert "answerability" not in ask(RAG, "search", library, query="pump")
+    assert "answerability" not in answer_of(RAG, "search", library, query="pump")
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from knowledge_mcp.engine.changes import impact
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from tests.engine.world import World
-
-TOOLS = {tool.name: tool for tool in SURFACE.tools}
+from tests.surfaces.calling import answer_of
 
 OLD = """# ACME 100:2018 Lifts
 
@@ -71,11 +68,7 @@ def world(tmp_path: Path) -> World:
 
 
 def ask(world: World, name: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool as a transport does."""
-    tool = TOOLS[name]
-    payload = tool.run(world.knowledge, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
-    return payload
+    return answer_of(SURFACE, name, world.knowledge, **arguments)
 
 
 def test_what_changed_is_listed_by_weight_with_both_citations(world: World) -> None:

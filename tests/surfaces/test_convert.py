@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from knowledge_mcp.engine.convert.conversion import ConversionService
@@ -28,11 +27,12 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
-from knowledge_mcp.surfaces.arguments import output_schema, parse
+from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.convert import SURFACE
 from knowledge_mcp.surfaces.following import follow
 from tests.fakes.library import FakeLibrary
 from tests.readers.in_process import HERE
+from tests.surfaces.calling import answer_of
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 REPORT = "---\nauthor: A. Writer\n---\n<!-- page 1 -->\n# Report\n\nOne.\n\n<!-- page 2 -->\n\nTwo <b>bold</b> words.\n"
@@ -81,11 +81,8 @@ class World:
         self.report.write_text(REPORT)
 
     def ask(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool as a transport does, and return exactly what would be sent, checked against its schema."""
-        tool = TOOLS[name]
-        answer = tool.run(self.service, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
-        jsonschema.validate(answer, output_schema(tool.response, SURFACE.error_model, whole=True))
-        return answer
+        """Call a tool."""
+        return answer_of(SURFACE, name, self.service, **arguments)
 
 
 @pytest.fixture

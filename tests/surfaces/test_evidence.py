@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import pytest
 
 from knowledge_mcp.model.chunk import Chunk
@@ -36,22 +35,20 @@ from knowledge_mcp.model.evidence import (
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, compact
-from knowledge_mcp.surfaces.arguments import output_schema, parse
+from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.evidence import locator, merged_boxes
 from knowledge_mcp.surfaces.standards.passages import search_result
 from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.passages import SAMPLE, FakeDocument, FakePassage
+from tests.surfaces.calling import answer_of
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 
 
 def ask(name: str, knowledge: Knowledge | None = None, /, **arguments: Any) -> dict[str, Any]:
-    """Call a tool as a transport does; what would be sent matches the schema and the clients' limit."""
-    tool = TOOLS[name]
-    response = tool.run(knowledge or FakeKnowledge(), parse(tool.request, arguments))
-    payload = response.model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
+    """Call a tool; what would be sent is within the clients' limit."""
+    payload = answer_of(SURFACE, name, knowledge or FakeKnowledge(), **arguments)
     assert len(compact(payload)) <= MAX_ANSWER_CHARACTERS
     return payload
 

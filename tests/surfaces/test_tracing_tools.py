@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from knowledge_mcp.engine.jobs.jobs import Jobs, explain
@@ -26,12 +25,11 @@ from knowledge_mcp.model.rights import ALLOWED, Rights
 from knowledge_mcp.sources.files import FileSource, LabelledSource
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.surfaces import comparing
-from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE, tracing
 from tests.engine.world import World
+from tests.surfaces.calling import answer_of
 
 SIDES = {"from": "pumps", "to": "manual"}
-TOOLS = {tool.name: tool for tool in SURFACE.tools}
 
 PUMPS = """# Pumps
 
@@ -70,13 +68,7 @@ def keep_runs(world: World, folder: Path) -> None:
 
 
 def ask(world: World, name: str, call: Call | None = None, /, **arguments: Any) -> dict[str, Any]:
-    """Call a tool as a transport does."""
-    tool = TOOLS[name]
-    assert tool.is_long
-    answer = tool.answer(world.knowledge, parse(tool.request, arguments), call or Call())
-    payload = answer.model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
-    return payload
+    return answer_of(SURFACE, name, world.knowledge, call, **arguments)
 
 
 def test_each_obligation_has_a_row_with_a_quote_that_verifies(world: World) -> None:
