@@ -89,7 +89,7 @@ def _holds(text: str, gold: str) -> bool:
 
 
 def measure_requirements(data: Path) -> list[Measured]:
-    """Count gold identifiers that a record bears with their text: three WARC documents and the cFE one."""
+    """Count gold identifiers that a record has with their text: three WARC documents and the cFE one."""
     gold: list[tuple[str, dict[str, str]]] = [
         (f"docs/pdf/warc_tools_{name.lower()}.pdf", rows)
         for name, rows in json.loads((data / "docs/gold/warc_requirements.json").read_text()).items()

@@ -194,7 +194,7 @@ def _is_of(hit: Hit, documents: Collection[str]) -> bool:
 
 
 def fitted(rows: Sequence[Row]) -> blending.Calibration:
-    """Fit a logistic model by Newton's method, every set weighing the same, with a slight pull towards nought."""
+    """Fit a logistic model by Newton's method, every set weighing the same, with a slight pull towards zero."""
     sizes = defaultdict[str, int](int)
     for row in rows:
         sizes[row.set] += 1

@@ -143,7 +143,7 @@ def sequence(page: Page) -> None:
 
 
 def layers(page: Page) -> None:
-    """Layers of a system: boxes that lie upon one another and touch, of unequal widths, with boxes within."""
+    """Layers of a system: boxes on top of one another that touch, of unequal widths, with boxes within."""
     page.paragraph()
     top = page.y
     for layer in range(4):

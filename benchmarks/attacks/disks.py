@@ -1,4 +1,4 @@
-"""Attacks on the disk: it is full at some level, and the power fails amid an ingest."""
+"""Attacks on the disk: it is full at some level, and the power fails during an ingest."""
 
 from __future__ import annotations
 
@@ -151,6 +151,6 @@ def _count(data: Path) -> int:
 
 
 ATTACKS: tuple[Attack, ...] = (
-    Attack("disks", "the power fails amid an ingest", _power_fails),
+    Attack("disks", "the power fails during an ingest", _power_fails),
     Attack("disks", "an ingest onto full disks", _full_disk),
 )

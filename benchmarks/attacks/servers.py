@@ -1,4 +1,4 @@
-"""Attacks on a server that runs: told to stop amid hostile documents, killed with jobs queued, asked without end."""
+"""Attacks on a running server: stopped while it reads hostile documents, killed with jobs queued, asked without end."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def _file_modes(folder: Path) -> Outcome:
 
 
 ATTACKS: tuple[Attack, ...] = (
-    Attack("stopping", "a server told to stop amid documents that take long", _stopping),
+    Attack("stopping", "a server told to stop while it reads documents that take long", _stopping),
     Attack("jobs", "a server killed again and again with jobs queued", _jobs),
     Attack("steady", "very many requests of a few clients", _steady),
     Attack("sessions", "more MCP sessions than a key may have", _many_sessions),

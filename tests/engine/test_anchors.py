@@ -1,4 +1,4 @@
-"""Links to places lead to the section or the passage that bears the name, in the same file and in others."""
+"""Links to places lead to the section or the passage that has the name, in the same file and in others."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ def test_a_document_deleted_amid_a_search_is_in_it_whole_and_in_none_after_it(tm
     before = world.knowledge.search(SearchQuery("how often is a pump greased"))
     (record,) = world.knowledge.documents()
     store.lost = record.id
-    amid = world.knowledge.search(SearchQuery("how often is a pump greased"))
-    assert amid == before
-    assert len(amid.hits) == 1
+    during = world.knowledge.search(SearchQuery("how often is a pump greased"))
+    assert during == before
+    assert len(during.hits) == 1
     assert store.lost == ""
     assert world.knowledge.search(SearchQuery("how often is a pump greased")).hits == ()
     store.close()

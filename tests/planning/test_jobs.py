@@ -203,7 +203,7 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
     first = jobs_in(tmp_path, after(let_go))
     running = first.submit({"n": 7}, journaled=True)
 
-    def bereft(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
+    def work(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         assert taken_up.wait(10)
         let_go.set()
         assert running.wait(10)
@@ -211,7 +211,7 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
             raise NotFoundError("The document of this job no longer exists.")
         return {}
 
-    second = Jobs(Deaf(tmp_path), bereft, explain=explain, workers=1)
+    second = Jobs(Deaf(tmp_path), work, explain=explain, workers=1)
     if not began:
         second.submit({"n": 8}, journaled=False)  # the only worker is busy until the first process is done
     assert second.recover() == 1

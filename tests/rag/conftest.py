@@ -56,7 +56,7 @@ class Swapped:
 
 
 @pytest.fixture(scope="module")
-def afar() -> Generator[tuple[Swapped, RemoteLibrary]]:
+def remotely() -> Generator[tuple[Swapped, RemoteLibrary]]:
     """Serve one library after the other."""
     swapped = Swapped()
     with (
@@ -66,12 +66,12 @@ def afar() -> Generator[tuple[Swapped, RemoteLibrary]]:
         yield swapped, remote
 
 
-@pytest.fixture(params=["here", "afar"])
-def service(request: pytest.FixtureRequest, afar: tuple[Swapped, RemoteLibrary]) -> Generator[LibraryUnderTest]:
+@pytest.fixture(params=["local", "remote"])
+def service(request: pytest.FixtureRequest, remotely: tuple[Swapped, RemoteLibrary]) -> Generator[LibraryUnderTest]:
     """Make a library with one document in `project-alpha` and an empty `default`."""
     held = FakeLibrary(web=WEB)
     held.deposit(Deposit("project-alpha", "guide.md", GUIDE, metadata=(("author", "Ann"),)))
-    swapped, remote = afar
+    swapped, remote = remotely
     swapped.held = held
-    yield LibraryUnderTest(held if request.param == "here" else remote, held)
+    yield LibraryUnderTest(held if request.param == "local" else remote, held)
     held.close()

@@ -30,7 +30,7 @@ FIRES = "# Fires\n\nA fire door stays shut.\n\nThe valve of the sprinkler stays 
 
 @dataclass
 class Both:
-    """A library, and the same one as a client sees it from afar."""
+    """A library, and the same one as a client on another machine sees it."""
 
     local: FakeLibrary
     remote: RemoteLibrary

@@ -1,4 +1,4 @@
-"""The real engine, asked and fed from afar, does what it does for its own process: real stages, a store in memory."""
+"""The real engine does for calls from another machine what it does for its own: real stages, a store in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 @dataclass
 class Twins:
-    """Two engines over one folder: one asked in its own process, one from afar."""
+    """Two engines over one folder: one asked in its own process, one from another machine."""
 
     here: World
     there: World

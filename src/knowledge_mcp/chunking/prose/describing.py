@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from knowledge_mcp.chunking.prose.headings import HeadingPaths
 from knowledge_mcp.chunking.prose.passages import ChunkIds, Piece
@@ -17,7 +17,7 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.references import document_references, names_document
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
-from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
+from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Reference, Span
 from knowledge_mcp.model.lines import SourceLines, line_ends, line_runs
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -206,12 +206,7 @@ def describe_pieces(
     return _with_parents(document, pieces, chunks)
 
 
-class _HasSpan(Protocol):
-    @property
-    def span(self) -> Span: ...
-
-
-_P = TypeVar("_P", bound=_HasSpan)
+_P = TypeVar("_P", Definition, Reference, Statement)
 
 
 def _inside(items: Sequence[_P], span: Span) -> Sequence[_P]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -198,12 +198,7 @@ class LightMeasure:
         return [match.span() for match in _PIECE.finditer(text)]
 
 
-class _HasSpan(Protocol):
-    @property
-    def span(self) -> Span: ...
-
-
-_P = TypeVar("_P", bound=_HasSpan)
+_P = TypeVar("_P", Definition, Reference, Statement)
 
 
 @dataclass(frozen=True, slots=True)
