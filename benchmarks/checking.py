@@ -231,7 +231,7 @@ def row_of(rows: Rows, constants: Table) -> list[str]:
 # ---- the whole product
 
 
-def whole(documents: Sequence[Asked], seek: checking.Seeks, terms: linking.Terms) -> str:
+def whole(documents: Sequence[Asked], seek: checking.EvidenceSearch, terms: linking.Terms) -> str:
     """Check every contract as the command does."""
     verdicts: Counter[tuple[str, str]] = Counter()
     quotes = verified = 0
@@ -267,7 +267,7 @@ def main() -> None:
         constants = fitted([each for other, each in rows.items() if other != name])
         print(f"| {name} | {' | '.join(row_of(own, constants))} |")
     print(f"\nAll sets: {', '.join(f'{each:.2f}' for each in fitted(list(rows.values())))}; used: {linking.ODDS}\n")
-    seek = wiring.build_seeker(load_settings())
+    seek = wiring.build_evidence_finder(load_settings())
     for path in sorted(asked.data.glob("compliance/*")):
         if path.name in sets:
             print(f"{path.name}, as the command does it: {whole(sets[path.name], seek, terms)}")

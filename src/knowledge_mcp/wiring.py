@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Store,
         SyncedSource,
     )
-    from knowledge_mcp.ranking.linking import Linker, Seeker
+    from knowledge_mcp.ranking.linking import EvidenceFinder, Linker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.sources.files import FileSource
     from knowledge_mcp.sources.synced.folders import OtherSources
@@ -258,10 +258,12 @@ def build_library(
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings), ocr_language=settings.ocr_language)
-    linker, seeker = (functools.cache(functools.partial(build, settings)) for build in (build_linker, build_seeker))
+    linker, finder = (
+        functools.cache(functools.partial(build, settings)) for build in (build_linker, build_evidence_finder)
+    )
 
     def run_review(library: LibraryService, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        return registry.load(registry.LIBRARY_REVIEW)(library, request, line, linker, seeker)
+        return registry.load(registry.LIBRARY_REVIEW)(library, request, line, linker, finder)
 
     pipeline = Pipeline(
         readers,
@@ -342,11 +344,11 @@ def build_linker(settings: Settings) -> Linker:
     return Linker(*_terms_and_vectors(settings))
 
 
-def build_seeker(settings: Settings) -> Seeker:
+def build_evidence_finder(settings: Settings) -> EvidenceFinder:
     """Create the search for evidence for demands, with the embedding model of the standards."""
-    from knowledge_mcp.ranking.linking import Seeker
+    from knowledge_mcp.ranking.linking import EvidenceFinder
 
-    return Seeker(*_terms_and_vectors(settings))
+    return EvidenceFinder(*_terms_and_vectors(settings))
 
 
 def _terms_and_vectors(settings: Settings) -> tuple[Callable[[str], list[str]], Callable[[Sequence[str]], Any]]:

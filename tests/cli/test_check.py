@@ -13,7 +13,7 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ranking.linking import Seeker
+from knowledge_mcp.ranking.linking import EvidenceFinder
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.surfaces.tables import counts_in_words
 from tests.cli.conftest import Command
@@ -60,13 +60,13 @@ Everything follows ISO 9999:2012.
 
 
 @pytest.fixture(autouse=True)
-def seeker(monkeypatch: pytest.MonkeyPatch) -> None:
+def finder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seek without the model."""
 
-    def build(_: Settings) -> Seeker:
-        return Seeker(EnglishAnalyser().document_terms, embed)
+    def build(_: Settings) -> EvidenceFinder:
+        return EvidenceFinder(EnglishAnalyser().document_terms, embed)
 
-    monkeypatch.setattr(wiring, "build_seeker", build)
+    monkeypatch.setattr(wiring, "build_evidence_finder", build)
 
 
 @pytest.fixture

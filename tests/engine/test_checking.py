@@ -26,7 +26,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
-from knowledge_mcp.ranking.linking import Seeker
+from knowledge_mcp.ranking.linking import EvidenceFinder
 from tests.engine.test_tracing import embed
 
 DOCUMENT = """# Pump manual
@@ -66,7 +66,7 @@ def report_on(
     """Hold the document against demands, without a model."""
     items = [TraceItem(f"R{number}", "", text, "list") for number, text in enumerate(demands, 1)]
     analyser = EnglishAnalyser()
-    seek = Seeker(analyser.document_terms, embed)
+    seek = EvidenceFinder(analyser.document_terms, embed)
     standard = Standard.of("list", items)
     return checked_against(standard, [document or reading()], seek, analyser.document_terms, analyser.term_key, records)
 

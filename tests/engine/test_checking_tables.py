@@ -11,7 +11,7 @@ from knowledge_mcp.engine.tracing.readings import read_ingested
 from knowledge_mcp.engine.tracing.tabled import row_text
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ranking.linking import Seeker
+from knowledge_mcp.ranking.linking import EvidenceFinder
 from tests.engine.test_tracing import embed
 from tests.engine.world import World
 
@@ -24,7 +24,7 @@ def checked(folder: Path, standard: str, design: str) -> dict[str, CheckRow]:
     made.ingest()
     demanded, said = (read_ingested(made.knowledge, each) for each in ("standard", "design"))
     analyser = EnglishAnalyser()
-    seek = Seeker(analyser.document_terms, embed)
+    seek = EvidenceFinder(analyser.document_terms, embed)
     against = Standard.of("standard", [demanded])
     report = checked_against(against, [said], seek, analyser.document_terms, analyser.term_key, ())
     return {row.obligation.id: row for row in report.rows}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.language.phrases import Saying, phrases_in
+from knowledge_mcp.language.phrases import VerbatimMatcher, phrases_in
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import Equals, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Store
@@ -157,11 +157,11 @@ def test_phrases_stand_between_double_marks(question: str, phrases: list[str]) -
 
 def test_words_stand_together_within_one_text_whatever_blanks_and_marks_are_between() -> None:
     (phrase,) = phrases_in('"gate valve"')
-    assert Saying("A Gate\nvalve.").holds(phrase)
-    assert Saying("gate-valve").holds(phrase)
-    assert not Saying("gate valves").holds(phrase)
-    assert not Saying("the gate", "valve").holds(phrase)
-    assert Saying("one two three four").share("two three four five") == 0.5
-    assert Saying("one two three four").share("two three four five", 0.4) == 0.5
-    assert Saying("one two three four").share("two three four five", 0.5) == 0.0
-    assert Saying("one two three").share("one two three") == 0.0
+    assert VerbatimMatcher("A Gate\nvalve.").holds(phrase)
+    assert VerbatimMatcher("gate-valve").holds(phrase)
+    assert not VerbatimMatcher("gate valves").holds(phrase)
+    assert not VerbatimMatcher("the gate", "valve").holds(phrase)
+    assert VerbatimMatcher("one two three four").share("two three four five") == 0.5
+    assert VerbatimMatcher("one two three four").share("two three four five", 0.4) == 0.5
+    assert VerbatimMatcher("one two three four").share("two three four five", 0.5) == 0.0
+    assert VerbatimMatcher("one two three").share("one two three") == 0.0

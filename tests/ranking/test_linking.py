@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from knowledge_mcp.ranking import linking
-from knowledge_mcp.ranking.linking import Seeker
+from knowledge_mcp.ranking.linking import EvidenceFinder
 
 _SENTENCES = [f"The pump shall run at {number} V." for number in range(20)]
 _DEMANDS = [f"run at {number} V" for number in range(9)]
@@ -31,7 +31,7 @@ def _embed(texts: Sequence[str]) -> Any:
 
 
 def test_demands_are_rated_some_at_a_time_and_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    seek = Seeker(str.split, _embed)
+    seek = EvidenceFinder(str.split, _embed)
     whole = seek(_DEMANDS, _SENTENCES, 3)
     monkeypatch.setattr(linking, "_PAIRS_AT_ONCE", 40)
     _Watched.rows.clear()

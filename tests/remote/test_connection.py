@@ -28,13 +28,13 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.remote.connection import Ask, ServiceConnection
+from knowledge_mcp.remote.connection import RemoteRequest, ServiceConnection
 from knowledge_mcp.remote.failures import failure_of_answer, failure_of_transport
 from tests.embedders.remote_world import Pauses
 from tests.remote.serving import AT_ONCE, KEY, answer, scripted
 
 COLLECTIONS = json.dumps({"collections": [{"name": "default", "doc_count": 3}], "total": 1}).encode()
-GET = Ask("GET", "/collections")
+GET = RemoteRequest("GET", "/collections")
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def test_what_will_not_pass_is_asked_once() -> None:
 
 
 def test_what_must_not_be_done_twice_is_not_repeated_once_it_was_sent() -> None:
-    once = Ask("DELETE", "/documents/a", repeatable=False)
+    once = RemoteRequest("DELETE", "/documents/a", repeatable=False)
     with scripted(b"", answer(200)) as script, connection(script.url, Pauses()) as service:
         with pytest.raises(ConnectionFailedError):
             service.ask(once)
@@ -226,7 +226,7 @@ def test_nobody_there_is_a_failed_connection() -> None:
         port = listener.getsockname()[1]
     pauses = Pauses()
     with connection(f"http://127.0.0.1:{port}", pauses) as service, pytest.raises(ConnectionFailedError):
-        service.ask(Ask("DELETE", "/documents/a", repeatable=False))
+        service.ask(RemoteRequest("DELETE", "/documents/a", repeatable=False))
     assert pauses.taken == [1.0, 2.0, 4.0]  # nothing was sent, so that even this is asked again
 
 

@@ -24,7 +24,7 @@ from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.engine.shelf import PUMPS, VALVES
 from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE
-from tests.rest.test_rights_worlds import ROUTES, TOOLS, Ask, Held, Place, compare_worlds
+from tests.rest.test_rights_worlds import ROUTES, TOOLS, Held, Place, RestCall, compare_worlds
 from tests.rest.world import Options, keys_file
 from tests.signon.asks import ARGUMENTS, CALLS
 from tests.signon.worlds import RandomWorld, asked
@@ -50,11 +50,13 @@ def test_all_routes_and_tools_answer_about_a_hidden_document_as_about_none(write
     key = Key("limited", ("docs", "docs-2"), write, ("eng",))
     pairs = [(OPEN, HIDDEN), (HIDDEN, OPEN), (ALONE, HIDDEN), (HIDDEN, HIDDEN), (OPEN, ("docs", "c.md"))]
     removing = [each for each in reversed((*ROUTES, *TOOLS)) if each.startswith("DELETE")]
-    asks: list[Ask] = []
+    asks: list[RestCall] = []
     for route in (*(each for each in (*ROUTES, *TOOLS) if each not in removing), *removing):
-        asks.append(Ask(route, "docs", HIDDEN, OPEN, 0, is_near=True, wait=True))
+        asks.append(RestCall(route, "docs", HIDDEN, OPEN, 0, is_near=True, wait=True))
         for number, (place, other) in enumerate(pairs):
-            asks += [Ask(route, place[0], place, other, number % 3, is_near=False, wait=wait) for wait in (False, True)]
+            asks += [
+                RestCall(route, place[0], place, other, number % 3, is_near=False, wait=wait) for wait in (False, True)
+            ]
     compare_worlds(key, HOLDINGS, JOBS, asks)
 
 

@@ -22,7 +22,7 @@ from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.rights import ALLOWED, admits
-from knowledge_mcp.ranking.linking import Linker, Seeker, embed_as_matrix
+from knowledge_mcp.ranking.linking import EvidenceFinder, Linker, embed_as_matrix
 from knowledge_mcp.surfaces.contract import load_surfaces
 from knowledge_mcp.surfaces.viewing import run_review
 from knowledge_mcp.testing.embedders import HashingEmbedder
@@ -67,7 +67,7 @@ Held = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Ask:
+class RestCall:
     """One call: a route or tool, and what it names: a collection, places of two documents, the number of a job."""
 
     route: str
@@ -108,7 +108,7 @@ HOLDINGS = st.dictionaries(PLACES, st.tuples(st.sampled_from(TEXTS), ALLOWED_GRO
 JOBS = st.lists(st.tuples(st.sampled_from(COLLECTIONS), ALLOWED_GROUPS), max_size=2)
 ASKS = st.lists(
     st.builds(
-        Ask, st.sampled_from(ROUTES + TOOLS), st.sampled_from(COLLECTIONS), PLACES, PLACES, st.integers(0, 2),
+        RestCall, st.sampled_from(ROUTES + TOOLS), st.sampled_from(COLLECTIONS), PLACES, PLACES, st.integers(0, 2),
         st.booleans(), st.booleans(),
     ),
     min_size=6,
@@ -127,8 +127,8 @@ async def made(
         return not only or (is_reached and admits(allowed, frozenset(key.groups)))
 
     linker = Linker(ANALYSER.document_terms, EMBED)
-    seeker = Seeker(ANALYSER.document_terms, EMBED)
-    service = Shelf(folder).open(holds_against=partial(run_review, linker=lambda: linker, seeker=lambda: seeker))
+    finder = EvidenceFinder(ANALYSER.document_terms, EMBED)
+    service = Shelf(folder).open(holds_against=partial(run_review, linker=lambda: linker, finder=lambda: finder))
     limits = {"read": key.read, "write": key.write, "groups": key.groups}
     ring = KeyRing(
         "owner-key", keys_file(folder, json.dumps({"keys": [{"name": "limited", "key": "k-key", **limits}]}))
@@ -157,7 +157,7 @@ def _labels(allowed: str) -> tuple[tuple[str, str], ...]:
     return ((ALLOWED, allowed),) if allowed else ()
 
 
-def request(ask: Ask, world: Made, other: Made) -> tuple[str, str, dict[str, Any]]:
+def request(ask: RestCall, world: Made, other: Made) -> tuple[str, str, dict[str, Any]]:
     """Make the request; what this world does not hold is asked for by the id that it has in the other one."""
 
     def named(place: Place) -> str:
@@ -196,13 +196,13 @@ def request(ask: Ask, world: Made, other: Made) -> tuple[str, str, dict[str, Any
     return method, path.format(name=name, doc_id=document, job_id=job, page=1), found.get(ask.route, {})
 
 
-def written(ask: Ask, world: Made, other: Made) -> str:
+def written(ask: RestCall, world: Made, other: Made) -> str:
     """Name the file that is written: none that is hidden, whose name can be found to be taken by writing it."""
     place = (ask.collection, ask.place[1])
     return ask.place[1] if (place in world.documents) == (place in other.documents) else NEW
 
 
-async def shown(ask: Ask, world: Made, other: Made) -> tuple[int, str, dict[str, str]]:
+async def shown(ask: RestCall, world: Made, other: Made) -> tuple[int, str, dict[str, str]]:
     """Ask, wait for what was begun, and tell all that a client sees but ids of jobs and requests, and times."""
     method, path, more = request(ask, world, other)
     if method == "rag":
@@ -225,7 +225,7 @@ async def shown(ask: Ask, world: Made, other: Made) -> tuple[int, str, dict[str,
     return answer.status_code, text, headers
 
 
-def compare_worlds(key: Key, holdings: dict[Place, Held], jobs: list[Held], asks: list[Ask]) -> None:
+def compare_worlds(key: Key, holdings: dict[Place, Held], jobs: list[Held], asks: list[RestCall]) -> None:
     """Ask a world and the same one without what the key may not reach; an AssertionError names what differs."""
 
     async def compare(folder: str, other: str) -> None:

@@ -19,7 +19,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit
-from knowledge_mcp.ranking.linking import Seeker
+from knowledge_mcp.ranking.linking import EvidenceFinder
 from knowledge_mcp.support.checkpoints import checkpoint, watch_for_stop
 from knowledge_mcp.surfaces.viewing import run_review
 from knowledge_mcp.transports.rest.executor import MAX_VIEWS
@@ -137,8 +137,8 @@ def open_service(shelf: Shelf, held: Callable[[], object] = bool) -> LibraryServ
     def work(library: Any, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
         with watch_for_stop(lambda: stop(line)):
             held()
-        seeker = Seeker(EnglishAnalyser().document_terms, embed)
-        return run_review(library, request, line, lambda: _alike, lambda: seeker)
+        finder = EvidenceFinder(EnglishAnalyser().document_terms, embed)
+        return run_review(library, request, line, lambda: _alike, lambda: finder)
 
     return shelf.open(holds_against=work)
 

@@ -56,7 +56,7 @@ class Phrase:
     key: str
 
 
-class Saying:
+class VerbatimMatcher:
     """Matches phrases and questions word for word in texts; case, blanks and punctuation are ignored.
 
     Args:

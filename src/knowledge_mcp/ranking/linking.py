@@ -34,7 +34,7 @@ Terms = Callable[[str], Sequence[str]]
 Embed = Callable[[Sequence[str]], Matrix]
 
 
-class Seeker:
+class EvidenceFinder:
     """Finds the sentences that say what is demanded.
 
     Args:

@@ -15,7 +15,7 @@ from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, I
 from knowledge_mcp.model.query import And, Equals, Filter, HealthReport, In, Prefix, SearchAnswer, SearchQuery
 from knowledge_mcp.model.source import media_type_of
 from knowledge_mcp.remote import answers
-from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
+from knowledge_mcp.remote.connection import GaveUpError, RemoteOptions, RemoteRequest, ServiceConnection, of_options
 from knowledge_mcp.support.retry import RetryPolicy
 
 MOST_RESULTS = 50
@@ -82,7 +82,7 @@ class RemoteLibrary:
 
     def drop_collection(self, collection: str) -> int:
         """Drop a collection; return the number of its documents."""
-        answer = self._connection.ask(Ask("DELETE", f"/collections/{_quote(collection)}", repeatable=False))
+        answer = self._connection.ask(RemoteRequest("DELETE", f"/collections/{_quote(collection)}", repeatable=False))
         return answers.Counted.read(answer).documents
 
     # ---- taking in
@@ -111,7 +111,7 @@ class RemoteLibrary:
 
     def cancel_job(self, job_id: str) -> IngestJob:
         """Cancel a job; repeating it has no effect."""
-        return answers.RemoteJob.read(self._connection.ask(Ask("DELETE", f"/jobs/{_quote(job_id)}"))).value()
+        return answers.RemoteJob.read(self._connection.ask(RemoteRequest("DELETE", f"/jobs/{_quote(job_id)}"))).value()
 
     def job_counts(self) -> Mapping[str, int]:
         """Return an empty mapping: the service itself reports its jobs at `/metrics`."""
@@ -133,7 +133,7 @@ class RemoteLibrary:
             body["filters"] = _filters(query.filter)
         if not query.fold:
             body["fold"] = False  # an older service does not know this field, and does not fold
-        found = self._connection.ask(Ask("POST", "/search", body=body))
+        found = self._connection.ask(RemoteRequest("POST", "/search", body=body))
         return answers.FoundPassages.read(found).value(query.mode)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
@@ -168,14 +168,14 @@ class RemoteLibrary:
 
     def remove_document(self, document_id: str) -> int:
         """Delete a document; return the number of its chunks."""
-        answer = self._connection.ask(Ask("DELETE", f"/documents/{_quote(document_id)}", repeatable=False))
+        answer = self._connection.ask(RemoteRequest("DELETE", f"/documents/{_quote(document_id)}", repeatable=False))
         return answers.Counted.read(answer).chunks
 
     # ---- itself
 
     def health(self) -> HealthReport:
         """Return the state of the service and its dependencies."""
-        return answers.Ready.read(self._connection.ask(Ask("GET", "/ready", accepts=_NOT_READY))).value()
+        return answers.Ready.read(self._connection.ask(RemoteRequest("GET", "/ready", accepts=_NOT_READY))).value()
 
     def warm_up(self) -> None:
         """Open the connection, and check that the service accepts the key."""
@@ -189,7 +189,7 @@ class RemoteLibrary:
     # ---- inside
 
     def _get(self, path: str, **query: str | int) -> dict[str, Any]:
-        return self._connection.ask(Ask("GET", path, query=query))
+        return self._connection.ask(RemoteRequest("GET", path, query=query))
 
     def _glance(self, document_id: str) -> LibraryDocument:
         """Fetch a document without most of its content."""
@@ -209,7 +209,7 @@ class RemoteLibrary:
         waited, looks = 0.0, 0
         while True:
             if cancelled is not None and cancelled():
-                self._connection.ask(Ask("DELETE", f"/jobs/{_quote(job_id)}"))
+                self._connection.ask(RemoteRequest("DELETE", f"/jobs/{_quote(job_id)}"))
                 raise GaveUpError
             job = self._job(job_id)
             error = job.failure()
@@ -244,18 +244,18 @@ def _quote(name: str) -> str:
     return quote(name, safe="")
 
 
-def _ingest(deposit: Deposit) -> Ask:
+def _ingest(deposit: Deposit) -> RemoteRequest:
     metadata: dict[str, Any] = dict(deposit.metadata)
     if deposit.url is not None and deposit.text is None and deposit.content is None:
         if deposit.filename:
             metadata["filename"] = deposit.filename
         body = {"url": deposit.url, "collection": deposit.collection, "metadata": metadata}
-        return Ask("POST", "/ingest_url", body={**body, "wait": False, "force": deposit.force})
+        return RemoteRequest("POST", "/ingest_url", body={**body, "wait": False, "force": deposit.force})
     if deposit.text is not None and deposit.content is None and deposit.url is None:
         if deposit.filename:
             metadata["filename"] = deposit.filename
         metadata["collection"] = deposit.collection
-        return Ask("POST", "/ingest", body={
+        return RemoteRequest("POST", "/ingest", body={
             "text": deposit.text, "metadata": metadata, "wait": False, "force": deposit.force,
         })  # fmt: skip
     if deposit.content is None or deposit.text is not None or deposit.url is not None:
@@ -263,11 +263,11 @@ def _ingest(deposit: Deposit) -> Ask:
     return _file(deposit, deposit.content)
 
 
-def _file(deposit: Deposit, content: bytes) -> Ask:
+def _file(deposit: Deposit, content: bytes) -> RemoteRequest:
     import json
 
     name = deposit.filename or "document"
-    return Ask(
+    return RemoteRequest(
         "POST",
         "/ingest_file",
         form={

@@ -65,7 +65,7 @@ class GaveUpError(InternalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RemoteRequest:
     """One request.
 
     Attributes:
@@ -125,7 +125,7 @@ class ServiceConnection:
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
-    def ask(self, ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> dict[str, Any]:
+    def ask(self, ask: RemoteRequest, *, cancelled: Callable[[], bool] | None = None) -> dict[str, Any]:
         """Send a request, with retries, and return the JSON object of the answer.
 
         Cancellation is checked before each attempt. A request that was sent is waited for, because its answer says what
@@ -136,7 +136,7 @@ class ServiceConnection:
         """
         return self.repeat(lambda: self._once(ask, cancelled), ask, cancelled=cancelled)
 
-    def repeat(self, attempt: Callable[[], T], ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> T:
+    def repeat(self, attempt: Callable[[], T], ask: RemoteRequest, *, cancelled: Callable[[], bool] | None = None) -> T:
         """Run `attempt`, which raises `Failed`, and retry it while that may help; raises the error of the last one."""
 
         def may_pass(exc: Exception) -> bool:
@@ -157,7 +157,7 @@ class ServiceConnection:
             raise exc.error from exc.__cause__
 
     def lines(
-        self, ask: Ask, *, cancelled: Callable[[], bool] | None = None, seconds: float | None = None
+        self, ask: RemoteRequest, *, cancelled: Callable[[], bool] | None = None, seconds: float | None = None
     ) -> Generator[dict[str, Any]]:
         """Send a request once and yield the JSON object of each line as it arrives; empty lines are keep-alives.
 
@@ -184,7 +184,7 @@ class ServiceConnection:
 
     # ---- one try
 
-    def _once(self, ask: Ask, cancelled: Callable[[], bool] | None) -> dict[str, Any]:
+    def _once(self, ask: RemoteRequest, cancelled: Callable[[], bool] | None) -> dict[str, Any]:
         seconds = ask.seconds or self._timeout
         deadline = time.monotonic() + seconds
         if cancelled is not None and cancelled():
@@ -194,7 +194,7 @@ class ServiceConnection:
             return _object(content, response.status_code)
 
     @contextmanager
-    def _answer(self, ask: Ask, seconds: float) -> Generator[httpx.Response]:
+    def _answer(self, ask: RemoteRequest, seconds: float) -> Generator[httpx.Response]:
         """Send a request. Anything but a regular answer is raised as `Failed`, also while the body is read."""
         client = self._http()
         try:

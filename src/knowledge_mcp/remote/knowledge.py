@@ -33,9 +33,9 @@ from knowledge_mcp.model.query import (
     Stats,
 )
 from knowledge_mcp.ports import Source
-from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
+from knowledge_mcp.remote.connection import GaveUpError, RemoteOptions, RemoteRequest, ServiceConnection, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, error_from_payload
-from knowledge_mcp.remote.values import Codec, Parcel, codec_of, deduct_cost, merge_reports, method_of, pack
+from knowledge_mcp.remote.values import Codec, MultipartContent, codec_of, deduct_cost, merge_reports, method_of, pack
 from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.retry import RetryPolicy
@@ -231,7 +231,7 @@ class RemoteKnowledge(_RemoteEngine):
     def _call(self, name: str, *, repeatable: bool = True, **arguments: Any) -> Any:
         method = method_of(name)
         body = {key: method.parameters[key].encode(value) for key, value in arguments.items()}
-        answer = self._connection.ask(Ask("POST", f"{self._path}/{name}", body=body, repeatable=repeatable))
+        answer = self._connection.ask(RemoteRequest("POST", f"{self._path}/{name}", body=body, repeatable=repeatable))
         return _read(method.result, answer.get("result"))
 
 
@@ -274,10 +274,10 @@ class _Run:
             return merge_reports([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
         return self._all(pack(found), started)
 
-    def _check(self, parcel: Parcel) -> tuple[SkippedFile, ...]:
+    def _check(self, parcel: MultipartContent) -> tuple[SkippedFile, ...]:
         return self._send(parcel, self._options, check=True)[0].skipped
 
-    def _all(self, parcels: Iterable[Parcel], started: float) -> IngestReport:
+    def _all(self, parcels: Iterable[MultipartContent], started: float) -> IngestReport:
         reports: list[IngestReport] = []
         for parcel in parcels:
             if self._cancelled():
@@ -289,7 +289,7 @@ class _Run:
         return merge_reports(reports, time.monotonic() - started)
 
     def _send(
-        self, parcel: Parcel, options: IngestOptions, *, proceed: bool = True, check: bool = False
+        self, parcel: MultipartContent, options: IngestOptions, *, proceed: bool = True, check: bool = False
     ) -> tuple[IngestReport, bool]:
         """Send one parcel; return the report, and whether it ended because unreadable files need a decision."""
         body = {
@@ -300,10 +300,10 @@ class _Run:
         }
         request = json.dumps(body, allow_nan=False).encode()
         files = {"request": ("request.json", request, "application/json"), **parcel.contents}
-        ask = Ask("POST", self._path, files=files)
+        ask = RemoteRequest("POST", self._path, files=files)
         return self._connection.repeat(lambda: self._once(ask, silent=check), ask, cancelled=self._cancelled)
 
-    def _once(self, ask: Ask, *, silent: bool) -> tuple[IngestReport, bool]:
+    def _once(self, ask: RemoteRequest, *, silent: bool) -> tuple[IngestReport, bool]:
         with closing(self._connection.lines(ask, cancelled=self._cancelled, seconds=self._timeout)) as lines:
             for line in lines:
                 if "event" in line and not silent:
@@ -373,13 +373,13 @@ class RemoteTools(_RemoteEngine):
             KnowledgeError: the request failed.
         """
         path = f"{self._path}/tools/{quote(name, safe='')}"
-        ask = Ask("POST", path, body=dict(arguments), repeatable=repeatable)
+        ask = RemoteRequest("POST", path, body=dict(arguments), repeatable=repeatable)
         return self._connection.repeat(lambda: self._once(ask, on_progress, cancelled), ask, cancelled=cancelled)
 
     def warm_up(self) -> None:
         """Do nothing: the remote engine warms up itself."""
 
-    def _once(self, ask: Ask, on_progress: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
+    def _once(self, ask: RemoteRequest, on_progress: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
         with closing(self._connection.lines(ask, cancelled=cancelled, seconds=self._timeout)) as lines:
             for line in lines:
                 if isinstance(moved := line.get("progress"), list) and len(cast("list[Any]", moved)) == 3:

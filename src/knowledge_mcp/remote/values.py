@@ -205,7 +205,7 @@ _SKIPPED = codec_of(SkippedFile)
 
 
 @dataclass(slots=True)
-class Parcel:
+class MultipartContent:
     """The content of one request: descriptions in order, and each item's bytes by the name of its part."""
 
     described: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -231,15 +231,15 @@ class Parcel:
         self.described.append({"skipped": _SKIPPED.encode(item)})
 
 
-def pack(items: Iterable[SourceItem | SkippedFile]) -> Iterator[Parcel]:
+def pack(items: Iterable[SourceItem | SkippedFile]) -> Iterator[MultipartContent]:
     """Pack items into parcels, in order; each item is read when it is added. At least one parcel is yielded."""
-    parcel = Parcel()
+    parcel = MultipartContent()
     made = False
     for item in items:
         size = item.size if isinstance(item, SourceItem) else 0
         if parcel.described and (parcel.size + size > MOST_BYTES or len(parcel.described) >= MOST_ITEMS):
             yield parcel
-            parcel, made = Parcel(), True
+            parcel, made = MultipartContent(), True
         parcel.add(item)
     if parcel.described or not made:
         yield parcel

@@ -6,7 +6,14 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from knowledge_mcp.engine.changes.comparing import Comparisons
-from knowledge_mcp.engine.tracing.checking import CheckReport, RowMark, Seeks, Standard, checked_against, marked
+from knowledge_mcp.engine.tracing.checking import (
+    CheckReport,
+    EvidenceSearch,
+    RowMark,
+    Standard,
+    checked_against,
+    marked,
+)
 from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in
@@ -51,7 +58,7 @@ def standard_of(
 def check_against(
     standard: Standard,
     document: Sequence[ReadDocument | TraceItem],
-    seek: Seeks,
+    seek: EvidenceSearch,
     records: Sequence[DocumentRecord],
     marks: Sequence[RowMark],
 ) -> CheckReport:

@@ -18,7 +18,7 @@ from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.engine.evidence.outline import opening_words
-from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks
+from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceSearch, RowMark
 from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand
 from knowledge_mcp.engine.tracing.items import placed_items
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
@@ -423,7 +423,7 @@ def run_review(
     request: Mapping[str, Any],
     call: Call,
     linker: Callable[[], Proposer],
-    seeker: Callable[[], Seeks],
+    finder: Callable[[], EvidenceSearch],
 ) -> dict[str, Any]:
     """Do what a job of `SharedLibrary.review` says.
 
@@ -432,7 +432,7 @@ def run_review(
         request: the job's.
         call: takes progress, and says whether to stop.
         linker: makes what proposes links.
-        seeker: makes what finds evidence.
+        finder: makes what finds evidence.
     """
     with call.watched("The job was cancelled."):
         if request["kind"] == "conflicts":
@@ -445,7 +445,7 @@ def run_review(
             return trace_between(one, other, linker(), decided.links()).sent()
         call.progress(0, 100, "every sentence is compared with every obligation")
         records = [each for name in {one.collection, other.collection} for each in library.records(name)]
-        return check_between(one, other, records, seeker(), decided.marks()).sent()
+        return check_between(one, other, records, finder(), decided.marks()).sent()
 
 
 def trace_between(
@@ -488,7 +488,7 @@ def check_between(
     document: LibraryDocument,
     standard: LibraryDocument,
     records: Sequence[DocumentRecord],
-    seek: Seeks,
+    seek: EvidenceSearch,
     marks: Sequence[RowMark],
 ) -> CheckAnswer:
     """Tell what a document says of each obligation of another; as `check_against` and `standard_of`."""

@@ -33,7 +33,7 @@ class _Lead:
     chain: list[str] | None = None
 
 
-class Above:
+class LeadInTracker:
     """Walk through the blocks of a passage, and track what leads into each list item; every block is read once."""
 
     def __init__(self, text: str) -> None:
@@ -156,7 +156,7 @@ class Cutter:
     # ---- atoms
 
     def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
-        above = Above(self.text)
+        above = LeadInTracker(self.text)
         around = [each.block for each in blocks]
         for position, item in enumerate(check_each(blocks)):
             leads = above.take(item.block) or printed_above(self.text, around, position)

@@ -8,7 +8,7 @@ from typing import Any
 
 from knowledge_mcp.cli.shared.output import print_facts, print_table, say
 from knowledge_mcp.cli.shared.report import cost_of, duration
-from knowledge_mcp.engine.transfer.copying import Trouble
+from knowledge_mcp.engine.transfer.copying import CopyProblem
 from knowledge_mcp.engine.transfer.move import Comparison, MovePlan, MoveReport
 from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
 from knowledge_mcp.support.wording import how_many
@@ -207,7 +207,7 @@ def reembed_as_json(report: ReembedReport) -> dict[str, Any]:
     }
 
 
-def _print_troubles(title: str, troubles: Sequence[Trouble]) -> None:
+def _print_troubles(title: str, troubles: Sequence[CopyProblem]) -> None:
     if not troubles:
         return
     say(title)

@@ -245,7 +245,7 @@ def _mcp_app(library: KnowledgeProvider[SharedLibrary], settings: Settings, host
     from knowledge_mcp.transports.shared.keys import KeyRing
 
     return build_app(
-        build_server(lambda _: _Lent(library), ["rag"], version=__version__, audit=audit_of(settings)),
+        build_server(lambda _: _BorrowedLibrary(library), ["rag"], version=__version__, audit=audit_of(settings)),
         keys=KeyRing(),
         allowed_hosts=hosts,
         allowed_origins=settings.allowed_origins,
@@ -253,7 +253,7 @@ def _mcp_app(library: KnowledgeProvider[SharedLibrary], settings: Settings, host
     )
 
 
-class _Lent:
+class _BorrowedLibrary:
     """Lend the service's library to the tools: they use it, and do not close it."""
 
     def __init__(self, library: KnowledgeProvider[SharedLibrary]) -> None:

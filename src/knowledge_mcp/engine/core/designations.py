@@ -57,7 +57,7 @@ class Designation:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class DesignationMatch:
     """How well a record's document matches a designation.
 
     Attributes:
@@ -237,13 +237,13 @@ class Directory:
                     is_whole = start == 0 and not name[end:].strip(" ()[]")
                     self._known.setdefault(known.core[0], []).append((record, known, is_whole))
 
-    def alike(self, designation: Designation) -> list[Likeness]:
+    def alike(self, designation: Designation) -> list[DesignationMatch]:
         """List the documents related to a designation, each once, in the records' order."""
-        best: dict[str, Likeness] = {}
+        best: dict[str, DesignationMatch] = {}
         for record, known, is_whole in self._known.get(designation.core[0], ()):
             if not known.bodies & designation.bodies or known.core[: len(designation.core)] != designation.core:
                 continue
-            likeness = Likeness(
+            likeness = DesignationMatch(
                 record,
                 known.edition,
                 is_other_edition=bool(designation.edition and known.edition and designation.edition != known.edition),
@@ -254,7 +254,7 @@ class Directory:
                 best[record.id] = likeness
         return list(best.values())
 
-    def named(self, designation: Designation, clause: str = "") -> tuple[list[Likeness], str]:
+    def named(self, designation: Designation, clause: str = "") -> tuple[list[DesignationMatch], str]:
         """List the documents that a designation and a clause name, with the clause.
 
         A section of the Code of Federal Regulations is a clause of its part: 29 CFR 1910.134 is § 1910.134 of 29 CFR
@@ -267,5 +267,5 @@ class Directory:
         return self.alike(part), ".".join(designation.core[1:])
 
 
-def _rank(likeness: Likeness) -> tuple[bool, bool, bool, bool]:
+def _rank(likeness: DesignationMatch) -> tuple[bool, bool, bool, bool]:
     return likeness.is_part, likeness.is_other_edition, not likeness.edition, not likeness.is_whole

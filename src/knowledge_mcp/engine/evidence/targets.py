@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin
 
-from knowledge_mcp.engine.core.designations import Designation, Directory, Likeness, designation_of
+from knowledge_mcp.engine.core.designations import Designation, DesignationMatch, Directory, designation_of
 from knowledge_mcp.engine.core.documents import StoredDocument
 from knowledge_mcp.engine.evidence.captions import caption_of
 from knowledge_mcp.engine.evidence.outline import find_sections, section_at
@@ -318,7 +318,7 @@ def _order(edition: str) -> tuple[tuple[int, ...], str]:
     return (tuple(map(int, parts)), "") if all(map(str.isdigit, parts)) else ((0,), edition)
 
 
-def _why_not(designation: Designation, alike: Sequence[Likeness]) -> str:
+def _why_not(designation: Designation, alike: Sequence[DesignationMatch]) -> str:
     others = [found for found in alike if found.is_other_edition and not found.is_part]
     if others:
         return f"The edition {designation.edition.upper()} is not in the knowledge base, which contains {_ids(others)}."
@@ -327,7 +327,7 @@ def _why_not(designation: Designation, alike: Sequence[Likeness]) -> str:
     return "The document is not in the knowledge base."
 
 
-def _ids(found: Sequence[Likeness]) -> str:
+def _ids(found: Sequence[DesignationMatch]) -> str:
     return list_first([f"'{each.record.id}'" for each in found], _MOST_LISTED)
 
 

@@ -473,7 +473,7 @@ recognised, which is not known in advance: a value in between, closer to files w
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _SingleItem:
     """Yield one item (`Source`)."""
 
     item: SourceItem
@@ -515,7 +515,7 @@ def ingest_one(
             call.progress(*progress_of(event, unit))
         check(event)
 
-    report = Ingest(base, pipeline, options, on_event, call.cancelled).run(_One(item), lambda _: True)
+    report = Ingest(base, pipeline, options, on_event, call.cancelled).run(_SingleItem(item), lambda _: True)
     stopped = all(each.reason == CANCELLED for each in report.skipped)
     if stopped and not report.documents and not report.failed:
         raise CancelledError("The ingest was cancelled.")

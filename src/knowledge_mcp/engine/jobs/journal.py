@@ -247,7 +247,7 @@ class FolderJournal:
             return None
 
 
-class SignsOfLife:
+class HeartbeatWatch:
     """Watch heartbeats; thread-safe.
 
     A heartbeat seen for the first time counts as fresh: only if it stays unchanged is it old.

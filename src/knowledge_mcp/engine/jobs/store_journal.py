@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from knowledge_mcp.engine.core.base import record_of
 from knowledge_mcp.engine.core.documents import publish_note
-from knowledge_mcp.engine.jobs.journal import Job, SignsOfLife, job_from_json, job_to_json
+from knowledge_mcp.engine.jobs.journal import HeartbeatWatch, Job, job_from_json, job_to_json
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
@@ -68,8 +68,8 @@ class StoreJournal:
         self._store = store
         self._space = space
         self._beat = beat
-        self._signs = SignsOfLife(dead.total_seconds(), clock)
-        self._left = SignsOfLife(dead.total_seconds(), clock)
+        self._signs = HeartbeatWatch(dead.total_seconds(), clock)
+        self._left = HeartbeatWatch(dead.total_seconds(), clock)
         self._lock = threading.Lock()
         self._made: set[str] = set()
         self._answers: dict[str, tuple[float, bool]] = {}

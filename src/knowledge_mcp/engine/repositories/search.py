@@ -187,7 +187,7 @@ _LONGEST_LINE = 300
 
 
 @dataclass(slots=True)
-class _Trip:
+class _SearchRun:
     """Collect data of one search; `chunks` is for its collection."""
 
     degraded: dict[str, None] = field(default_factory=dict[str, None])
@@ -202,7 +202,7 @@ class _Searched:
     """The results from one repository, and the data of the search."""
 
     info: RepositoryInfo
-    trip: _Trip
+    trip: _SearchRun
     hits: Sequence[CodeHit] = ()
     matches: int = 0
     below: int = 0
@@ -243,7 +243,7 @@ class CodeSearch:
         """
         if not query.text.strip():
             raise InvalidInputError("The query is empty.", suggestion="Use at least one word.")
-        trip = _Trip(mode=query.mode)
+        trip = _SearchRun(mode=query.mode)
         if collections:
             self._embed(query, trip)
         found: list[CodeHit] = []
@@ -274,7 +274,7 @@ class CodeSearch:
         query: CodeQuery,
         collection: str,
         describe: Callable[[str], RepositoryInfo | None],
-        trip: _Trip,
+        trip: _SearchRun,
         *,
         only: bool,
     ) -> _Searched | None:
@@ -306,7 +306,7 @@ class CodeSearch:
                 raise
             return None
 
-    def _embed(self, query: CodeQuery, trip: _Trip) -> None:
+    def _embed(self, query: CodeQuery, trip: _SearchRun) -> None:
         if query.mode == "keyword":
             return
         try:
@@ -320,7 +320,7 @@ class CodeSearch:
             trip.degraded[f"Semantic search failed ({exc.message}); results are keyword matches only."] = None
             trip.mode = "keyword"
 
-    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> _Searched:
+    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _SearchRun) -> _Searched:
         base = base_of(self._base, info.collection)
         if trip.vector is not None:
             base.check_space()
@@ -365,7 +365,7 @@ class CodeSearch:
         base: Base,
         passages: Passages,
         query: CodeQuery,
-        trip: _Trip,
+        trip: _SearchRun,
         legs: LegResults,
         symbols: Mapping[str, Chunk],
         unseen: float,
@@ -403,7 +403,7 @@ class CodeSearch:
             )
         return rated
 
-    def _documents(self, base: Base, query: CodeQuery, trip: _Trip, info: RepositoryInfo) -> set[str] | None:
+    def _documents(self, base: Base, query: CodeQuery, trip: _SearchRun, info: RepositoryInfo) -> set[str] | None:
         """List the files allowed by language and path; None for all."""
         if query.language is None and query.path is None:
             return None

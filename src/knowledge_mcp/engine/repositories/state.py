@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 from knowledge_mcp.engine.core.base import Base, counts_of, snapshot
 from knowledge_mcp.engine.core.restricted import copy_with
-from knowledge_mcp.engine.jobs.journal import SignsOfLife
+from knowledge_mcp.engine.jobs.journal import HeartbeatWatch
 from knowledge_mcp.engine.repositories.index import HOST, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.manifest import (
     PREFIX,
@@ -73,7 +73,7 @@ class RepositoryStates:
         self._locks = locks
         self._lock = threading.Lock()
         self._looked: dict[str, tuple[float, Freshness]] = {}
-        self._signs = SignsOfLife(_SILENCE)
+        self._signs = HeartbeatWatch(_SILENCE)
         self._looking = WorkerPool(_FOLDERS_AT_ONCE, "folders", _closed_error)
 
     def over(self, base: Base) -> Self:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages
 from knowledge_mcp.engine.search.folding import TOGETHER
 from knowledge_mcp.language.names import names_in_question
-from knowledge_mcp.language.phrases import Phrase, Saying, phrases_in
+from knowledge_mcp.language.phrases import Phrase, VerbatimMatcher, phrases_in
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key, numbers_of
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import KnowledgeError
@@ -427,8 +427,8 @@ def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
     return all(words.holds(each) for each in phrases)
 
 
-def _words_in(chunk: Chunk) -> Saying:
-    return Saying(chunk.content, chunk.section_title)
+def _words_in(chunk: Chunk) -> VerbatimMatcher:
+    return VerbatimMatcher(chunk.content, chunk.section_title)
 
 
 def _kept(leg: Sequence[LegHit], chunk_ids: dict[str, None]) -> tuple[LegHit, ...]:

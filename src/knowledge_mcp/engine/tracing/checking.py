@@ -147,7 +147,7 @@ class CheckReport:
     lost_marks: tuple[RowMark, ...] = ()
 
 
-class Seeks(Protocol):
+class EvidenceSearch(Protocol):
     """Finds the sentences that say what is demanded."""
 
     def __call__(
@@ -160,7 +160,7 @@ class Seeks(Protocol):
 def check(
     obligations: Sequence[Obligation],
     parts: Sequence[ReadDocument],
-    seek: Seeks,
+    seek: EvidenceSearch,
     terms: Terms,
     editions: EditionsKnown,
     otherwise: Mapping[str, RowCheck],
@@ -442,7 +442,7 @@ class Standard:
 def checked_against(
     standard: Standard,
     document: Sequence[ReadDocument | TraceItem],
-    seek: Seeks,
+    seek: EvidenceSearch,
     terms: Callable[[str], Sequence[str]],
     key_of: Callable[[str], str],
     records: Sequence[DocumentRecord],

@@ -259,7 +259,7 @@ def _links(
 ) -> list[TraceLink]:
     """Build the links that nobody rejected, each with its verdict and evidence."""
     by_id = tuple({each.id: each for each in side} for side in sides)
-    witness = _Witness([*sides[0], *sides[1]])
+    witness = _LinkEvidence([*sides[0], *sides[1]])
     found: list[TraceLink] = []
     for named in check_each(sorted(declared | proposed.keys() | mentions.keys())):
         if named[0] not in by_id[0] or named[1] not in by_id[1] or decided.get(named) is False:
@@ -467,7 +467,7 @@ def _by_name(items: Sequence[TraceItem]) -> dict[str, str]:
 # ---- evidence
 
 
-class _Witness:
+class _LinkEvidence:
     """Finds the evidence for links: weights words by their rarity among the items, and caches sentences.
 
     Function words, words of force, single digits, and words that most items have are not evidence.

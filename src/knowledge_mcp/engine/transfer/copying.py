@@ -59,7 +59,7 @@ class MoveEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class CopyProblem:
     """A document that could not be copied, or differs, and why."""
 
     document_id: str
@@ -114,9 +114,9 @@ class Transfer:
         self._failed: dict[str, str] = {}
 
     @property
-    def failures(self) -> tuple[Trouble, ...]:
+    def failures(self) -> tuple[CopyProblem, ...]:
         """List the failed documents, by id."""
-        return tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items()))
+        return tuple(CopyProblem(document_id, why) for document_id, why in sorted(self._failed.items()))
 
     def _do_each(
         self, document_ids: Sequence[str], step: Callable[[str, int, int], object], done: int = 0, total: int = 0

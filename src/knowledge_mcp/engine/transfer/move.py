@@ -21,10 +21,10 @@ from knowledge_mcp.engine.core.documents import StoredDocument, publish_document
 from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
+    CopyProblem,
     MoveEvent,
     MoveEventKind,
     Transfer,
-    Trouble,
     read,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -98,7 +98,7 @@ class Comparison:
     target: Counts
     source_sha256: str
     target_sha256: str
-    differing: tuple[Trouble, ...]
+    differing: tuple[CopyProblem, ...]
     overlap: Overlap
 
     @property
@@ -186,7 +186,7 @@ def compare(
         on_document: receives each document's id and how many are done.
     """
     mine, theirs = ContentHash(), ContentHash()
-    differing: list[Trouble] = []
+    differing: list[CopyProblem] = []
     sample = _Sample(samples, sum(record.chunk_count for record in records.values()))
     for done, document_id in enumerate(sorted(records), 1):
         document, digest, trouble = _look(source, document_id)
@@ -194,7 +194,7 @@ def compare(
         mine.add(document, document_id, digest)
         theirs.add(copy, document_id, its_digest)
         if trouble or its_trouble or digest != its_digest:
-            differing.append(Trouble(document_id, trouble or its_trouble or _difference(document, copy)))
+            differing.append(CopyProblem(document_id, trouble or its_trouble or _difference(document, copy)))
         if document is not None and not trouble:
             sample.offer(source, document)
         on_document(document_id, done)
@@ -369,7 +369,7 @@ class MoveReport:
     copied: int
     chunks: int
     removed: tuple[str, ...]
-    failed: tuple[Trouble, ...]
+    failed: tuple[CopyProblem, ...]
     comparison: Comparison
     seconds: float
     comparing_seconds: float

@@ -18,10 +18,10 @@ from knowledge_mcp.engine.core.budget import Budget
 from knowledge_mcp.engine.core.documents import StoredDocument, publish_document, vectors_of
 from knowledge_mcp.engine.transfer.copying import (
     CollectionPlace,
+    CopyProblem,
     MoveEvent,
     MoveEventKind,
     Transfer,
-    Trouble,
     read,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key
@@ -68,7 +68,7 @@ class ReembedPlan:
     building: str
     todo: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
-    unfit: tuple[Trouble, ...] = ()
+    unfit: tuple[CopyProblem, ...] = ()
     chunks: int = 0
     tokens: int = 0
 
@@ -94,7 +94,7 @@ class ReembedReport:
     documents: int = 0
     embedded: int = 0
     reused: int = 0
-    failed: tuple[Trouble, ...] = ()
+    failed: tuple[CopyProblem, ...] = ()
     swapped: bool = False
     old_collection: str = ""
     seconds: float = 0.0
@@ -150,7 +150,7 @@ class Reembed(Transfer):
             return plan
         mine, theirs = self._live.records(), self._target.records()
         todo = [each for each in sorted(mine) if not _is_done(mine[each], theirs.get(each))]
-        unfit: list[Trouble] = []
+        unfit: list[CopyProblem] = []
         chunks = tokens = 0
         for document_id in todo:
             document = read(self._live, document_id)
@@ -158,7 +158,7 @@ class Reembed(Transfer):
                 continue
             trouble = self._unfit(document)
             if trouble:
-                unfit.append(Trouble(document_id, trouble))
+                unfit.append(CopyProblem(document_id, trouble))
                 continue
             chunks += len(document.chunks)
             tokens += sum(self._embedder.count_tokens(chunk.embedding_text) for chunk in document.chunks)

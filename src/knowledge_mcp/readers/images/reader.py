@@ -9,14 +9,14 @@ from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.scans.reader import SeeingReader
+from knowledge_mcp.readers.scans.reader import RecognisingReader
 from knowledge_mcp.readers.shared.isolation import inaccessible, unreadable
 
 
-class ImageReader(SeeingReader):
+class ImageReader(RecognisingReader):
     """Read PNG, JPEG, TIFF (all pages) and BMP files by text recognition. Thread-safe.
 
-    Its arguments are those of `SeeingReader`; without an engine, or with `enabled=False`, no image can be read.
+    Its arguments are those of `RecognisingReader`; without an engine, or with `enabled=False`, no image can be read.
     """
 
     label = "image-10"

@@ -12,7 +12,7 @@ from knowledge_mcp.model.errors import InternalError, UnreadableReason
 from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.scans.reader import SeeingReader
+from knowledge_mcp.readers.scans.reader import RecognisingReader
 from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
 from knowledge_mcp.readers.shared.hidden import COMMENTS
@@ -29,13 +29,13 @@ _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords", COMMENTS: COMMENTS}
 
 
-class PdfReader(SeeingReader):
+class PdfReader(RecognisingReader):
     """Read PDF files: text, headings, tables, lists, notes, captions, page labels; also scanned pages. Thread-safe.
 
     Args:
         use_outline: False ignores bookmarks and tags, to measure what typography alone finds.
         passwords: passwords for protected files; with None these are not read.
-        given: arguments of `SeeingReader`.
+        given: arguments of `RecognisingReader`.
     """
 
     label = "pdf-28"

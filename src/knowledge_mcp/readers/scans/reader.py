@@ -19,7 +19,7 @@ from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated
 from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox
 
 
-class SeeingReader(SandboxedReader):
+class RecognisingReader(SandboxedReader):
     """Read files whose pages may need recognition: parse, recognise what needs it, lay out. Thread-safe.
 
     A subclass sets `label`, `job` (the module with the jobs `check` and `read`) and `renders` (the job that renders

@@ -251,7 +251,7 @@ class FoundEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearEntry:
     """One entry near a query vector, with its own vector."""
 
     id: str
@@ -398,13 +398,13 @@ class ChromaTable:
         found = self._rows([id], None)
         return found[0] if found else None
 
-    def nearest(self, vector: Any, limit: int, where: Where | None) -> list[Near]:
+    def nearest(self, vector: Any, limit: int, where: Where | None) -> list[NearEntry]:
         """Query the index: the nearest entries with their vectors, nearest first."""
         answer = self._call(
             lambda each: each.query(query_embeddings=[vector], n_results=limit, where=where, include=["embeddings"])
         )
         embeddings = answer["embeddings"]
-        return [Near(str(name), near) for name, near in zip(answer["ids"][0], embeddings[0], strict=True)]
+        return [NearEntry(str(name), near) for name, near in zip(answer["ids"][0], embeddings[0], strict=True)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
         """Map ids to their vectors as ChromaDB has them; unknown ids are left out."""

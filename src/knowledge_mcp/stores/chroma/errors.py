@@ -45,7 +45,7 @@ class GoneError(NotFoundError):
     """ChromaDB does not have a collection any more that existed before."""
 
 
-class TakenError(InternalError):
+class NameTakenError(InternalError):
     """ChromaDB already has a collection of that name."""
 
 
@@ -159,7 +159,7 @@ def _of_status(status: int, text: str, location: str, details: str, retry_after:
             suggestion="If another program dropped it, run again; `knowledge collections list` shows what exists.",
         )
     if status == 409 or "already exists" in text:
-        return TakenError(f"ChromaDB at {location} already has a collection of that name.", details=details)
+        return NameTakenError(f"ChromaDB at {location} already has a collection of that name.", details=details)
     if status in {408, 504}:
         return TimedOutError(f"ChromaDB at {location} did not answer in time.", details=details)
     if status == 429:
@@ -177,7 +177,7 @@ def _of_status(status: int, text: str, location: str, details: str, retry_after:
 def _of_text(text: str, location: str, details: str) -> KnowledgeError:
     """Classify a failure by its message, as SQLite and the operating system word it."""
     if "already exists" in text:
-        return TakenError(f"ChromaDB at {location} already has a collection of that name.", details=details)
+        return NameTakenError(f"ChromaDB at {location} already has a collection of that name.", details=details)
     if _has(text, _FULL):
         return ConnectionFailedError(
             f"There is no space left to write to ChromaDB at {location}; what was stored before is complete.",

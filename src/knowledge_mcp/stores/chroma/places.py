@@ -18,7 +18,7 @@ from typing import Any
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.chroma.client import ChromaConnection, ChromaRow, ChromaTable, FoundEntry
-from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
+from knowledge_mcp.stores.chroma.errors import GoneError, NameTakenError
 from knowledge_mcp.stores.chroma.layout import LAYOUT, chroma_name
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
@@ -147,7 +147,7 @@ class Catalogue:
             try:
                 self._connection.make_table(lock, {"layout": LAYOUT, "pair": token, "made": time.time()}, _SMALL)
                 break
-            except TakenError:
+            except NameTakenError:
                 time.sleep(_LOOK_AGAIN_SECONDS)
             with contextlib.suppress(GoneError):
                 holder = str(check_ours(self._connection.table(lock)).metadata["pair"])
@@ -169,7 +169,7 @@ class Catalogue:
         made |= {"documents": documents.name, "embedding_model": space.label}
         chunks = None
         if chroma_name(name) not in self._specified:
-            with contextlib.suppress(TakenError):  # one of ours that was renamed, or is just being created
+            with contextlib.suppress(NameTakenError):  # one of ours that was renamed, or is just being created
                 chunks = self._connection.make_table(chroma_name(name), made, {"hnsw": INDEX})
         if chunks is None:
             chunks = self._connection.make_table(f"{chroma_name(name)}-{token}", made, {"hnsw": INDEX})
@@ -227,7 +227,7 @@ class Catalogue:
                     return None
                 try:
                     found = self._connection.make_table(CATALOGUE, {"layout": LAYOUT}, _SMALL)
-                except TakenError:
+                except NameTakenError:
                     found = self._connection.table(CATALOGUE)
             self._table = check_ours(found)
         return self._table

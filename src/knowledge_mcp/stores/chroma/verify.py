@@ -10,7 +10,7 @@ from knowledge_mcp.model.errors import DamagedError, InternalError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import ChromaConnection, ChromaRow, ChromaTable, FoundEntry
-from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
+from knowledge_mcp.stores.chroma.errors import GoneError, NameTakenError
 from knowledge_mcp.stores.chroma.layout import (
     LAYOUT,
     chunk_of,
@@ -162,7 +162,7 @@ class Specified:
         made = {"layout": LAYOUT, "specified": True, "space": space.fingerprint, "embedding_model": space.label}
         try:
             return self._connection.make_table(name, made, _SQUARED)
-        except TakenError:  # another process has created it at the same moment
+        except NameTakenError:  # another process has created it at the same moment
             return self._connection.table(name)
 
 

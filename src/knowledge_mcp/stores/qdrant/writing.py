@@ -105,7 +105,7 @@ def discarded_error(document_id: str) -> InternalError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Coming:
+class _PendingDocument:
     """A document that is ready to be written.
 
     Attributes:
@@ -161,12 +161,12 @@ def publish(
             raise discarded_error(waiting[0].record.id)
 
 
-def _coming(document: WholeDocument, analyser: Analyser) -> _Coming:
+def _coming(document: WholeDocument, analyser: Analyser) -> _PendingDocument:
     payloads = [chunk_payload(each, analyser) for each in document.chunks]
-    return _Coming(document, payloads, parts_of(document.text, document.structure))
+    return _PendingDocument(document, payloads, parts_of(document.text, document.structure))
 
 
-def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming]) -> set[str]:
+def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_PendingDocument]) -> set[str]:
     """Try to publish documents under one new generation; return the ids of those that became visible."""
     ids = [each.record.id for each in coming]
     place, heads = place_and_heads(connection, place, ids)
@@ -190,7 +190,7 @@ def _published(connection: QdrantConnection, place: QdrantCollection, coming: Se
 
 
 def _write_points(
-    connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming], generation: str
+    connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_PendingDocument], generation: str
 ) -> None:
     """Write the new points, after marking the visible ones as moving."""
     operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
@@ -201,7 +201,9 @@ def _write_points(
     connection.write(place.home, operations)
 
 
-def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
+def _points(
+    place: QdrantCollection, coming: Sequence[_PendingDocument], generation: str
+) -> Iterator[models.PointStruct]:
     common = {"home": place.home, "generation": generation, "state": MOVING, "weights": place.weights}
     for each in coming:
         mine = {**common, "document_id": each.record.id}

@@ -409,12 +409,12 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
 
 def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
-    from knowledge_mcp.ranking.linking import Seeker
+    from knowledge_mcp.ranking.linking import EvidenceFinder
 
     found = check_against(
         standard_of(f"'{request['standard']}'", [read_ingested(knowledge, request["standard"])]),
         [read_ingested(knowledge, request["document"])],
-        Seeker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress)),
+        EvidenceFinder(EnglishAnalyser().document_terms, _Embedding(knowledge, progress)),
         knowledge.documents(),
         [RowMark(row, text, as_mark_kind(kind), note) for row, text, kind, note in request["marks"]],
     )

@@ -157,7 +157,7 @@ def build_rest_app(
         app, _limits(options.rag_max_upload_bytes), largest=options.rag_max_upload_bytes + FORM_BYTES
     )
     if mcp_app is not None:
-        inner = _Fork(mcp_app, inner)
+        inner = _McpRouter(mcp_app, inner)
     if audit is not None:
         inner = AuditGate(inner, audit, is_other=_is_mcp)
     names = AllowedNames(options.allowed_hosts, options.allowed_origins)
@@ -198,7 +198,7 @@ def _is_mcp(path: str) -> bool:
     return path in {"/mcp", "/sse"} or path.startswith("/messages/")
 
 
-class _Fork:
+class _McpRouter:
     """Send requests for MCP paths to their own app, whose sessions belong to the key that opened them."""
 
     def __init__(self, mcp_app: ASGIApp, other: ASGIApp) -> None:

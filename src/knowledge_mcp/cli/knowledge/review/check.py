@@ -82,7 +82,7 @@ def check_command(
 
     Example: knowledge check plan.docx --against standard.pdf --marks review.xlsx --html review.html
     """
-    from knowledge_mcp.wiring import build_seeker
+    from knowledge_mcp.wiring import build_evidence_finder
 
     with options.guard():
         settings = options.settings()
@@ -96,7 +96,7 @@ def check_command(
         row_marks = _marks(settings, decisions, standard.obligations, mark or (), marks)
         with WorkBar() as bar:
             bar.show(f"Checking {how_many(len(standard.obligations), 'obligation')} …")
-            report = check_against(standard, documents, build_seeker(settings), _records(settings), row_marks)
+            report = check_against(standard, documents, build_evidence_finder(settings), _records(settings), row_marks)
         if report.lost_marks:
             rows = ", ".join(each.row for each in report.lost_marks)
             notify(f"Stored marks that match no row by its words: {rows}.")
