@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import os
 import shutil
+import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -88,6 +91,7 @@ class GitServer:
     Args:
         root: the folder; a repository `root/owner/name` is served at `/owner/name` and `/owner/name.git`.
         token: what must be sent as the password of basic authentication; empty for none.
+        tls: the server's certificate, to serve https in place of http.
 
     Attributes:
         behaviour: how it fails: `status` answers every request with that code (and `location`), `cut_after` ends the
@@ -95,17 +99,24 @@ class GitServer:
             pack is asked for; `seen` lists method and path of each request with what it sent as authorisation.
     """
 
-    def __init__(self, root: Path, *, token: str = "") -> None:
+    def __init__(self, root: Path, *, token: str = "", tls: ssl.SSLContext | None = None) -> None:
         self.root = root
         self.behaviour = _Behaviour(token=token)
         self._server = _Server(("127.0.0.1", 0), _Handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
+    def port(self) -> int:
+        """Return the port."""
+        return self._server.server_address[1]
+
+    @property
     def host(self) -> str:
         """Return `127.0.0.1:port`."""
-        return f"127.0.0.1:{self._server.server_address[1]}"
+        return f"127.0.0.1:{self.port}"
 
     def url(self, path: str) -> str:
         """Return the address of a repository."""
@@ -127,6 +138,13 @@ class GitServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     owner: GitServer
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        """Close a connection over TLS as TLS demands; Git takes any other end for an attack."""
+        if isinstance(request, ssl.SSLSocket):
+            with contextlib.suppress(OSError):
+                request.unwrap()
+        super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of clients that go away: some are killed on purpose."""

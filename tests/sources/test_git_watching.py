@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
-from knowledge_mcp.sources.git import watching
+from knowledge_mcp.sources.git import process, watching
 from knowledge_mcp.sources.git.process import git_error
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.support.system.processes import end_tree, start_tree
@@ -79,6 +79,32 @@ def test_a_clone_leaves_some_of_the_disk_to_others(tmp_path: Path, monkeypatch: 
         with pytest.raises(InternalError, match="not enough disk space"):
             clones.clone(server.url("someone/large"))
     assert [each.name for each in (tmp_path / "clones").iterdir() if not each.name.endswith(".lock")] == []
+
+
+def test_an_update_that_would_fill_the_disk_leaves_the_clone_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone was bounded, and an update was not: the tree that it checks out may be of any size."""
+    made = MadeRepository(tmp_path / "served" / "someone" / "growing")
+    first = made.commit({"a.txt": "a\n"})
+    with GitServer(tmp_path / "served") as server:
+        clones = GitClones(tmp_path / "clones", loopback_http=True)
+        folder = clones.clone(server.url("someone/growing")).folder
+        made.commit({"b.txt": "b\n"})
+
+        def is_full_with_it(writes: Path | None, what: str) -> Callable[[], None]:
+            def look() -> None:
+                if writes is not None and (folder / "b.txt").exists():
+                    raise InternalError(f"There is not enough disk space for {what}.")
+
+            return look
+
+        monkeypatch.setattr(process, "watch_disk", is_full_with_it)
+        with pytest.raises(InternalError, match="not enough disk space"):
+            clones.update("growing")
+        found = clones.open("growing")
+    assert found.commit == first
+    assert sorted(each.name for each in folder.iterdir()) == [".git", "a.txt"]
 
 
 @pytest.mark.parametrize("last", [(9, 100), (100, 9)])

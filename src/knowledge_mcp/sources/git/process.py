@@ -95,6 +95,11 @@ def is_damage(error: KnowledgeError) -> bool:
     return _DAMAGE.search(error.details) is not None
 
 
+def is_redirect(error: KnowledgeError) -> bool:
+    """Return whether an error message means that the remote redirects, which Git does not follow."""
+    return _MOVED.search(error.details) is not None
+
+
 def git_error(message: str, *, what: str, branch: str = "", token: bool = False) -> KnowledgeError:
     """Build the error for a message of Git.
 
@@ -209,6 +214,7 @@ _SETTINGS = (
     "filter.lfs.clean=",
     "filter.lfs.process=",
     "filter.lfs.required=false",
+    "http.followRedirects=false",  # Git would connect to an unchecked address, with the token
     "http.lowSpeedLimit=100",
     "http.lowSpeedTime=120",
     "status.showUntrackedFiles=all",
@@ -244,6 +250,7 @@ class GitCall:
         place: resolves the remote's host, checks its addresses, and returns them in the form of `http.curloptResolve`;
             Git then connects to one of those without resolving again. Empty if a proxy connects.
         writes: the folder in which it stores what a remote sends.
+        instead_of: the address that `url` replaces wherever Git finds it.
         variables: where Git finds the repository, if not by searching; see `sources.git.view`.
     """
 
@@ -255,6 +262,7 @@ class GitCall:
     cancelled: Cancelled | None = None
     place: Callable[[], str] | None = None
     writes: Path | None = None
+    instead_of: str = ""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -313,8 +321,8 @@ class GitProgram:
         settings = [*_SETTINGS]
         if call.trusted is not None:
             settings.append(f"safe.directory={call.trusted}")
-        # after a redirect Git would send the token to the new address
-        settings.append(f"http.followRedirects={'false' if call.token else 'initial'}")
+        if call.url is not None and call.instead_of:
+            settings.append(f"url.{call.url.text}.insteadOf={call.instead_of}")
         if call.place is not None and (resolved := call.place()):
             settings.append(f"http.curloptResolve={resolved}")
         command = [program, "--no-pager", *(part for setting in settings for part in ("-c", setting)), *arguments]

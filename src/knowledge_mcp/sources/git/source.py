@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +22,7 @@ from knowledge_mcp.sources.git.process import (
     changes_between,
     gitlinks,
     is_damage,
+    is_redirect,
     uncommitted,
 )
 from knowledge_mcp.sources.git.url import (
@@ -33,6 +36,7 @@ from knowledge_mcp.sources.git.url import (
 )
 from knowledge_mcp.sources.git.view import viewed
 from knowledge_mcp.sources.web.address import Deadline, host_matches, parse_address
+from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
 from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.events import log_event
@@ -41,6 +45,8 @@ from knowledge_mcp.support.files import path_text, printable_path, remove_folder
 _LOGGER = logging.getLogger(__name__)
 _LOOK_UP_SECONDS = 30.0
 """The time in which a resolver tries two name servers twice."""
+_REFERENCES = "/info/refs?service=git-upload-pack"
+"""What Git asks first, and the only thing that a remote may redirect."""
 
 
 class GitClones:
@@ -78,6 +84,7 @@ class GitClones:
         self._allowed = (*allowed_hosts, *(host.partition(":")[0] for host in self._tokens))
         self._proxied = proxied
         self._resolver = resolver
+        self._fetcher = WebFetcher(timeout=_LOOK_UP_SECONDS, allowed_hosts=self._allowed, resolver=resolver)
 
     def place(self, name: str) -> Path:
         """Return the folder of a clone, whether it exists or not.
@@ -241,6 +248,22 @@ class GitClones:
         place = functools.partial(self._place_of, remote, cancelled) if remote.scheme == "https" else None
         return GitCall(remote.text, remote, token, branch, trusted, cancelled, place, self._folder.path)
 
+    def _ask(self, arguments: Sequence[str], call: GitCall, folder: Path | None = None) -> bytes:
+        """Run a command that connects to the remote; if that redirects, the target is checked like its address."""
+        try:
+            return self._git.run(arguments, call, folder=folder)[1]
+        except InvalidInputError as error:
+            remote = call.url
+            if remote is None or call.place is None or call.token or self._proxied or not is_redirect(error):
+                raise
+            found = self._fetcher.destination(f"{remote.text}{_REFERENCES}", cancelled=call.cancelled)
+            if not found.endswith(_REFERENCES):
+                raise
+        target = parse_url(found.removesuffix(_REFERENCES))
+        place = functools.partial(self._place_of, target, call.cancelled)
+        call = replace(call, url=target, place=place, instead_of=remote.text)
+        return self._git.run(arguments, call, folder=folder)[1]
+
     def _place_of(self, remote: RepositoryUrl, cancelled: Cancelled | None) -> str:
         """Resolve a remote's host once, and check all its addresses by the rules for web pages."""
         address = parse_address(remote.text)
@@ -261,7 +284,7 @@ class GitClones:
         options += [f"--branch={branch}"] if branch else []
         started = time.monotonic()
         try:
-            self._git.run(["clone", *options, "--", remote.text, str(partial)], call)
+            self._ask(["clone", *options, "--", remote.text, str(partial)], call)
             inside = GitCall(call.what, trusted=partial)
             code, _ = self._git.run(
                 ["rev-parse", "--verify", "--quiet", "HEAD"], inside, folder=partial, allowed=(0, 1, 128)
@@ -339,7 +362,7 @@ class GitClones:
         """List references of a remote with their commits; `ref: HEAD` has the branch that HEAD names."""
         options = [each for each in arguments if each.startswith("-")]
         patterns = arguments[len(options) :]
-        _, output = self._git.run(["ls-remote", *options, "--", remote.text, *patterns], call)
+        output = self._ask(["ls-remote", *options, "--", remote.text, *patterns], call)
         rows = (line.partition("\t") for line in output.decode("utf-8", "replace").splitlines())
         return dict(
             (f"ref: {name}", value.removeprefix("ref: ")) if value.startswith("ref: ") else (name, value)
@@ -359,18 +382,26 @@ class GitClones:
 
     def _fetch(self, place: Path, head: RemoteHead, call: GitCall, *, shallow: bool) -> None:
         """Fetch a branch or tag and check out its commit."""
-        for stale in (place / ".git").glob("*.lock"):  # left by a killed run; only ours is running now
-            stale.unlink(missing_ok=True)
+        _unlock(place)
         branch = check_branch(head.branch) if head.reference.startswith("refs/heads/") else ""
         target = f"refs/remotes/origin/{branch}" if branch else "refs/kept"
         options = ["--progress", "--force", "--no-tags", "--no-recurse-submodules"]
         options += ["--depth=1"] if shallow else []
-        self._git.run(["fetch", *options, "--", "origin", f"+{head.reference}:{target}"], call, folder=place)
-        inside = GitCall(call.what, trusted=place, cancelled=call.cancelled)
+        self._ask(["fetch", *options, "--", "origin", f"+{head.reference}:{target}"], call, place)
+        inside = GitCall(call.what, trusted=place, cancelled=call.cancelled, writes=call.writes)
         where = ["-B", branch] if branch else ["--detach"]
-        self._git.run(["checkout", "--force", "--quiet", *where, target, "--"], inside, folder=place)
-        self._git.run(["reset", "--hard", "--quiet", target, "--"], inside, folder=place)
-        self._git.run(["clean", "-ffdxq"], inside, folder=place)
+        _, before = self._git.run(["rev-parse", "--quiet", "HEAD"], inside, folder=place, allowed=(0, 1, 128))
+        try:
+            self._git.run(["checkout", "--force", "--quiet", *where, target, "--"], inside, folder=place)
+            self._git.run(["reset", "--hard", "--quiet", target, "--"], inside, folder=place)
+            self._git.run(["clean", "-ffdxq"], inside, folder=place)
+        except KnowledgeError:  # part of a tree that does not fit would fill the disk, a little more at each update
+            _unlock(place)
+            undo = GitCall(call.what, trusted=place)
+            with contextlib.suppress(KnowledgeError):
+                self._git.run(["reset", "--hard", "--quiet", _line(before), "--"], undo, folder=place)
+                self._git.run(["clean", "-ffdxq"], undo, folder=place)
+            raise
 
     def _describe(self, name: str, place: Path, remote: RepositoryUrl, call: GitCall) -> Checkout:
         inside = GitCall(call.what, trusted=place)
@@ -379,6 +410,12 @@ class GitClones:
         shallow = (place / ".git" / "shallow").exists()
         absent = tuple(map(path_text, gitlinks(self._git, place, inside)))
         return Checkout(name, remote.text, place, _line(branch), _line(commit), shallow, absent=absent)
+
+
+def _unlock(place: Path) -> None:
+    """Remove the locks of a killed run in a clone; only ours is running now."""
+    for stale in (place / ".git").glob("*.lock"):
+        stale.unlink(missing_ok=True)
 
 
 def _is_repository(inner: Path, folder: Path) -> bool:

@@ -161,7 +161,7 @@ class WebFetcher:
             allowed=self._allowed,
             resolver=self._resolver,
             trust=self._trust,
-            robots=self._robots,
+            robots=None if login else self._robots,
             signed_in=bool(login),
         )
         try:
@@ -177,6 +177,18 @@ class WebFetcher:
         took = round((time.monotonic() - began) * 1000)
         log_event(logger, logging.INFO, "web_fetched", host=address.host, bytes=len(found.body), took_ms=took)
         return found
+
+    def destination(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> str:
+        """Return the address to which one redirects, for a program that must not follow redirects itself.
+
+        Only heads of responses are read. robots.txt is not checked: that program is no robot.
+
+        Raises:
+            KnowledgeError: as for `fetch`, if no server answers or an address is not accepted.
+        """
+        deadline = Deadline(self._timeout, cancelled)
+        journey = _Journey(deadline, self._max_bytes, self._allowed, self._resolver, self._trust, robots=None)
+        return journey.answer(parse_address(url), WebRequest(), lambda _, address, __: WebAnswer(address.url, 0)).url
 
     def _trust(self) -> ssl.SSLContext:
         with self._making:
@@ -194,7 +206,7 @@ class _Journey:
     allowed: tuple[str, ...]
     resolver: Resolver
     trust: Callable[[], ssl.SSLContext]
-    robots: Robots
+    robots: Robots | None
     signed_in: bool = False
     places: dict[WebAddress, tuple[IpAddress, ...]] = field(default_factory=dict[WebAddress, tuple[IpAddress, ...]])
 
@@ -202,7 +214,7 @@ class _Journey:
         self, address: WebAddress, question: WebRequest, take: Callable[[Exchange, WebAddress, int], WebAnswer]
     ) -> WebAnswer:
         for _ in range(_MOST_REDIRECTS + 1):
-            if address.path != _ROBOTS and not self.signed_in:
+            if address.path != _ROBOTS and self.robots is not None:
                 self.robots.check(address, functools.partial(self._robots_text, address))
             with self._line(address, self.max_bytes) as wire:
                 exchange = Exchange(wire, address, AGENT, question)
