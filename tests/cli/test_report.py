@@ -158,11 +158,11 @@ def test_the_tally_remembers_what_a_report_would_not() -> None:
 
 
 def test_what_is_shown_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    name = "a\x1b[31m\x07\u202e.pdf\ttab"
+    name = "a\x1b[31m\x07\u202e\U000e0061.pdf\ttab"
     print_failure(InternalError(name))
     assert "\x1b" not in capsys.readouterr().err
     lines = list_unreadable([SkippedFile(name, "corrupted", "It is damaged.")])
-    assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e"}
+    assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e", "\U000e0061"}
     assert "\t" in lines[0]
 
 

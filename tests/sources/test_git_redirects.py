@@ -18,6 +18,11 @@ FIRST, SECOND = "first.example.org", "second.example.org"
 TOKEN = "ghp_onlyForTheFirstServer"
 
 
+def _here(host: str, port: int) -> list[str]:
+    del host, port
+    return ["127.0.0.1"]
+
+
 class _Servers:
     """Two servers over https: the first redirects, the second has the repository."""
 
@@ -46,7 +51,7 @@ class _Servers:
             self.clones,
             git=GitProgram(environment={"GIT_SSL_CAINFO": str(self.trusted)}),
             allowed_hosts=(FIRST, *allowed),
-            resolver=lambda *_: ["127.0.0.1"],
+            resolver=_here,
             tokens=tokens,
         )
 

@@ -74,6 +74,26 @@ def compact(payload: Any) -> str:
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
 
 
+_UNSEEN = re.compile(
+    "(\U0001f3f4[\U000e0061-\U000e007a]{5}\U000e007f)"  # the flags of England, Scotland and Wales
+    "|[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+    "|[\u200b-\u200d\u2060\ufeff\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"  # letters and emoji need two at most
+)
+
+
+def with_escapes(text: str) -> str:
+    r"""Write characters that nobody sees as escapes such as `\U000e0049`: they could carry words to the model alone.
+
+    Documents are read without them. Source code, file names and titles from a file's properties are as they are.
+    """
+    return _UNSEEN.sub(lambda found: found[1] or found[0].encode("unicode_escape").decode(), text)
+
+
+def json_with_escapes(text: str) -> str:
+    """Return JSON in whose texts such characters are written as `with_escapes` does."""
+    return _UNSEEN.sub(lambda found: found[1] or with_escapes(found[0]).replace("\\", "\\\\"), text)
+
+
 def size_of(payload: Any) -> int:
     """Measure an answer's JSON in characters, as if every four of them were a token.
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _prompt_lock = threading.Lock()
 _LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
 

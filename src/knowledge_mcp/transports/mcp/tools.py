@@ -26,7 +26,7 @@ from knowledge_mcp.model.call import Call, Progress, ignore_progress
 from knowledge_mcp.model.errors import AuthError, ErrorCode, InvalidInputError, KnowledgeError
 from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.surfaces.answers import compact, written
+from knowledge_mcp.surfaces.answers import compact, json_with_escapes, with_escapes, written
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolProxy
 from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
@@ -131,6 +131,7 @@ class ToolRunner:
             content, picture = _run_tool(service, tool, request, call, unnamed)
             payload, text = written(content, tool.items)
             documents.extend((*documents_in(payload), *unnamed))
+        payload, text = _visible(payload, text)
         return _Answer(payload, text, picture)
 
     async def _parse(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
@@ -218,9 +219,14 @@ def _error_result(payload: dict[str, Any]) -> CallToolResult:
 
     A model reads the text, and some hosts prefer it; the structured content matches the published output schema.
     """
-    return CallToolResult(
-        content=[TextContent(type="text", text=compact(payload))], structured_content=payload, is_error=True
-    )
+    payload, text = _visible(payload, compact(payload))
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=payload, is_error=True)
+
+
+def _visible(payload: dict[str, Any], text: str) -> tuple[dict[str, Any], str]:
+    """Return an answer and its JSON without characters that nobody sees; see `with_escapes`."""
+    shown = json_with_escapes(text)
+    return (payload, text) if shown == text else (json.loads(shown), shown)
 
 
 def _log_failure(error: KnowledgeError, started: float, received: Mapping[str, str]) -> None:
@@ -312,6 +318,9 @@ class ResourceReader:
         text = content.text
         if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):
             text = _part(address, text, meta)
+        is_json = content.media_type == "application/json"
+        text = json_with_escapes(text) if is_json else with_escapes(text)
+        meta, _ = _visible(meta, compact(meta))
         fields = {META_PREFIX + name: value for name, value in meta.items()}
         return ReadResourceContents(content=text, mime_type=content.media_type, meta=fields or None)
 
