@@ -127,6 +127,15 @@ def test_an_address_is_fetched_and_known_by_itself(shelf: Shelf) -> None:
         service.deposit(Deposit("alpha", url="https://example.com/nothing"))
 
 
+def test_the_signature_of_an_address_to_which_a_server_redirects_is_not_stored(shelf: Shelf) -> None:
+    service = shelf.open()
+    url = "https://example.com/releases/pumps.md"
+    signed = "https://files.example.net/pumps.md?expires=99&signature=c2VjcmV0"
+    shelf.web.pages[url] = Fetched(signed, PUMPS.encode(), "text/markdown", "pumps.md")
+    record = service.record(service.deposit(Deposit("alpha", url=url)).document_id)
+    assert dict(record.metadata)["fetched_from"] == "https://files.example.net/pumps.md"
+
+
 @pytest.mark.parametrize(
     ("deposit", "message"),
     [

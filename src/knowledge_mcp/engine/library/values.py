@@ -81,8 +81,9 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
             suggestion="Use a file name with the usual extension.",
         )
     labels = {key: value for key, value in metadata.items() if key not in _KNOWN} | {"filename": name}
-    if fetched is not None and fetched.url != deposit.url:
-        labels["fetched_from"] = fetched.url
+    place = fetched.url.partition("?")[0] if fetched is not None else ""  # a query is often a signature that opens it
+    if place and place != deposit.url:
+        labels["fetched_from"] = place
     return SourceItem(
         uri=source,
         name=name,
