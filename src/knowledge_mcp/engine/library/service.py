@@ -228,7 +228,7 @@ class LibraryService:
         if collection == self._shelf:
             raise InvalidInputError(
                 f"The collection '{collection}' is filled by knowledge-ingest.",
-                suggestion=f"Remove the document there: knowledge documents delete {document_id}",
+                suggestion=f"Remove the document there: knowledge documents remove {document_id}",
             )
         gone = documents.remove(self._of(collection), document_id)
         self._originals.forget([document_id])
