@@ -260,6 +260,35 @@ def test_a_bookmark_that_was_cut_short_finds_its_whole_title() -> None:
     assert outline_headings(entries, made.pages)[0].title == title
 
 
+def test_bookmarks_of_tables_and_figures_are_no_sections() -> None:
+    made = Sheets()
+    made.heading("1 Scope")
+    made.prose()
+    made.line("Figure 1 - Parts of the pump")
+    made.heading("2 Materials")
+    made.prose()
+    made.turn()
+    made.heading("3 Tests")
+    made.line("Table 1 - Limits of the tests")
+    made.prose()
+    titles = ["1 Scope", "Figure 1 - Parts of the pump", "2 Materials", "3 Tests", "Table 1 - Limits of the tests"]
+    pages = [1, 1, 1, 2, 2]
+    entries = [Bookmark(title, 1, page, None) for title, page in zip(titles, pages, strict=True)]
+    lists = [Bookmark("Figures", 1, 1, None), Bookmark(titles[1], 2, 1, None), Bookmark("a) its side", 2, 1, None)]
+    for some in (entries, [*entries, *lists]):
+        assert [heading.title for heading in outline_headings(some, made.pages)] == ["Scope", "Materials", "Tests"]
+
+
+def test_a_bookmark_numbers_a_heading_whose_number_touches_its_title_or_stands_alone() -> None:
+    made = Sheets()
+    for text in ("6.3 Rules", "6.3.1", "6.3.2Rated sale"):
+        made.heading(text)
+        made.prose()
+    entries = [Bookmark(title, 1, 1, None) for title in ("6.3 Rules", "6.3.1", "6.3.2 Rated sale")]
+    found = outline_headings(entries, made.pages)
+    assert [(each.number, each.title) for each in found] == [("6.3", "Rules"), ("6.3.1", ""), ("6.3.2", "Rated sale")]
+
+
 # ---- whole files
 
 

@@ -19,7 +19,7 @@ _CLAUSES = (
 )
 
 
-def _draft(*, numbered: bool, right: bool = False, pages: int = 2, step: int = 1) -> bytes:
+def _draft(*, numbered: bool, right: bool = False, pages: int = 2, step: int = 1, last: int = 99) -> bytes:
     buffer = io.BytesIO()
     paper = canvas.Canvas(buffer, pagesize=(595, 842), invariant=1)
     count = 0
@@ -30,7 +30,7 @@ def _draft(*, numbered: bool, right: bool = False, pages: int = 2, step: int = 1
                 count += 1
                 paper.setFont("Helvetica-Bold" if bold else "Helvetica", 13 if bold else 10)
                 paper.drawString(90, y, text)
-                if numbered and count % step == 0:
+                if numbered and page < last and count % step == 0:
                     paper.setFont("Helvetica", 9)
                     paper.drawRightString(560 if right else 60, y, str(count))
                 y -= 30
@@ -55,6 +55,11 @@ def test_numbers_of_lines_are_left_out_of_the_text(right: bool) -> None:
 def test_numbers_of_every_fifth_line_are_known_where_each_page_has_few() -> None:
     plain = _read(_draft(numbered=False, pages=3))
     assert _read(_draft(numbered=True, pages=3, step=5)).text == plain.text
+
+
+def test_numbers_are_left_out_where_many_pages_without_any_follow() -> None:
+    plain = _read(_draft(numbered=False, pages=40))
+    assert _read(_draft(numbered=True, pages=40, last=30)).text == plain.text
 
 
 def test_a_first_column_that_counts_its_rows_stays() -> None:

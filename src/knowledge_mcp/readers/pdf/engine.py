@@ -210,7 +210,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         keep_headers_footers=True,
         quiet=True,
     )
-    strips, weights, typed = CommentStrips(), FontWeights(), TypedPages()
+    strips, weights, typed, numbered = CommentStrips(), FontWeights(), TypedPages(), False
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
@@ -219,7 +219,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
             weights.settle(items)
             is_typed = typed.settle(items)
             take_change_bars(found)
-            take_line_numbers(found)
+            numbered = take_line_numbers(found, known=numbered)
             comments = strips.of(found)
             layouts = [
                 lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page), typed=is_typed)

@@ -27,16 +27,24 @@ _BAR = re.compile(r"[|¦│┃❘❙❚▌▍▎▏ ]{1,200}")
 _Numbers = list[tuple["TextItem", re.Match[str]]]
 
 
-def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
-    """Remove line numbers from the margins of consecutive pages, unless only few pages have them."""
+def take_line_numbers(pages: Sequence[ParsedPage], *, known: bool = False) -> bool:
+    """Remove line numbers from the margins of consecutive pages, unless only few pages have them.
+
+    Args:
+        pages: the pages.
+        known: whether earlier pages of the document have line numbers: long tables may follow that have none.
+
+    Returns:
+        Whether the document has line numbers.
+    """
     found = [_line_numbers(page.text_items) for page in pages]
     few = [many or _line_numbers(page.text_items, 1) for page, many in zip(pages, found, strict=True)]
     steps = {_step(many) for many in few if len(many) > 1}
     if sum(map(len, few)) >= _FEWEST and len(steps) == 1 and steps <= set(_SPARSE):
         found = few
     written = sum(bool(page.text_items) for page in pages)
-    if sum(map(bool, found)) < max(1.0, _PAGES * written):
-        return
+    if not known and sum(map(bool, found)) < max(1.0, _PAGES * written):
+        return False
     for page, many in zip(pages, found, strict=True):
         numbers = many or _line_numbers(page.text_items, 2)
         gone = {id(item) for item, match in numbers if not match["rest"]}
@@ -45,6 +53,7 @@ def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
             if match["rest"]:
                 before = item.width * match.start("rest") / len(item.text)
                 item.x, item.width, item.text = item.x + before, item.width - before, match["rest"]
+    return True
 
 
 def take_change_bars(pages: Sequence[ParsedPage]) -> None:

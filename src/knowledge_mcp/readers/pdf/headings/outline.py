@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.openings import split_clause_number
-from knowledge_mcp.model.document import HeadingSource
+from knowledge_mcp.language.openings import opening_of, split_clause_number
+from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
 from knowledge_mcp.readers.pdf.headings.candidates import STATUS
 from knowledge_mcp.readers.pdf.headings.contents import Entry
@@ -17,6 +17,7 @@ from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 from knowledge_mcp.support.matching import BoundedMatcher
 
+_FEWEST = 3
 _TRUSTED_SHARE = 0.4
 _ALIKE = 0.88
 _COVERED = 0.25
@@ -34,9 +35,33 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 
     A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
     """
+    entries = _without_captions(entries)
     found = _match_entries(entries, pages, exact=False)
     printed = sum(heading.confidence == 1.0 for heading in found)
-    return found if printed >= max(min(3, len(entries)), _TRUSTED_SHARE * len(entries)) else []
+    return found if printed >= max(min(_FEWEST, len(entries)), _TRUSTED_SHARE * len(entries)) else []
+
+
+def _without_captions(entries: Sequence[Bookmark]) -> Sequence[Bookmark]:
+    """Leave out bookmarks of tables and figures, and lists of these that follow the bookmarks of sections.
+
+    A file whose bookmarks name hardly anything else keeps them.
+    """
+    kept: list[Bookmark] = []
+    listed = 0  # level of a list of tables or figures
+    for place, entry in enumerate(entries):
+        below = entries[place + 1] if place + 1 < len(entries) else entry
+        if listed and entry.level > listed:
+            continue
+        goes_back = bool(kept) and entry.page < kept[-1].page
+        listed = entry.level if goes_back and below.level > entry.level and _is_caption(below.title) else 0
+        if not listed and not _is_caption(entry.title):
+            kept.append(entry)
+    return kept if len(kept) >= _FEWEST else entries
+
+
+def _is_caption(title: str) -> bool:
+    opening = opening_of(title)
+    return opening is not None and opening.kind is BlockKind.CAPTION
 
 
 def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
@@ -69,7 +94,8 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
                 taken, cut = match
                 used.update(id(line) for line in taken)
                 heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
-                heading.number = heading.number or split_clause_number(entry.title).number
+                if heading.number is None and (number := split_clause_number(entry.title).number):
+                    heading.number, heading.title = number, heading.title.removeprefix(number)  # a tab may be narrow
                 _take_label(heading, free)
                 used.update(id(line) for line in heading.lines)
                 found.append(heading)
@@ -249,7 +275,7 @@ def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSour
     words = text if cut is None else text[:cut]
     numbered = split_clause_number(words)
     if cut is not None and _NUMBER_ONLY.fullmatch(words):
-        numbered = replace(split_clause_number(text), title="")
+        numbered = replace(split_clause_number(text if len(words) < len(text) else f"{text} X"), title="")
     return Heading(lines, level, numbered.number, numbered.title, numbered.informative, source, 1.0, cut)
 
 
