@@ -13,6 +13,7 @@ import pypdfium2
 import pytest
 from liteparse.parser import LiteParse
 from liteparse.types import ParsedPage
+from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
@@ -236,3 +237,21 @@ def test_signs_of_symbol_fonts_are_written_as_they_look(
     parsed.text_items.append(replace(parsed.text_items[0], text=printed, font_name=font, y=400.0))
     write_as_printed(opened, text, parsed)
     assert parsed.text_items[3].text == written
+
+
+def test_words_of_tight_lines_keep_their_blanks() -> None:
+    words = "The holder of the patent into which a right has been assured of the terms and of the conditions".split()
+    pages, x = sheet(), LEFT
+    pages.at(LEFT, 150, "The holder has a right.", size=8, font="Helvetica")
+    for word in words:
+        pages.at(x, 200, word, size=8, font="Helvetica")
+        x += stringWidth(word, "Helvetica", 8) + 0.13 * 8
+    assert " ".join(words) in " ".join(read(pages).text.split())
+
+
+def test_letters_that_are_set_apart_stay_one_word() -> None:
+    pages, x = sheet(), LEFT
+    for letter in "specification of the pumps":
+        pages.at(x, 200, letter, size=10, font="Helvetica")
+        x += stringWidth(letter, "Helvetica", 10) + 1.2
+    assert "specification of the pumps" in " ".join(read(pages).text.split())

@@ -95,6 +95,7 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
     if missing or ligatures:
         _add(page, text, parsed, missing, ligatures, hidden)
     _write_signs(page, text, printed, parsed)
+    _part(page, text, printed, parsed)
     parsed.text_items = [part for item in parsed.text_items for part in _by_face(page, text, item)]
     _raise(page, text, printed, parsed)
     _close_up(page, text, parsed)
@@ -193,6 +194,61 @@ def _write_signs(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None
             item.text = "".join(next(written) if sign in _KINDS else sign for sign in item.text)
 
 
+def _part(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
+    """Write the blanks that the parser misses in tight lines: "ofthe". Few pages have any."""
+    known, words = set(_RUN.findall(printed)), set(_RUN.findall(" ".join(item.text for item in parsed.text_items)))
+    if page.get_rotation() or not any(word not in known or _is_parted(text, printed, word, words) for word in words):
+        return
+    for item in parsed.text_items:
+        if not is_rotated(item) and _RUN.search(item.text):
+            item.text = _parted(page, text, item)
+
+
+def _is_parted(text: Any, printed: str, word: str, words: set[str]) -> bool:
+    """Return whether a word begins with another word of the page, and a gap follows that."""
+    halves = [at for at in range(2, len(word)) if word[:at] in words]
+    start = printed.find(word) if halves else 0
+    return any(_gap(text, start + at - 1, start + at) > _APART for at in halves)
+
+
+def _parted(page: Any, text: Any, item: TextItem) -> str:
+    """Return an item's text with a blank in each gap between two letters that is wider than its usual gaps."""
+    at, found = _start_of(page, text, item), list[int]()
+    for sign in item.text:
+        at = at if sign.isspace() else _index_of(text, at, sign) + 1
+        if at <= 0:
+            return item.text
+        found.append(at - 1)
+    gaps = {place: _gap(text, *found[place - 1 : place + 1]) for place in _inside(item.text)}
+    usual = statistics.median(gaps.values()) if gaps else 0.0
+    written = ""
+    for place, sign in enumerate(item.text):
+        gap = gaps.get(place, -1.0)
+        is_in_file = gap > -_APART and found[place] > found[place - 1] + 1 and not _is_generated(text, found[place] - 1)
+        written += f" {sign}" if is_in_file or (gap > _APART and 2 * usual < gap) else sign
+    return written
+
+
+def _inside(words: str) -> list[int]:
+    """List the places within words between two letters, or a letter and a digit."""
+    pairs = enumerate(itertools.pairwise(words), start=1)
+    return [at for at, (one, other) in pairs if one.isalnum() and other.isalnum() and one.isalpha() | other.isalpha()]
+
+
+def _gap(text: Any, one: int, other: int) -> float:
+    """Return the distance between two letters of one line as a share of their size; -1 if they are not on one line."""
+    pdfium = raw()
+    first, second = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    both = [pdfium.FPDFText_GetLooseCharBox(text, at, box) for at, box in ((one, first), (other, second))]
+    size = size_of_letter(text, other)
+    is_level = all(both) and size > 0 and abs(first.bottom - second.bottom) < _LEVEL_BASE * size
+    return (second.left - first.right) / size if is_level else -1.0
+
+
+def _is_generated(text: Any, at: int) -> bool:
+    return bool(raw().FPDFText_IsGenerated(text, at) == 1)
+
+
 def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
     """Split an item after its bold or italic beginning, and after a number before it.
 
@@ -219,9 +275,7 @@ def _change_of_face(page: Any, text: Any, item: TextItem) -> tuple[int, int] | N
     apart = _is_apart(item.font_name or "", item.font_weight or 0)
     if " " not in item.text or is_rotated(item) or not (apart or _NUMBER.match(item.text)):
         return None
-    left = item.x + min(item.width / len(item.text), item.height) / 4
-    middle = on_page(page, page.get_size(), left, item.y + item.height / 2)
-    at = int(raw().FPDFText_GetCharIndexAtPos(text, *middle, _WITHIN, _WITHIN))
+    at = _start_of(page, text, item)
     for place, word in enumerate(_WORDS.finditer(item.text)):
         last = -1
         for sign in word[0]:
@@ -238,6 +292,13 @@ def _change_of_face(page: Any, text: Any, item: TextItem) -> tuple[int, int] | N
     return None
 
 
+def _start_of(page: Any, text: Any, item: TextItem) -> int:
+    """Return the index of an item's first letter in PDFium's text; negative if there is none."""
+    left = item.x + min(item.width / len(item.text), item.height) / 4
+    middle = on_page(page, page.get_size(), left, item.y + item.height / 2)
+    return int(raw().FPDFText_GetCharIndexAtPos(text, *middle, _WITHIN, _WITHIN))
+
+
 def _index_of(text: Any, at: int, sign: str) -> int:
     """Return the index of a sign in PDFium's text, from `at` on and after white space only; -1 if it is not there."""
     while at >= 0 and (printed := chr(raw().FPDFText_GetUnicode(text, at))) != sign:
@@ -249,6 +310,12 @@ def _is_apart(font: str, weight: int) -> bool:
     return weight >= HEAVY or is_bold_name(font) or is_italic_name(font)
 
 
+_RUN = re.compile(r"[^\W_]{2,40}")
+_APART = 0.09
+"""Minimum gap between two words as a share of the font size: justified print squeezes blanks to 0.1, and TeX puts up
+to 0.05 between letters."""
+_LEVEL_BASE = 0.05
+"""Maximum difference in height of two letters of one line, as a share of the font size."""
 _WITHIN = 2.0
 """Distance in points within which the first letter of an item is found."""
 _WORDS = re.compile(r"[^\s—]+—*|—+")
@@ -345,7 +412,7 @@ def _blank_before(text: Any, at: int, printed: str) -> str:
     PDFium may add a line break instead, before a letter that is beside the one before.
     """
     blank = next((each for each in (" ", "\r\n") if printed.endswith(each, 0, at)), "")
-    is_gap = blank and raw().FPDFText_IsGenerated(text, at - 1) == 1
+    is_gap = blank and _is_generated(text, at - 1)
     return blank if is_gap and (blank == " " or _is_beside(text, at - len(blank) - 1, at)) else ""
 
 
