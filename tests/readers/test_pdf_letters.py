@@ -255,3 +255,28 @@ def test_letters_that_are_set_apart_stay_one_word() -> None:
         pages.at(x, 200, letter, size=10, font="Helvetica")
         x += stringWidth(letter, "Helvetica", 10) + 1.2
     assert "specification of the pumps" in " ".join(read(pages).text.split())
+
+
+def test_an_item_with_a_larger_mark_keeps_its_second_line() -> None:
+    pages = sheet()
+    for count in range(3):
+        y = 100 + 46 * count
+        pages.at(72, y, "\u2022", size=14)
+        pages.at(90, y, f"The method number {count} examines what is near the node of the grid and assigns to it all")
+        for line in (1, 2):
+            pages.at(
+                90,
+                y + 12 * line,
+                "of the value that is found there, and the next one continues in the same way with it",
+            )
+    assert [block.kind for block in read(pages).blocks] == 3 * [BlockKind.LIST_ITEM]
+
+
+def test_a_word_of_code_at_the_beginning_of_a_line_makes_no_code_of_it() -> None:
+    pages = sheet()
+    for y in (100, 112, 136, 148):
+        pages.at(72, y, "A request that is pending can be ended. To end it, use the operation of the same name. The")
+    for y in (124, 160):
+        pages.at(72, y, "EndRequest", font="Courier")
+        pages.at(72 + 63, y, "operation lists all conventions and services that are available during the session,")
+    assert [block.kind for block in read(pages).blocks] == [BlockKind.PARAGRAPH]

@@ -75,6 +75,9 @@ def _place(line: Line) -> _Place:
     return line.shown or (line.x0, line.y0, line.x1, line.y1)
 
 
+_STEP, _MARKED_STEP = 1.28, 1.5
+"""Maximum step to the next line of a paragraph as a factor of the line pitch: a mark in larger print moves the first
+line of an item up."""
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
 _TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
 _WITHOUT_BLANKS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
@@ -157,7 +160,8 @@ class Geometry:
         pitch, most = self._pitch_of(previous), 1.2
         if previous.code != line.code:  # monospaced fonts are set smaller
             pitch, most = max(pitch, self._pitch_of(line)), 2.0
-        if step > 1.28 * pitch or line.x0 > previous.x1:
+        most_step = _MARKED_STEP if hangs and line.text[:1].islower() else _STEP
+        if step > most_step * pitch or line.x0 > previous.x1:
             return False
         if abs(line.size - previous.size) > most or (line.bold != previous.bold and self._is_short(previous)):
             return False

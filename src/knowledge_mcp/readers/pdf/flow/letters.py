@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw, text_in
 from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted
-from knowledge_mcp.readers.shared.layout import is_bold_name, is_italic_name, letters_of
+from knowledge_mcp.readers.shared.layout import is_bold_name, is_code_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols
 
@@ -250,7 +250,7 @@ def _is_generated(text: Any, at: int) -> bool:
 
 
 def _by_face(page: Any, text: Any, item: TextItem) -> list[TextItem]:
-    """Split an item after its bold or italic beginning, and after a number before it.
+    """Split an item after its bold, italic or monospaced beginning, and after a number before it.
 
     The parser gives all of it the font of its first sign.
     """
@@ -307,7 +307,7 @@ def _index_of(text: Any, at: int, sign: str) -> int:
 
 
 def _is_apart(font: str, weight: int) -> bool:
-    return weight >= HEAVY or is_bold_name(font) or is_italic_name(font)
+    return weight >= HEAVY or is_bold_name(font) or is_italic_name(font) or is_code_name(font)
 
 
 _RUN = re.compile(r"[^\W_]{2,40}")
