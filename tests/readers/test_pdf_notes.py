@@ -110,3 +110,28 @@ def test_entries_of_a_glossary_are_whole_where_a_note_below_them_is_wider() -> N
         7.5,
     )
     assert [" ".join(each) for each in entries] == [text for text in _blocks(_read(pages)) if ": " in text]
+
+
+def test_notes_that_are_cited_with_a_bracket_may_be_hardly_smaller_than_the_text() -> None:
+    pages = sheet()
+    for words, raised, rest in (
+        ("The moisture is determined as in ISO 712", "3)", ", and is not greater than 15 %."),
+        ("The sieve is as in the standard for sieves, Clause 9", "4)", ", or in that for wires."),
+    ):
+        pages.at(LEFT, pages.y, words, 11)
+        end = LEFT + pages.canvas.stringWidth(words, "Helvetica", 11)
+        pages.at(end, pages.y - 4, raised, 7)
+        pages.at(end + pages.canvas.stringWidth(raised, "Helvetica", 7), pages.y, rest, 11)
+        pages.y += 30
+    for _ in range(8):
+        pages.line("Tests are repeated after each repair of the part that was tested before.", size=11, step=30)
+    pages.at(LEFT, 740, "3)  Cancelled and replaced.", 10)
+    pages.at(LEFT, 770, "4)  Under preparation.", 10)
+    document = _read(pages)
+    assert _blocks(document)[:4] == [
+        "The moisture is determined as in ISO 712³⁾, and is not greater than 15 %.",
+        "³⁾ Cancelled and replaced.",
+        "The sieve is as in the standard for sieves, Clause 9⁴⁾, or in that for wires.",
+        "⁴⁾ Under preparation.",
+    ]
+    assert document.blocks[1].kind is BlockKind.FOOTNOTE

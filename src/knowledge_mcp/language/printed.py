@@ -13,7 +13,9 @@ RAISED_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 """Raised letters that mark notes of tables; later letters are exponents."""
 _RAISED_MARK = re.compile(rf"(?<=\w)(?:[{RAISED_LETTERS}](?:,[{RAISED_LETTERS}]){{0,5}}⁾?(?!\w)|[{RAISED}]{{1,2}}⁾)")
 """A mark that is not part of the number or unit before it: "40ᵃ", "12.5ᵇ⁾", "3 mm¹⁾"."""
-_NOTE_MARK = rf"\[\^[^\]\s]{{1,40}}\]|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
+_NOTE_MARK = (
+    rf"\[\^[^\]\s]{{1,40}}\]|(?<!⁽)[{RAISED}]{{1,3}}⁾|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
+)
 _NOTE_MARKS = re.compile(_NOTE_MARK)
 _ELSEWHERE = rf"(?<![\w.-])(?:(?!po?[iu]?nt)(?:{NUMBERED}|pp?\.|(?-i:S)\.)|§{{1,2}})"
 """Words before the numbers of places in all languages, except "point": "dew point 5 °C" is a limit."""
@@ -88,7 +90,7 @@ def note_mark_places(text: str) -> list[tuple[int, int]]:
 
 
 def note_marks(text: str) -> list[str]:
-    """List the footnote marks: "[^2]", and a raised number after a word or before the note."""
+    """List the footnote marks: "[^2]", and a raised number after a word, before the note, or before ")"."""
     return _NOTE_MARKS.findall(text)
 
 

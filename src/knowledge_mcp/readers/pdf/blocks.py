@@ -19,6 +19,8 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 _RAISED = re.compile(rf"(?<=\w)(?<![{RAISED}])[{RAISED}]+")
+_SMALLER, _SMALLER_CITED = 1.4, 0.4
+"""Minimum difference in points between the print of the text and of footnotes."""
 _MARGIN = 1.0
 """Points added around the lines of a box: glyphs extend beyond the ascent and descent that their font states."""
 _MOST_GAP = 3.0
@@ -421,17 +423,25 @@ class _Stream:
     # ---- footnotes
 
     def _footnote_lines(self, page: PageLayout) -> set[int]:
-        """Find the footnotes of a page: small print at its bottom, from the first numbered line down."""
+        """Find the footnotes of a page: small print at its bottom, from the first numbered line down.
+
+        Notes that the page cites by marks such as "³⁾" may be hardly smaller than its text.
+        """
         lines = [line for line in page.lines if not line.rotated]
         text = self._body.size
         if page.strip and lines:  # comments may be set smaller than clauses
             text = Counter(line.size for line in lines).most_common(1)[0][0]
+        cited = {mark for line in lines for mark in note_marks(line.text) if mark[-1] == "⁾"}
         found: list[Line] = []
         for line in sorted(lines, key=lambda line: line.y0, reverse=True):
-            if line.size > text - 1.4 or line.y0 < 0.5 * page.height or id(line) in self._starts:
+            if (
+                line.size > text - (_SMALLER_CITED if cited else _SMALLER)
+                or line.y0 < 0.5 * page.height
+                or id(line) in self._starts
+            ):
                 break
             found.append(line)
-        while found and not _begins_footnote(found[-1]):
+        while found and not (_mark_of(found[-1]) in cited if cited else _begins_footnote(found[-1])):
             found.pop()
         return {id(line) for line in found} if len(found) <= min(12, 0.4 * len(lines)) else set()
 
@@ -448,7 +458,7 @@ class _Stream:
     def _is_cited(self, note: _Open, text: str) -> bool:
         """Return whether a text cites a note: by a superscript that is no power, or the only such mark of the page."""
         number = unicodedata.normalize("NFKC", note.opening.marker)
-        mark = raised_or_lowered(number, "superscript") if number.isdigit() else ""
+        mark = raised_or_lowered(number, "superscript") if number.removesuffix(")").isdigit() else ""
         return bool(mark) and (mark in note_marks(text) or (mark not in self._clear and mark in _RAISED.findall(text)))
 
 
@@ -461,6 +471,11 @@ def _mark(text: str) -> Opening | None:
 def _begins_footnote(line: Line) -> bool:
     first = line.text.split(" ", 1)[0].rstrip(".)")
     return len(line.text) > len(first) + 1 and (first in {"*", "†", "‡", "**"} or (first.isdigit() and len(first) <= 3))
+
+
+def _mark_of(note: Line) -> str:
+    """Return the mark that cites a note beginning with "3)"."""
+    return raised_or_lowered(note.text.split(" ", 1)[0], "superscript")
 
 
 def _table(table: Table, join: Callable[[str, str], str]) -> dict[str, Any]:

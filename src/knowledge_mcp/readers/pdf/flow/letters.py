@@ -43,8 +43,8 @@ _BAND = 20
 
 _LEVEL = 5.0
 """Maximum angle in degrees of letters that count as horizontal or vertical, as in `is_slanted` for items."""
-_RAISABLE = re.compile(r"[-–−]?\d{1,9}|[a-h](?:, ?[a-h]\b){0,5}\)?(?!\w)")
-"""Digits, and letters that mark notes of tables, at the end of a word."""
+_RAISABLE = re.compile(r"[-–−]?\d{1,9}\)?|[a-h](?:, ?[a-h]\b){0,5}\)?(?!\w)")
+"""Digits, and letters that mark notes of tables, at the end of a word; ")" may follow them."""
 _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
 """Text next to digits, about a word, by which they are found in an item."""
@@ -385,8 +385,12 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
                 item.text = f"{item.text[: level.start()]}{before[0]}{above}{item.text[level.end() :]}"
             elif after is not None and before is None and item.text.startswith(f"{run}{after[0]}"):
                 item.text = f"{above} {item.text[len(run) :]}"
-            elif item.text.strip() == run:
-                item.text = above
+            elif letter is not None and item.text.startswith(run) and _is_first(letter, item):
+                item.text = f"{above}{item.text[len(run) :]}"
+
+
+def _is_first(letter: PrintedLetter, item: TextItem) -> bool:
+    return letter.box[0] < item.x + (letter.box[2] - letter.box[0])
 
 
 def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
@@ -400,7 +404,7 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
         least = 0.0 if printed[at].isdigit() else _LEAST
         high = _base_of(text, beside) + _HIGH * usual
         if least * usual < size < _SMALL * usual and _base_of(text, at) > high:
-            while least and _base_of(text, end - 1) <= high:
+            while (least or printed[end - 1] == ")") and _base_of(text, end - 1) <= high:
                 end -= 1
             yield at, end
             return
