@@ -153,6 +153,21 @@ def test_bookmarks_that_are_numbers_name_the_clauses_that_begin_with_them() -> N
     assert _sections(page) == named
 
 
+def test_a_bookmark_ends_its_heading_where_the_bold_print_ends() -> None:
+    page = sheet()
+    for number, name in enumerate(("Divider,", "Sieve,", "Balance,"), start=1):
+        title = f"A.{number} {name}"
+        page.canvas.bookmarkHorizontal(title, 0, 842 - page.y + 10)
+        page.canvas.addOutlineEntry(title, title, level=0)
+        _set(
+            page, (f"{title} ", _BOLD), ("which consists of several slots that have the same width and are one", _TIMES)
+        )
+        page.line("below the other.", font=_TIMES, step=30)
+    document = _read(page)
+    assert [section.title for section in document.sections] == ["Divider,", "Sieve,", "Balance,"]
+    assert document.blocks[1].span.of(document.text).endswith("are one below the other.")
+
+
 def test_a_column_of_items_is_not_mixed_with_the_text_to_its_left() -> None:
     page = sheet()
     first, rest = "64 x 8, Serial", "Real-Time Clock"

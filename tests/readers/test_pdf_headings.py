@@ -279,6 +279,17 @@ def test_bookmarks_of_tables_and_figures_are_no_sections() -> None:
         assert [heading.title for heading in outline_headings(some, made.pages)] == ["Scope", "Materials", "Tests"]
 
 
+def test_the_levels_of_clauses_after_the_bookmark_of_a_table_are_those_of_their_numbers() -> None:
+    made = Sheets()
+    titles = ["5 Tests", "5.2 Means of testing", "5.2.1 Gauges", "Table 1 - Gauges", "5.2.2 Scales", "6 Reports"]
+    for title in titles:
+        made.heading(title)
+        made.prose()
+    levels = [1, 2, 3, 1, 2, 1]
+    entries = [Bookmark(title, level, 1, None) for title, level in zip(titles, levels, strict=True)]
+    assert [heading.level for heading in outline_headings(entries, made.pages)] == [1, 2, 3, 3, 1]
+
+
 def test_a_bookmark_numbers_a_heading_whose_number_touches_its_title_or_stands_alone() -> None:
     made = Sheets()
     for text in ("6.3 Rules", "6.3.1", "6.3.2Rated sale"):

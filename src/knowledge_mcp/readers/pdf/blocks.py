@@ -432,13 +432,10 @@ class _Stream:
         if page.strip and lines:  # comments may be set smaller than clauses
             text = Counter(line.size for line in lines).most_common(1)[0][0]
         cited = {mark for line in lines for mark in note_marks(line.text) if mark[-1] == "⁾"}
+        smaller = _SMALLER_CITED if cited else _SMALLER
         found: list[Line] = []
         for line in sorted(lines, key=lambda line: line.y0, reverse=True):
-            if (
-                line.size > text - (_SMALLER_CITED if cited else _SMALLER)
-                or line.y0 < 0.5 * page.height
-                or id(line) in self._starts
-            ):
+            if line.size > text - smaller or line.y0 < 0.5 * page.height or id(line) in self._starts:
                 break
             found.append(line)
         while found and not (_mark_of(found[-1]) in cited if cited else _begins_footnote(found[-1])):

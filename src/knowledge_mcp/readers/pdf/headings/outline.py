@@ -35,10 +35,12 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 
     A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
     """
-    entries = _without_captions(entries)
-    found = _match_entries(entries, pages, exact=False)
+    sections = _without_captions(entries)
+    found = _match_entries(sections, pages, exact=False)
+    if len(sections) < len(entries):  # a table between sections has cut the levels of those after it
+        found = _relevel(found, set(map(id, found)))
     printed = sum(heading.confidence == 1.0 for heading in found)
-    return found if printed >= max(min(_FEWEST, len(entries)), _TRUSTED_SHARE * len(entries)) else []
+    return found if printed >= max(min(_FEWEST, len(sections)), _TRUSTED_SHARE * len(sections)) else []
 
 
 def _without_captions(entries: Sequence[Bookmark]) -> Sequence[Bookmark]:
@@ -189,6 +191,8 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
             if rank[0] < _LOOSE:
                 continue
         cut = _run_in(line.text, title)
+        if cut is None and line.lead and letters_of(line.text[: line.lead]) == whole:
+            cut = line.lead
         if cut is not None:
             matches.append((2, far, [line], cut))
         elif index + 1 < len(lines) and whole.startswith(letters) and not line.text.endswith("-"):
