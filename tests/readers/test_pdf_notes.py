@@ -135,3 +135,18 @@ def test_notes_that_are_cited_with_a_bracket_may_be_hardly_smaller_than_the_text
         "⁴⁾ Under preparation.",
     ]
     assert document.blocks[1].kind is BlockKind.FOOTNOTE
+
+
+def test_a_caption_within_the_frame_of_its_table_is_no_header() -> None:
+    pages = sheet()
+    for label in ("Table 4 - Limits of vibration", "Table 4 (continued)"):
+        pages.grid([("",)], (sum(_WIDTHS),))
+        pages.at(LEFT + 60, pages.y - 16 - 18 + 3, label)
+        pages.y -= 16
+        pages.grid([_HEAD, *_ROWS], _WIDTHS)
+        pages.next_page()
+    document = _read(pages)
+    assert [block.kind for block in document.blocks][:2] == [BlockKind.CAPTION, BlockKind.TABLE]
+    table = [line for text in _blocks(document) if text.startswith("|") for line in text.splitlines()]
+    assert table[0] == "| Speed | Mounting | Limit |"
+    assert sum("Speed" in line for line in table) == 1 and len(table) == 2 + 2 * len(_ROWS)

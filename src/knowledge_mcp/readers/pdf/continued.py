@@ -1,20 +1,28 @@
-"""Joins tables that continue over pages or columns into one table, with the header once."""
+"""Takes captions out of tables, and joins tables that continue over pages or columns, with the header once."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.printed import RAISED
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 _SHIFT = 6.0
 """Points by which a column may be wider or narrower on the next page, relative to the table's position."""
+_ROWS_BELOW = 3
+"""Minimum number of rows of a table from which its caption is taken out: a header and a row remain."""
 _SMALLER = 1.4
 """Points by which notes are set smaller than the text."""
 _NOTE = re.compile(rf"(?:[\d{RAISED}]{{1,3}}|[*†‡]{{1,2}})[.)]?\s")
-_CONTINUED = re.compile(r"\b(?:continued|cont['’]?d|concluded)\b|\(cont\.?\)", re.IGNORECASE)
+_CONTINUED = re.compile(
+    r"\b(?:continued|cont['’]?d|concluded)\b|\((?:cont\.?|continu\w{1,8}|suite|fin|fortgesetzt|Fortsetzung|vervolg|forts\.)\)",
+    re.IGNORECASE,
+)
 
 
 def join_tables(pages: Sequence[PageLayout]) -> None:
@@ -27,6 +35,7 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
     removed too.
     """
     for before, page in zip([None, *pages], pages, strict=False):
+        page.elements = [each for element in page.elements for each in _without_caption(element)]
         _drop_lone_headers(before, page)
         _join_in_columns(page)
     open_: Table | None = None
@@ -47,6 +56,24 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
         ending = page.elements[at - 1] if at else None
         open_ = ending if isinstance(ending, Table) else None
         last = page.number
+
+
+def _without_caption(element: Line | Table) -> list[Line | Table]:
+    """Take the caption out of a table that has it as its first row, inside its frame."""
+    if not isinstance(element, Table) or len(element.rows) < _ROWS_BELOW:
+        return [element]
+    cells = [cell for cell in element.rows[0] if cell]
+    opening = opening_of(cells[0].replace("\n", " ")) if len(cells) == 1 else None
+    if opening is None or opening.kind is not BlockKind.CAPTION:
+        return [element]
+    words, count, letters = letters_of(cells[0]), 0, ""
+    while count < len(element.lines) and len(letters) < len(words):
+        letters += letters_of(element.lines[count].text)
+        count += 1
+    if letters != words or count == len(element.lines):
+        return [element]
+    caption, lines = element.lines[:count], element.lines[count:]
+    return [*caption, replace(element, rows=element.rows[1:], lines=lines)]
 
 
 def _drop_lone_headers(before: PageLayout | None, page: PageLayout) -> None:
