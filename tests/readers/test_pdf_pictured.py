@@ -207,3 +207,49 @@ def test_the_text_of_another_column_stands_beside_no_formula() -> None:
     pages.y += 22
     body(pages, "where the snow is that of the place.")
     assert text_of(read(pages)).count(f"be found by the formula {SIGN} where the snow") == 1
+
+
+def outlined(pages: Sheet, x: float, letters: int, *, colour: float = 0) -> float:
+    """Draw letters as filled outlines, as programs set formulas, with a fraction line below; return their end."""
+    pages.canvas.setFillGray(colour)
+    for place in range(letters):
+        path = pages.canvas.beginPath()
+        left, base = x + 7 * place, HEIGHT - pages.y
+        path.moveTo(left, base)
+        path.curveTo(left + 1, base + 7, left + 4, base + 7, left + 5, base)
+        path.close()
+        pages.canvas.drawPath(path, stroke=0, fill=1)
+    pages.canvas.setFillGray(0)
+    return x + 7 * letters
+
+
+def test_a_formula_of_outlined_letters_is_one_sign() -> None:
+    pages = begun()
+    pages.at(LEFT, pages.y, "Calculate the mass fraction of the rice,")
+    start = LEFT + pages.canvas.stringWidth("Calculate the mass fraction of the rice, ", "Helvetica", 10)
+    pages.at(outlined(pages, start, 3) + 3, pages.y, ", that was found in the test.")
+    pages.y += 20
+    pages.at(LEFT, pages.y, "It is calculated as follows:")
+    pages.y += 25
+    outlined(pages, LEFT + 20, 4)
+    pages.canvas.line(LEFT + 18, HEIGHT - pages.y - 2, LEFT + 48, HEIGHT - pages.y - 2)
+    pages.at(480, pages.y, "(A.1)")
+    pages.y += 25
+    body(pages)
+    document = read(pages)
+    assert f"mass fraction of the rice, {SIGN} , that was found in the test." in text_of(document)
+    assert f"{SIGN} (A.1)" in text_of(document)
+    assert document.text.count(SIGN) == 2
+
+
+def test_coloured_icons_and_bars_of_a_chart_are_no_signs() -> None:
+    pages = begun()
+    pages.at(LEFT, pages.y, "The rules are in the annex of this part")
+    start = LEFT + pages.canvas.stringWidth("The rules are in the annex of this part ", "Helvetica", 10)
+    pages.at(outlined(pages, start, 1, colour=0.6) + 3, pages.y, "and in the part after it.")
+    pages.y += 60
+    for place in range(40):
+        pages.canvas.rect(LEFT + 6 * place, HEIGHT - pages.y, 4, 5 + place % 7 * 5, stroke=0, fill=1)
+    pages.y += 30
+    body(pages)
+    assert SIGN not in read(pages).text

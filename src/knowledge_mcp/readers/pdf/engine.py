@@ -19,7 +19,7 @@ from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers
-from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
+from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, outlined_signs, put_signs
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.flow.turned import is_upside_down, set_level, turn_over
 from knowledge_mcp.readers.pdf.flow.typed_rows import TypedPages
@@ -295,9 +295,12 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Print
         ]
         _parse_again(again_first, pages, document, parser)
         again: dict[int, list[HiddenText]] = {}
+        unseen: dict[int, list[Box]] = {}
         for index, parsed in enumerate(pages):
             with contextlib.closing(document[parsed.page_num - 1]) as page:
-                hidden, is_layer, printed.pictures[index] = hidden_text(page, parsed)
+                hidden, is_layer, pictures = hidden_text(page, parsed)
+                printed.pictures[index] = [*pictures, *outlined_signs(parsed)]
+                unseen[index] = [each.box for each in hidden]
                 printed.layers.update({parsed.page_num} if is_layer else ())
                 for each in hidden:
                     printed.hidden[each.reason] += len("".join(each.text.split()))
@@ -313,7 +316,7 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> _Print
                 printed.write(shown, pages[index], hidden)
         for index, signs in PictureSigns(pages, printed.pictures).found():
             with contextlib.closing(document[pages[index].page_num - 1]) as shown:
-                put_signs(shown, pages[index], signs)
+                put_signs(shown, pages[index], signs, unseen[index])
     return printed
 
 

@@ -40,6 +40,12 @@ _TOUCHING = 1.5
 """Maximum distance in points between pieces of one picture: programs cut pictures into strips."""
 _ROOM = 3.0
 """Distance in points around a picture that lines of a drawing enter; edges of table cells are farther away."""
+_SMALLEST = 2.0
+"""Minimum height in points of an outlined letter: underlines and rules are lower; signs such as "−" join others."""
+_LETTERS_APART = 4.0
+"""Maximum distance in points between the signs of a formula: thick spaces are a quarter of the font size."""
+_DARK = 0x60
+"""Brightness, out of 255, below which a colour is that of text and not of an icon."""
 _WHITE = "ffffffff"
 MOST_PICTURES = 150
 """Maximum number of pieces of pictures on a page; with more it is a drawing."""
@@ -125,10 +131,11 @@ class PictureSigns:
             signs: list[Sign] = []
             for each in some:
                 page = self._pages[index]
-                if _may_be_sign(each, page) and not rows.covers(each) and not _is_drawn_at(page, each):
-                    word = self._beside(each, rows) or _between(each, rows)
-                    if word is not None:
-                        signs.append(Sign(each, word))
+                if not _may_be_sign(each, page) or rows.covers(each):
+                    continue
+                word = self._beside(each, rows) or _between(each, rows)
+                if word is not None and not _is_drawn_at(page, each):  # last: a drawing has thousands of lines
+                    signs.append(Sign(each, word))
             if signs:
                 yield index, signs
 
@@ -149,6 +156,30 @@ class PictureSigns:
         word = left or right
         assert word is not None
         return word if rows.is_prose(word) else None
+
+
+def outlined_signs(parsed: ParsedPage) -> list[Picture]:
+    """List what small dark shapes draw together: programs may set formulas as outlines of letters.
+
+    With more than `MOST_PICTURES` shapes the page is a drawing, and nothing is listed.
+    """
+    boxes: list[Box] = []
+    for shape in parsed.vector_graphics.shapes if parsed.vector_graphics is not None else ():
+        x, y, width, height = shape.bbox
+        is_letter = shape.fill and not shape.stroke and _is_dark(shape.fill_color)
+        if is_letter and _SMALLEST <= height <= _HIGHEST and _SMALLEST / 2 <= width <= _HIGHEST:
+            boxes.append((x - _LETTERS_APART / 2, y, x + width + _LETTERS_APART / 2, y + height))
+    if len(boxes) > MOST_PICTURES:
+        return []
+    half = _LETTERS_APART / 2
+    return [
+        Picture((left + half, top, right - half, bottom))
+        for left, top, right, bottom in (each.box for each in _united([Picture(box) for box in boxes]))
+    ]
+
+
+def _is_dark(colour: str | None) -> bool:
+    return colour is not None and all(channel < _DARK for channel in bytes.fromhex(colour)[-3:])
 
 
 def _may_be_sign(picture: Picture, page: ParsedPage) -> bool:
@@ -179,10 +210,10 @@ def _is_drawn_at(page: ParsedPage, picture: Picture) -> bool:
     for shape in graphics.shapes:
         x, y, width, height = shape.bbox
         is_seen = shape.stroke or (shape.fill and shape.fill_color != _WHITE)
-        if (
-            is_seen and height > 1 and not _holds((x, y, x + width, y + height), around)
-        ):  # not the background of a whole part
-            drawn.append((x, y, x + width, y + height))
+        box = (x, y, x + width, y + height)
+        # neither the background of a whole part nor a letter of the formula
+        if is_seen and height > 1 and not _holds(box, around) and not _holds(around, box):
+            drawn.append(box)
     return any(_overlap(each, around) for each in drawn)
 
 
@@ -336,20 +367,22 @@ def _united(pictures: Sequence[Picture]) -> list[Picture]:
     return found
 
 
-def put_signs(page: Any, parsed: ParsedPage, signs: Sequence[Sign]) -> None:
+def put_signs(page: Any, parsed: ParsedPage, signs: Sequence[Sign], hidden: Sequence[Box] = ()) -> None:
     """Add pictures to the words of a parsed page if they are visible and have no words on them.
 
     Args:
         page: the open PDFium page.
         parsed: the same page as the parser returns it.
         signs: those found on it.
+        hidden: boxes of hidden text, such as the source of a formula.
     """
     with contextlib.closing(page.get_textpage()) as text:
         for sign in signs:
             left, top, right, bottom = sign.picture.box
             inset = (bottom - top) / 4
             words = text_in(page, text, left + 1, top + inset, right - 1, bottom - inset)
-            if words.strip() or not _is_seen(page, sign):
+            is_hidden = any(_overlap(box, sign.picture.box) for box in hidden)
+            if (words.strip() and not is_hidden) or not _is_seen(page, sign):
                 continue
             around = next((item for item in parsed.text_items if _runs_past(item, sign.picture)), None)
             if around is not None and not _split(page, text, parsed, around, sign.picture):
