@@ -61,6 +61,7 @@ UNKNOWN = "application/octet-stream"
 DOORSTOP = "application/x-doorstop+zip"
 """A folder of Doorstop items as one file; sources create it when they find such a folder."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN = "application/vnd.oasis.opendocument"
 
 MEDIA_TYPES: Mapping[str, str] = {
     ".adoc": "text/asciidoc",
@@ -73,6 +74,9 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".doorstop": DOORSTOP,
     ".eml": "message/rfc822",
     ".epub": "application/epub+zip",
+    ".fodp": f"{_OPEN}.presentation-flat-xml",
+    ".fods": f"{_OPEN}.spreadsheet-flat-xml",
+    ".fodt": f"{_OPEN}.text-flat-xml",
     ".htm": "text/html",
     ".html": "text/html",
     ".jpeg": "image/jpeg",
@@ -83,8 +87,9 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".mdx": "text/markdown",
     ".msg": "application/vnd.ms-outlook",
     ".nxml": "application/xml",
-    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
-    ".odt": "application/vnd.oasis.opendocument.text",
+    ".odp": f"{_OPEN}.presentation",
+    ".ods": f"{_OPEN}.spreadsheet",
+    ".odt": f"{_OPEN}.text",
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".pptx": f"{_OFFICE}.presentationml.presentation",
@@ -102,16 +107,16 @@ MEDIA_TYPES: Mapping[str, str] = {
 }
 """Media type by lower-case extension with its dot."""
 
-WORKBOOKS = frozenset({".ods", ".xls", ".xlsx"})
+WORKBOOKS = frozenset({".fods", ".ods", ".xls", ".xlsx"})
 """Extensions of files with sheets, whose lines are rows and whose columns may have names."""
 
 DOCUMENT_PATTERNS = tuple(f"*{extension}" for extension, kind in MEDIA_TYPES.items() if not kind.startswith("image/"))
 """Default names of files to ingest from a folder: documents, but no pictures."""
 
 _SAVED_AS: Mapping[str, str] = {
-    **dict.fromkeys((".doc", ".dot", ".docm", ".fodt", ".pages", ".rtf", ".wpd", ".wps"), ".docx"),
-    **dict.fromkeys((".fodp", ".key", ".odp", ".pot", ".pps", ".ppsx", ".ppt", ".pptm"), ".pptx"),
-    **dict.fromkeys((".fods", ".numbers", ".xlsb", ".xlsm"), ".xlsx"),
+    **dict.fromkeys((".doc", ".dot", ".docm", ".pages", ".rtf", ".wpd", ".wps"), ".docx"),
+    **dict.fromkeys((".key", ".pot", ".pps", ".ppsx", ".ppt", ".pptm"), ".pptx"),
+    **dict.fromkeys((".numbers", ".xlsb", ".xlsm"), ".xlsx"),
     **dict.fromkeys((".djvu", ".ps", ".vsd", ".vsdx", ".xps"), ".pdf"),
     ".mht": ".html",
     ".mhtml": ".html",

@@ -12,24 +12,25 @@ from knowledge_mcp.model.source import MEDIA_TYPES, WORKBOOKS
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
 _PPTX, _XLSX, _XLS, _MSG = (MEDIA_TYPES[each] for each in (".pptx", ".xlsx", ".xls", ".msg"))
-_ODS, _ODT, _EPUB, _EML = (MEDIA_TYPES[each] for each in (".ods", ".odt", ".epub", ".eml"))
+_EPUB, _EML = MEDIA_TYPES[".epub"], MEDIA_TYPES[".eml"]
 
 _ROOM = "knowledge_mcp.readers.office"
 
 
 class OfficeReader(ConvertingReader):
-    """Read .pptx, .xlsx, .xls, .ods, .odt, .epub, .msg and .eml files. Slides are pages; others have none. Thread-safe.
+    """Read .pptx, .xlsx, .xls, .epub, .msg, .eml and OpenDocument files. Slides are pages. Thread-safe.
 
     Of `ConvertingReader`'s arguments, `markdown` reads what MarkItDown makes of presentations.
     """
 
-    label = "office-17"
+    label = "office-18"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.books:epub",
         _MSG: f"{_ROOM}.mail:msg",
-        _ODS: f"{_ROOM}.workbooks.opening:workbook",
-        _ODT: f"{_ROOM}.odf.text:odt",
+        **dict.fromkeys((MEDIA_TYPES[".odp"], MEDIA_TYPES[".fodp"]), f"{_ROOM}.odf.slides:odp"),
+        **dict.fromkeys((MEDIA_TYPES[".ods"], MEDIA_TYPES[".fods"]), f"{_ROOM}.workbooks.opening:workbook"),
+        **dict.fromkeys((MEDIA_TYPES[".odt"], MEDIA_TYPES[".fodt"]), f"{_ROOM}.odf.text:odt"),
         _PPTX: f"{_ROOM}.markitdown:pptx",
         _XLS: f"{_ROOM}.workbooks.opening:workbook",
         _XLSX: f"{_ROOM}.workbooks.opening:workbook",

@@ -67,6 +67,11 @@ def with_anchors(written: Piece, names: Sequence[str]) -> Piece:
     return written
 
 
+def page_piece(number: int) -> Piece:
+    """Begin a page; what follows is on it."""
+    return {"page": number}
+
+
 def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Piece:
     """Write one block."""
     written: Piece = {"kind": kind.value, "text": text}
@@ -237,12 +242,16 @@ def _plain(value: object) -> object:
 
 @dataclasses.dataclass(slots=True)
 class DocumentAssembly:
-    """Take a child's messages and build the document; `untitled` if its first heading is not a title."""
+    """Take a child's messages and build the document; `untitled` if its first heading is not a title.
+
+    `pages` is the page that has begun, if there are any.
+    """
 
     builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
     title: str = ""
     headline: str = ""
     untitled: bool = False
+    pages: tuple[int, ...] = ()
     metadata: dict[str, str] = dataclasses.field(default_factory=dict[str, str])
     _anchors: dict[str, tuple[ReferenceKind, str]] = dataclasses.field(
         default_factory=dict[str, tuple[ReferenceKind, str]]
@@ -260,6 +269,9 @@ class DocumentAssembly:
             self.builder.leave_out(each.get("hidden", {}))
             if "heading" in each:
                 self._heading(each)
+            elif "page" in each:
+                self.pages = (int(each["page"]),)
+                self.builder.page(*self.pages)
             else:
                 self._block(each)
         for name, given, named in message.get("calls", ()):
@@ -306,12 +318,14 @@ class DocumentAssembly:
                 source=HeadingSource.MARKUP,
                 number=item.id,
                 informative=item.informative,
+                pages=self.pages,
                 lines=lines,
             )
             self._items.append(dataclasses.replace(item, span=span or Span(0, 0)))
             return
         if each.get("plain"):
-            self._name(names, self.builder.heading(words, level=level, source=HeadingSource.MARKUP, lines=lines))
+            span = self.builder.heading(words, level=level, source=HeadingSource.MARKUP, pages=self.pages, lines=lines)
+            self._name(names, span)
             return
         if level == 1 and not self.headline:
             self.headline = words
@@ -323,6 +337,7 @@ class DocumentAssembly:
             number=parts.number,
             informative=parts.informative,
             printed=parts.printed(words),
+            pages=self.pages,
             lines=lines,
         )
         self._name(names, span)
@@ -348,6 +363,7 @@ class DocumentAssembly:
                 text,
                 marker=marker,
                 depth=each.get("depth", 0),
+                pages=self.pages,
                 lines=lines,
                 rows=each.get("rows", ()),
                 lead=each.get("lead", 0),
@@ -358,7 +374,9 @@ class DocumentAssembly:
         rich.lead = each.get("lead", 0)
         for start, end, target in links:
             rich.mark_range(start, end, None if target.startswith("#") else ReferenceKind.LINK, target)
-        span, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0), lines=lines)
+        span, pending = lay(
+            self.builder, kind, rich, marker=marker, depth=each.get("depth", 0), lines=lines, pages=self.pages
+        )
         self._name(names, span)
         self._pending.extend(pending)
 

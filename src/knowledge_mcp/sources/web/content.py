@@ -68,6 +68,7 @@ _IN_ZIP: tuple[tuple[bytes, str], ...] = (
     (b"xl/workbook.xml", MEDIA_TYPES[".xlsx"]),
     (b"ppt/presentation.xml", MEDIA_TYPES[".pptx"]),
     (b"mimetypeapplication/epub+zip", "application/epub+zip"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.presentation", MEDIA_TYPES[".odp"]),
     (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", MEDIA_TYPES[".ods"]),
     (b"mimetypeapplication/vnd.oasis.opendocument.text", MEDIA_TYPES[".odt"]),
 )

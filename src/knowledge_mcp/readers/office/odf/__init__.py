@@ -1,1 +1,1 @@
-"""OpenDocument texts, and what they have in common with spreadsheets."""
+"""OpenDocument texts and presentations, and what they have in common with spreadsheets."""

@@ -6,8 +6,9 @@ are reported; hidden text is left out and counted.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from knowledge_mcp.readers.shared.pieces import (
     heading,
     hidden_piece,
     messages,
+    piece,
     rich_piece,
     with_anchors,
 )
@@ -52,23 +54,9 @@ def odt(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """
     with opened_package(path, "text", "an OpenDocument text") as package:
         if not check:
-            yield from messages(_pieces(package))
-
-
-def _pieces(package: OdfPackage) -> Iterator[Piece]:
-    body = package.body("text")
-    properties = core_properties(package.archive, "meta.xml")
-    looks = OdtLooks(package.roots)
-    words = ParagraphWords(looks, Embedded(package), Counter())
-    walk = _Walk(HeadingNumbers(package.styles), Lists(package.roots), looks, words)
-    yield from walk.blocks(body, 0)
-    yield hidden_piece(words.hidden)
-    warnings, remarks = remarks_of(body)
-    if next(body.iter("{*}image"), None) is not None:
-        warnings.append("Text in images is not read.")
-    if words.objects.unread:
-        warnings.append("Embedded objects, such as charts, are not read.")
-    yield facts(title=properties.pop("title", "") or walk.title, metadata=properties | remarks, warnings=warnings)
+            body = package.body("text")
+            walk = OdfWalk(package)
+            yield from messages(itertools.chain(walk.blocks(body), walk.facts(body)))
 
 
 @dataclass(slots=True)
@@ -80,23 +68,36 @@ class _Item:
     label: str | None = None
 
 
-class _Walk:
+class OdfWalk:
     """Write the blocks of a body; `title` is the first paragraph in the title style."""
 
-    def __init__(self, outline: HeadingNumbers, lists: Lists, looks: OdtLooks, words: ParagraphWords) -> None:
-        self._outline = outline
-        self._lists = lists
-        self._looks = looks
-        self._words = words
+    def __init__(self, package: OdfPackage) -> None:
+        self._properties = core_properties(package.archive, "meta.xml")
+        self._outline = HeadingNumbers(package.styles)
+        self._lists = Lists(package.roots)
+        self._looks = OdtLooks(package.roots)
+        self.words = ParagraphWords(self._looks, Embedded(package), Counter())
         self.title = ""
 
-    def blocks(self, parent: Element, depth: int, item: _Item | None = None) -> Iterator[Piece]:
+    def facts(self, body: Element, warnings: Sequence[str] = ()) -> Iterator[Piece]:
+        """Write what is known about the whole, after its blocks."""
+        yield hidden_piece(self.words.hidden)
+        about, remarks = remarks_of(body)
+        about += warnings
+        if next(body.iter("{*}image"), None) is not None:
+            about.append("Text in images is not read.")
+        if self.words.objects.unread:
+            about.append("Embedded objects, such as charts, are not read.")
+        title = self._properties.pop("title", "") or self.title
+        yield facts(title=title, metadata=self._properties | remarks, warnings=about)
+
+    def blocks(self, parent: Element, depth: int = 0, item: _Item | None = None) -> Iterator[Piece]:
         """Write the content of an element; `item` is the open list item."""
         if depth > MOST_DEPTH:
             raise Refusal("unsupported", f"Its parts are nested more than {MOST_DEPTH} levels deep.")
         for element in parent:
             name = local_name(element)
-            if self._words.is_unseen(element):
+            if self.words.is_unseen(element):
                 continue
             if name in {"p", "h"}:
                 if item is not None and item.label is None:
@@ -111,13 +112,15 @@ class _Walk:
             elif name == "table":
                 yield self._table(element)
             elif name in SHAPES or (name in _PASSED and name not in _INDEXES):
+                if name == "frame" and (shown := self.words.of_frame(element)):
+                    yield piece(BlockKind.PARAGRAPH, shown)
                 yield from self.blocks(element, depth + 1, item)
-            if self._words.notes:
-                notes, self._words.notes = self._words.notes, []
+            if self.words.notes:
+                notes, self.words.notes = self.words.notes, []
                 yield from notes
 
     def _paragraph(self, element: Element, item: _Item | None) -> Piece:
-        rich = self._words.inline(element)
+        rich = self.words.inline(element)
         if item is None:
             if not self.title and self._looks.is_title(element):
                 self.title = " ".join(rich.text.split())
@@ -129,7 +132,7 @@ class _Walk:
 
     def _heading(self, element: Element, item: _Item | None) -> Iterator[Piece]:
         level = whole_number(element.get(f"{TEXT}outline-level"), 1)
-        words = self._words.inline(element).text.strip()
+        words = self.words.inline(element).text.strip()
         if not words:
             return
         if item is None:
@@ -142,7 +145,7 @@ class _Walk:
     def _list(self, element: Element, depth: int, outer: OpenList | None) -> Iterator[Piece]:
         here = self._lists.open(element, outer)
         for part in element:
-            if local_name(part) in {"list-item", "list-header"} and not self._words.is_unseen(part):
+            if local_name(part) in {"list-item", "list-header"} and not self.words.is_unseen(part):
                 yield from self.blocks(part, depth + 1, _Item(here, part))
 
     def _framed(self, element: Element, depth: int) -> Iterator[Piece]:
@@ -151,13 +154,13 @@ class _Walk:
             # a nested box is written with the outer one
             inside = {"text-box", *SHAPES}
             outer = next((a for a in box.iterancestors() if a is element or local_name(a) in inside), element)
-            if outer is element and not any(map(self._words.is_unseen, _between(box, element))):
+            if outer is element and not any(map(self.words.is_unseen, _between(box, element))):
                 yield from self.blocks(box, depth + 1)
 
     def _table(self, element: Element) -> Piece:
         table = TableCells()
         for row in element.iter(f"{TABLE}table-row"):
-            if next(row.iterancestors(f"{TABLE}table"), None) is not element or self._words.is_unseen(row):
+            if next(row.iterancestors(f"{TABLE}table"), None) is not element or self.words.is_unseen(row):
                 continue
             above = row.getparent()
             table.in_head = above is not None and local_name(above) == "table-header-rows"
@@ -177,7 +180,7 @@ class _Walk:
         blank: list[tuple[RichText, int, int]] = []
         for cell in row:
             if local_name(cell) == "covered-table-cell":
-                self._words.hidden[HiddenReason.NOT_DISPLAYED] += length_of(cell)
+                self.words.hidden[HiddenReason.NOT_DISPLAYED] += length_of(cell)
             if local_name(cell) != "table-cell":
                 continue
             text = self._cell(cell)
@@ -200,7 +203,7 @@ class _Walk:
                 continue
             reason = next(filter(None, map(unseen_element, _between(part, cell))), None)
             if reason is not None:
-                self._words.hidden[reason] += length_of(part)
+                self.words.hidden[reason] += length_of(part)
                 continue
             item, label = part.getparent(), ""
             around = item.getparent() if item is not None else None
@@ -208,7 +211,7 @@ class _Walk:
             if item is not None and within is not None and item not in items:
                 items.add(item)
                 label = self._lists.label(within, item, part)
-            words = self._words.inline(part)
+            words = self.words.inline(part)
             rich.add(" " if len(rich) and len(words) else "")
             rich.add(f"{label} " if label and len(words) else "")
             rich.extend(words)

@@ -59,6 +59,12 @@ class ParagraphWords:
         rich.hidden.clear()
         return rich
 
+    def of_frame(self, frame: Element) -> str:
+        """Return the formula in a frame as text, else its title and description."""
+        titles = [found.text or "" for found in frame.iterchildren("{*}title", "{*}desc")]
+        formula = self.objects.formula(frame)
+        return f" {formula} " if formula else " ".join(titles)
+
     def is_unseen(self, element: Element) -> bool:
         """Return whether nothing of an element is visible; if so, count its characters."""
         reason = unseen_element(element)
@@ -93,9 +99,7 @@ class ParagraphWords:
                 target = child.get(LINK, "")
                 rich.mark(start, None if target.startswith("#") else ReferenceKind.LINK, target)
             elif name == "frame":
-                titles = [found.text or "" for found in child.iterchildren("{*}title", "{*}desc")]
-                formula = self.objects.formula(child)
-                rich.add(f" {formula} " if formula else " ".join(titles))
+                rich.add(self.of_frame(child))
             elif name not in _SKIPPED and name not in SHAPES and not self.is_unseen(child):
                 own = self._looks.behind(child, self._looks.span(child).over(look)) if name == "span" else look
                 self._collect(rich, child, depth + 1, own)

@@ -36,6 +36,6 @@ def opened_workbook(path: str, *, formulas: bool = True) -> AbstractContextManag
     Raises:
         Refusal: as `workbook`; also for errors inside the `with` block.
     """
-    if Path(path).suffix.lower() == ".ods":
+    if Path(path).suffix.lower() in {".fods", ".ods"}:
         return opened_ods(path, formulas=formulas)
     return opened_xls(path) if magic_of(path).startswith(OLE) else opened_xlsx(path, formulas=formulas)
