@@ -103,7 +103,9 @@ def visible_children(element: Element) -> list[Element]:
 
 
 def has_no_end(paragraph: Element) -> bool:
-    """Return whether a tracked change deletes the end of a paragraph, which joins it with the next one."""
+    """Return whether the next paragraph continues this one: its end is deleted, or it is a large first letter."""
+    if attribute(child(paragraph, "pPr", "framePr"), "dropCap") in {"drop", "margin"}:
+        return True
     mark = child(paragraph, "pPr", "rPr")
     return child(mark, "del") is not None or child(mark, "moveFrom") is not None
 

@@ -13,12 +13,14 @@ from collections.abc import Callable
 from knowledge_mcp.readers.html.tables import MARKER
 from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.equations import write_equations
+from knowledge_mcp.readers.shared.numbering import whole_number
 
 EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 NOTE_MARK = "[^"
 """How the mark of a note begins, in its text and in references to it, as in Markdown."""
-_NUMBER = re.compile(r"\s*\d{1,3}\s*")
-_OWN_MARK = re.compile(r"\s*(?:\d{1,3}[.)]?|[\^↑↩]\ufe0e?)\s*")
+_NUMBER = re.compile(r"\s*\[?(?P<digits>\d{1,3})\]?\s*")
+_OWN_MARK = re.compile(r"\s*(?:\[?\d{1,3}[.)\]]?|[\^↑↩]\ufe0e?)\s*")
+_HEADING = re.compile("h[1-6]")
 _BLOCKS = ("li", "p", "dd", "aside", "div")
 
 
@@ -33,21 +35,21 @@ def mark_notes(root: Element) -> None:
     The mark is also put before the note.
     """
     links = [each for each in root.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
-    raised = [each for each in links if _is_raised(each) and _NUMBER.fullmatch(_text_of(each))]
+    raised = [(each, found) for each in links if _is_raised(each) and (found := _NUMBER.fullmatch(_text_of(each)))]
     if not raised:
         return
     places = {name: each for each in root.iter() for key in ("id", "name") if (name := each.get(key))}
-    for link in raised:
+    for link, number in raised:
         target = places.get((link.get("href") or "")[1:])
         note = _note_at(target) if target is not None else None
         if note is None or any(each is note or _is_note(each) for each in link.iterancestors()):
             continue  # it is the link back
-        mark = f"{NOTE_MARK}{_text_of(link).strip()}]"
+        mark = f"{NOTE_MARK}{number['digits']}]"
         if note.get(MARKER) is None:
             _begin_with(note, mark)
         if note.get(MARKER) == mark:
-            holder = next((each for each in link.iter() if each.text and each.text.strip()), link)
-            holder.text = mark
+            link[:] = []
+            link.text = mark
 
 
 def _name(element: Element) -> str:
@@ -81,6 +83,9 @@ def _note_at(target: Element) -> Element | None:
 def _begin_with(note: Element, mark: str) -> None:
     """Put a mark before a note, in place of its own, which may be a link back."""
     note.set(MARKER, mark)
+    label = note.getprevious()
+    if label is not None and _name(label) == "span" and _OWN_MARK.fullmatch(_text_of(label)):
+        label.clear(keep_tail=True)
     own = next((each for each in note.iterdescendants() if each.text and each.text.strip()), None)
     inside = note if note.text and note.text.strip() else own
     if inside is None:
@@ -97,7 +102,7 @@ _MOST_FRAMES = 50
 
 
 def complete(root: Element, parse: Callable[[str], Element]) -> None:
-    """Write equations, ruby and pages within the page in place; `parse` parses such a page."""
+    """Write equations, ruby and pages within the page in place, and headings by role; `parse` parses such a page."""
     write_equations(root)
     for ruby in root.iter("ruby", "{*}ruby"):
         names = [local_name(part).lower() for part in ruby.iter() if isinstance(part.tag, str)]
@@ -113,6 +118,9 @@ def complete(root: Element, parse: Callable[[str], Element]) -> None:
             frame.clear()
             frame.tag, frame.tail = "div", tail
             frame.extend(list(next(parse(page).iter("body", "{*}body"), ())))
+    for part in list(root.iter("*")):
+        if (part.get("role") or "").lower() == "heading" and _HEADING.fullmatch(_name(part)) is None:
+            part.tag = f"h{min(max(whole_number(part.get('aria-level'), 2), 1), 6)}"
     for link in root.iter("a", "{*}a"):
         if _leads_to_itself(link):
             link.clear(keep_tail=True)

@@ -51,6 +51,14 @@ def lists_of_tables(root: Element) -> None:
             beside.tag = "div"
 
 
+def feet_at_the_end(root: Element) -> None:
+    """Move the rows that end a table to its end: older pages and XML have them before the other rows."""
+    for foot in list(root.iter("tfoot", "{*}tfoot")):
+        above = foot.getparent()
+        if above is not None and foot.getnext() is not None:
+            above.append(foot)
+
+
 def languages_of_tables(root: Element) -> None:
     """Rearrange tables with the same clauses in several languages side by side, one language after the other."""
     from lxml import etree

@@ -17,7 +17,13 @@ from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.completed import NOTE_MARK, complete, is_note_mark, mark_notes
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
-from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
+from knowledge_mcp.readers.html.tables import (
+    MARKER,
+    feet_at_the_end,
+    is_data_table,
+    languages_of_tables,
+    lists_of_tables,
+)
 from knowledge_mcp.readers.shared.containers import Element, refuse_crowded
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
@@ -123,6 +129,7 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
     from lxml import etree
 
     found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
+    feet_at_the_end(root)
     lists_of_tables(root)
     languages_of_tables(root)
     mark_notes(root)

@@ -14,6 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from knowledge_mcp.language.sentences import row_cells
+from knowledge_mcp.readers.markdown.attributes import read_attributes
 from knowledge_mcp.readers.markdown.boxes import read_boxes
 from knowledge_mcp.readers.markdown.contents import without_contents
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
@@ -236,6 +237,7 @@ def _new_parser() -> MarkdownIt:
     # footnotes stay where they are written, cited or not
     parser.disable(["footnote_tail", "footnote_inline"])
     read_boxes(parser)
+    read_attributes(parser)
     read_revised(parser)
     parser.block.ruler.before("table", "count", _count, {"alt": []})
     parser.inline.ruler.before("text", "count", _count)

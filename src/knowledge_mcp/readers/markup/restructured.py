@@ -55,6 +55,14 @@ _SETTINGS: Mapping[str, Any] = {
 }
 _CODE = frozenset({"code-block", "sourcecode", "literalinclude", "highlight", "productionlist", "prompt", "doctest"})
 _NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta", "currentmodule", "default-domain"})
+_VERSIONS: Mapping[str, str] = {
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "deprecated": "Deprecated since version",
+    "versionremoved": "Removed in version",
+}
+_CONDITIONS = frozenset({"ifconfig", "only"})
+"""Their argument says when their content is shown."""
 _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
 _STRUCK = frozenset({"strike", "strikethrough", "strike-through", "line-through"})
 """Roles and classes of struck-out words, besides docutils' own (`del`)."""
@@ -256,6 +264,9 @@ class _Unknown(Directive):
         words = ": ".join(part for part in (own, " ".join(self.arguments).strip()) if part)
         if name in _NO_WORDS:
             return []
+        if name in _VERSIONS:
+            words = f"{_VERSIONS[name]} {': '.join(words.split(None, 1))}"
+        words = "" if name in _CONDITIONS else words
         if name in _CODE:
             text = "\n".join(self.content)
             return [nodes.literal_block(text, text)] if text.strip() else self._argument(words)
@@ -279,8 +290,8 @@ class _Unknown(Directive):
         return [paragraph, *problems]
 
 
-class _Options(dict[str, Callable[[str | None], str]]):
-    """Accept every option of a directive."""
+class _Options(dict[str, Callable[[str | None], Any]]):
+    """Accept every option of a directive; those that are not known are text."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -288,11 +299,26 @@ class _Options(dict[str, Callable[[str | None], str]]):
     def __bool__(self) -> bool:
         return True
 
-    def __getitem__(self, name: str) -> Callable[[str | None], str]:
+    def __missing__(self, name: str) -> Callable[[str | None], str]:
         return lambda words: words or ""
 
 
 _Unknown.option_spec = cast("Any", _Options())
+
+
+@functools.cache
+def _with_all_options(known: type[Directive]) -> type[Directive]:
+    """Return a directive that accepts options of Sphinx too; a caption is a paragraph above its content."""
+
+    class Accepting(known):
+        option_spec = cast("Any", _Options(known.option_spec or {}))
+
+        def run(self) -> list[nodes.Node]:
+            caption = " ".join(str(self.options.pop("caption", "")).split())
+            found = super().run()
+            return [nodes.paragraph(caption, caption), *found] if caption else found
+
+    return Accepting
 
 
 def _unknown_role(
@@ -316,6 +342,8 @@ def _keep_unknown_words() -> None:
 
     def directive(name: str, language: Any, document: Any) -> Any:
         found, reports = known_directive(name, language, document)
+        if isinstance(found, type) and found.option_spec:
+            found = _with_all_options(found)
         return (found, reports) if found is not None else (_Unknown, [])
 
     def role(name: str, language: Any, line: int, reporter: Any) -> Any:

@@ -37,6 +37,8 @@ _SENDER_NAME, _SENDER, _SENDER_SMTP = "0C1A", "0C1F", "5D01"
 _TO, _CC, _SUBJECT, _BODY, _HTML, _RTF = "0E04", "0E03", "0037", "1000", "1013", "1009"
 _SHORT, _FAR_MORE = 100, 2
 """Up to this many words, a plain text may only say that there is a page; how many times longer the page is then."""
+_SOFT, _STUFFED = re.compile(r"(?<!\n--) \n(?![>\n])"), re.compile(r"^ ", re.MULTILINE)
+"""In flowed text, the end of a line that continues on the next one, and a blank that protects a line's beginning."""
 _LONG_NAME, _SHORT_NAME, _DISPLAY_NAME = "3707", "3704", "3001"
 
 
@@ -277,7 +279,11 @@ def _content(part: Any) -> str:
     """Decode a part's text by the encoding that it names, else by detection."""
     data: bytes = part.get_payload(decode=True) or b""
     found = decoded(data, part.get_content_charset("utf-8"))
-    return found[0] if found is not None else _likely(data)
+    text = found[0] if found is not None else _likely(data)
+    if part.get_param("format", "") != "flowed":
+        return text
+    text = text.replace("\r\n", "\n")
+    return _STUFFED.sub("", _SOFT.sub("" if part.get_param("delsp", "") == "yes" else " ", text))
 
 
 def _likely(data: bytes) -> str:

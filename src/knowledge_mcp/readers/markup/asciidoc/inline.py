@@ -75,16 +75,20 @@ _LINKS = re.compile(
     r"|\b(?:xref|link):(?P<target>[^\s\[\]]{1,1000})\[(?P<words>[^\[\]]{0,500})\]"
     r"|(?P<url>\bhttps?://[^\s\[\]<>]{1,1000})(?:\[(?P<urlwords>[^\[\]]{0,500})\])?"
     r"|\bfootnote(?:ref)?:\w{0,60}\[(?P<note>[^\[\]]{0,2000})\]"
-    r"|\b(?:kbd|btn|menu|stem|latexmath|asciimath|pass|indexterm2|term):[\w,]{0,60}\[(?P<macro>[^\[\]]{0,1000})\]"
+    r"|\b(?:kbd|btn|menu|stem|latexmath|asciimath|pass|indexterm2|term|alt|preferred|admitted|domain):[\w,]{0,60}\[(?P<macro>[^\[\]]{0,1000})\]"
     r"|\b(?:anchor|indexterm|bibanchor):[^\s\[\]]{0,300}\[[^\[\]]{0,500}\]"
     r"|\bimage::?[^\s\[\]:]{1,500}\[(?P<alt>[^\[\]]{0,500})\]"
-    r"|\[\[\[(?P<bib>[^\[\],]{1,200})(?:,[^\[\]]{0,200})?\]\]\]"
+    r"|\[\[\[(?P<bib>[^\[\],]{1,200})(?:,(?P<label>[^\[\]]{0,200}))?\]\]\]"
     r"|\[\[[^\[\]]{1,300}\]\]"
     r"|\(\(\([^()]{1,300}\)\)\)"
     r"|\(\((?P<indexed>[^()]{1,300})\)\)"
     r"|\b[a-z]\w{0,30}:(?:(?P<named>[\w.-]{1,100})\[\]|:\[(?P<within>[\w.-]{1,100})\])"
 )
 """The last ones are macros of a project's own; only the name in them is printed."""
+_PLACE = re.compile(
+    r"\s*(?:annex|appendix|chapter|clause|figure|page|part|section|subclause|table)s?[ =]", re.IGNORECASE
+)
+"""How words of a reference begin that only name a place in the other document."""
 _KEPT_LINK = re.compile("\x01(\\d{1,9})\x01")
 _ROLE = re.compile(r"\[(?:[.#][\w.#%:-]{1,200}|role=\"[^\"\[\]]{0,200}\"|[a-z][\w -]{0,60}(?=\]#))\](?=[#*_`^~])")
 _STRUCK = re.compile(
@@ -115,11 +119,16 @@ _DASH = re.compile(r"(?<=\w)--(?=\w)| -- ")
 
 
 class Inline:
-    """Convert inline text; `attributes` are the file's own, `titles` those of its sections by their names."""
+    """Convert inline text.
+
+    `attributes` are the file's own, `titles` those of its sections by their names, `cited` the labels of its
+    bibliography.
+    """
 
     def __init__(self) -> None:
         self.attributes: dict[str, str] = {}
         self.titles: dict[str, str] = {}
+        self.cited: dict[str, str] = {}
 
     def plain(self, text: str) -> str:
         """Return only the words."""
@@ -164,7 +173,7 @@ class Inline:
             file, hash_, inner = target.partition("#")
             words = (found["crosswords"] if cross is not None else found["words"]) or ""
             name = inner if hash_ and not file else target
-            rich.add(_unmarked(words.strip()) or self.titles.get(name, name))
+            rich.add(self._cited(name, words) or _unmarked(words.strip()) or self.titles.get(name, name))
             if "#" in target and file:
                 rich.mark(start, ReferenceKind.LINK, target)
             else:
@@ -179,10 +188,24 @@ class Inline:
         elif found["note"] is not None:
             rich.add(f" ({_unmarked(found['note'])})")
         elif found["bib"] is not None:
-            rich.add(f"[{found['bib']}]")
+            rich.add(f"[{(found['label'] or found['bib']).strip()}]")
         else:
             words = found["macro"] or found["indexed"] or found["named"] or found["within"]
             rich.add(words or " ".join(filter(None, words_of_image(found["alt"] or ""))))
+
+    def take_cited(self, line: str) -> None:
+        """Take the labels of the bibliography's entries in a line."""
+        for found in _LINKS.finditer(line) if "[[[" in line else ():
+            if found["label"]:
+                self.cited[found["bib"].strip()] = found["label"].strip()
+
+    def _cited(self, name: str, words: str) -> str:
+        """Return what a reference to another document shows: its label, and the place in it; else ""."""
+        label = self.cited.get(name, "")
+        if not label or (words.strip() and not _PLACE.match(words)):
+            return ""
+        place = " ".join(words.replace("=", " ").split())
+        return f"{label}, {place}" if place else label if any(map(str.isalpha, label)) else f"[{label}]"
 
 
 def _name_of(name: str, titles: dict[str, str]) -> str:

@@ -52,7 +52,6 @@ _TERM = re.compile(
     r"[ \t]{0,200}(?P<term>[^\s:;][^\n]{0,500}?)(?P<marks>:{2,4}|;;)(?:[ \t]+(?P<words>\S.*))?[ \t]{0,200}"
 )
 _ADMONITION = re.compile(r"(?P<label>NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+(?P<words>\S.*)")
-_CHECK = re.compile(r"\[(?P<mark>[ xX*])\][ \t]+")
 _UNDERLINES = {"=": 0, "-": 1, "~": 2, "^": 3, "+": 4}
 _UNDERLINE = re.compile(r"(?:={4,}|-{4,}|~{4,}|\^{4,}|\+{4,})")
 _RULES = frozenset({"'''", "***", "---", "* * *", "- - -", "<<<"})
@@ -117,6 +116,7 @@ class _Walk:
         """Yield the titles of the sections by their names, which references without text show."""
         names: list[str] = []
         for line in self._lines:
+            self._inline.take_cited(line)
             if found := _ANCHOR.fullmatch(line.strip()):
                 names.append(found["id"].strip())
             elif (found := ATTRIBUTES.fullmatch(line.strip())) is not None:
@@ -407,8 +407,7 @@ class _Walk:
 
     def _item(self, mark: str, number: str, words: str, level: int) -> Piece:
         shown = _BULLET if mark[0] in "*-" else f"{number}." if mark[0] in ".<" else mark
-        text = _CHECK.sub("", words, count=1)
-        return rich_piece(BlockKind.LIST_ITEM, self._inline.rich(text), marker=shown, depth=level)
+        return rich_piece(BlockKind.LIST_ITEM, self._inline.rich(words), marker=shown, depth=level)
 
     def _described(self, term: str, words: str) -> Piece:
         rich = self._inline.rich(term)
