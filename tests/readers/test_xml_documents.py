@@ -246,3 +246,28 @@ def test_entities_that_are_not_known_are_kept_as_they_are_written() -> None:
 def test_files_of_xml_are_recognised_by_their_extensions(name: str) -> None:
     assert media_type_of(name) == "application/xml"
     assert extension_of("application/xml") == ".xml"
+
+
+PAPER = """<article><front><article-meta><article-id>10.1/pumps</article-id><article-categories><subj-group>
+<subject>Engines</subject><subj-group><subject>Seals</subject></subj-group></subj-group></article-categories>
+<title-group><article-title>Seals of old pumps</article-title></title-group><contrib-group><contrib><name>
+<surname>Roe</surname><given-names>Jane</given-names></name><xref rid="a1">1</xref></contrib></contrib-group>
+<pub-date><day>4</day><year>2020</year></pub-date></article-meta></front><body>
+<sec><title>Results<fn><p>All of them.</p></fn></title><p>Every pump that we opened had lost its seal by then.</p>
+<fig><object-id>10.1/pumps.g1</object-id><label>Figure 1</label><caption><title>An old seal.</title><p>%s</p></caption>
+</fig><p>The loss follows <inline-formula><inline-graphic href="pumps.e1"/></inline-formula> in all cases.</p></sec>
+<sec><title>Causes</title><p>Rubber hardens with the years, and then it no longer closes the gap.</p></sec></body>
+</article>""" % ("What the seal looks like after thirty years of use in cold water. " * 8)
+
+
+def test_authors_subjects_and_titles_of_figures_are_no_sections_of_an_article() -> None:
+    document = read(PAPER)
+    assert [section.title for section in document.sections] == ["Seals of old pumps", "Results", "Causes"]
+    assert texts(document, BlockKind.PARAGRAPH)[:2] == ["Roe Jane 1", "4 2020"]
+    assert texts(document, BlockKind.CAPTION) == ["Figure 1 – An old seal."]
+    for missing in ("Engines", "10.1/", "pumps.e1"):
+        assert missing not in document.text
+
+
+def test_a_note_to_a_title_follows_it() -> None:
+    assert texts(read(PAPER), BlockKind.FOOTNOTE) == ["[1] All of them."]

@@ -92,6 +92,11 @@ class _Page:
             number = number or self._number_inside(element)
             made = _made(into, f"h{min(level, _DEEPEST_HEADING)}", title, f"{number} {words}".strip(), element)
             _ = made.set(MARKER, number) if number else None
+            for note in [
+                each for each in title.iter("*") if title is not element and name_of(each) in names.NOTES_BELOW
+            ]:
+                self._note(note)
+            self._lay_notes(into)
             self._content(element, into, level + 1, depth)
             return
         if number:
@@ -125,7 +130,7 @@ class _Page:
             inner = self._title_inside(child) if name in names.WRAPPERS else child
             if inner is not None and inner in self._used:
                 continue
-            if inner is not None and name_of(inner) in names.TITLES and not self._is_flat(inner):
+            if inner is not None and _is_title(inner) and not self._is_flat(inner):
                 words = text_without_notes(inner)
                 if words:
                     self._used.add(inner)
@@ -142,9 +147,7 @@ class _Page:
         return element, " ".join(stated.split()) if is_part and stated else ""
 
     def _title_inside(self, wrapper: Element) -> Element | None:
-        return next(
-            (e for e in wrapper if name_of(e) in names.TITLES and e not in self._used and text_without_notes(e)), None
-        )
+        return next((e for e in wrapper if _is_title(e) and e not in self._used and text_without_notes(e)), None)
 
     def _number(self, element: Element, title: Element | None = None) -> str:
         """Return the number of a part and mark it as used; a number after the title does not count."""
@@ -181,7 +184,7 @@ class _Page:
         return self._number(parts[0]) if is_alone else ""
 
     def _has_title(self, element: Element) -> bool:
-        return any(name_of(each) in names.TITLES for each in element)
+        return any(map(_is_title, element))
 
     def _is_flat(self, element: Element) -> bool:
         """Return whether a heading names what follows it, not the element that contains it."""
@@ -282,13 +285,7 @@ class _Page:
             raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
         name = name_of(element)
         if name in names.NOTES_BELOW:
-            self._note_count += 1
-            mark = next((text_without_notes(each) for each in element if name_of(each) in names.NUMBERS), "")
-            mark = (mark or element.get("marker") or str(self._note_count)).strip("[]")
-            self._notes.append(element)
-            self._used.update(each for each in element if name_of(each) in names.NUMBERS)
-            element.set(MARKER, mark)
-            _add(into, f"[{mark}]")
+            _add(into, f"[{self._note(element)}]")
             return
         if name in names.DATA_ABOUT:
             return
@@ -312,8 +309,18 @@ class _Page:
             else:
                 _add(made, child.text)
             _add(made, child.tail)
-        if target and not text_without_notes(made):
+        if target and name not in names.IMAGES and not text_without_notes(made):
             _add(made, target.lstrip("#"))
+
+    def _note(self, element: Element) -> str:
+        """Take a note, which follows the block that refers to it; return its mark."""
+        self._note_count += 1
+        mark = next((text_without_notes(each) for each in element if name_of(each) in names.NUMBERS), "")
+        mark = (mark or element.get("marker") or str(self._note_count)).strip("[]")
+        self._notes.append(element)
+        self._used.update(each for each in element if name_of(each) in names.NUMBERS)
+        element.set(MARKER, mark)
+        return mark
 
     def _lay_notes(self, into: Element) -> None:
         notes, self._notes = self._notes, []
@@ -367,10 +374,11 @@ class _Page:
         found: list[str] = []
         for child in elements_of(element):
             if name_of(child) in names.NUMBERS | names.TITLES or name_of(child) == "caption":
-                if child in self._blocks and len(text_without_notes(child)) > MOST_TITLE:
-                    continue
-                self._used.add(child)
-                found.append(text_without_notes(child))
+                is_long = child in self._blocks and len(text_without_notes(child)) > MOST_TITLE
+                named = self._title_inside(child) if is_long else child
+                if named is not None:
+                    self._used.add(named)
+                    found.append(text_without_notes(named))
         stated = next((element.get(key) for key in ("title", "caption") if element.get(key)), None)
         words = " – ".join(filter(None, [*found, *([stated] if stated and not found else [])]))
         if words:
@@ -401,6 +409,11 @@ class _Page:
         line = " ".join(" ".join(filter(None, words)).split())
         if line:
             _made(into, "p", element, f"[{key}] {line}" if key else line, element)
+
+
+def _is_title(element: Element) -> bool:
+    """Return whether an element is the title of what contains it; the name of a person is none."""
+    return name_of(element) in names.TITLES and not any(name_of(part) == "surname" for part in element)
 
 
 def _rows_of(table: Element) -> list[Element]:

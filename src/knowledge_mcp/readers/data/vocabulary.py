@@ -58,12 +58,14 @@ CODE = _names(
 )
 QUOTES = _names("blockquote disp-quote lq quotedstructure")
 NOTES_BELOW = _names("fn footnote authorialnote ftnt")
-IMAGES = _names("graphic imagedata mediaobject media img")
-SOURCES = _names("reference biblioentry bibl biblstruct ref mixed-citation element-citation bibliomixed")
-"""Cited works, whose parts make one line."""
+IMAGES = _names("graphic inline-graphic imagedata mediaobject media img")
+SOURCES = _names(
+    "contrib pub-date reference biblioentry bibl biblstruct ref mixed-citation element-citation bibliomixed"
+)
+"""Cited works, authors and dates, whose parts make one line."""
 DATA_ABOUT = _names(
     "meta metadata teiheader std-meta iso-meta reg-meta nat-meta journal-meta prolog recentamendments colspec col"
     " workflow std-doc-meta indexterm titlealts draft-comment std-id-group partofspeech normativeauthorization"
-    " required-cleanup"
+    " required-cleanup article-categories article-id contrib-id object-id custom-meta-group counts"
 )
 """Describe the file and are not printed."""
