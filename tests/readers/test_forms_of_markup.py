@@ -58,7 +58,8 @@ def test_what_looks_like_attributes_in_code_and_in_a_sentence_stays() -> None:
 
 
 def test_options_of_sphinx_do_not_turn_a_directive_into_source() -> None:
-    text = ".. code-block:: python\n   :caption: The pump\n   :name: pump\n\n   run()\n\n.. math::\n   :label: sum\n\n   a + b\n"
+    text = ".. code-block:: python\n   :caption: The pump\n   :name: pump\n\n   run()\n"
+    text += "\n.. math::\n   :label: sum\n\n   a + b\n"
     document = read(text, "rst")
     assert blocks(document) == ["The pump", "run()", "a + b"]
     assert not document.warnings

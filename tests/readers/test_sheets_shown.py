@@ -130,3 +130,52 @@ def test_a_workbook_of_the_strict_dialect_reads_like_another() -> None:
     assert "purl" in members["xl/workbook.xml"]
     strict, plain = (READER.read(item_of(data, "register.xlsx")).text for data in (zipped(members), usual))
     assert strict == plain
+
+
+_STEPS = (
+    ["Id", "Step", "Expected", "Result"],
+    ["1", "Open it", "It opens", "ok"],
+    ["2", "Close it", "It closes", "ok"],
+)
+
+
+def _written(*rows: list[Any], column: int = 1) -> list[tuple[str, str, tuple[int, int] | None]]:
+    def fill(made: Any) -> None:
+        for number, row in enumerate(rows, 1):
+            for place, value in enumerate(row, column):
+                made.active.cell(number, place, value)
+
+    document = READER.read(item_of(workbook(fill), "a.xlsx"))
+    return [(each.kind.value, each.span.of(document.text), each.lines) for each in document.blocks[1:]]
+
+
+@pytest.mark.parametrize("column", [1, 3])
+def test_a_form_above_a_table_is_not_its_header(column: int) -> None:
+    form = (["Test of the gate"], ["Tester:", "Roe", None, "Today"], ["Version", "1.2"])
+    *lines, table = _written(*form, *_STEPS, column=column)
+    assert lines == [
+        ("paragraph", "Test of the gate", (1, 1)),
+        ("paragraph", "Tester: Roe Today", (2, 2)),
+        ("paragraph", "Version: 1.2", (3, 3)),
+    ]
+    assert table[1].startswith("| Id | Step | Expected | Result |\n| --- |")
+    assert table[2] == (4, 6)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ["Id", None, "Expected", "Result"],  # a column without a name
+        [None, "What", None, "Then"],  # names of groups of columns
+        ["Year", 2020, 2021],  # a row of figures
+    ],
+)
+def test_rows_that_are_no_form_stay_in_the_table(first: list[Any]) -> None:
+    [table] = _written(first, *_STEPS)
+    assert table[0] == "table"
+    assert table[2] == (1, 4)
+
+
+def test_a_list_of_pairs_stays_one_table() -> None:
+    [table] = _written(["Owner", "Roe"], ["State", "open"], ["Due", "May"])
+    assert (table[0], table[2]) == ("table", (1, 3))

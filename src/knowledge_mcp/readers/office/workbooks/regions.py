@@ -16,6 +16,10 @@ MOST_COLUMNS = 16_384
 
 _Numbered: TypeAlias = tuple[int, list[str]]
 _MOST_LINES = 20
+_MOST_FORM_ROWS = 20
+"""Most rows of a form above a table: who, when, what; longer ones are tables."""
+_PAIR = 2
+"""Cells of a label with its value; a table of two columns looks the same."""
 
 
 def regions(rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
@@ -67,6 +71,11 @@ def _filled(row: Sequence[str]) -> int:
     return sum(1 for cell in row if cell.strip())
 
 
+def _first(row: Sequence[str]) -> int:
+    """Return the column of the first filled cell."""
+    return next((column for column, cell in enumerate(row) if cell.strip()), 0)
+
+
 def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
     """Write rows without a gap; single cells before the first row with several cells are lines of text."""
     start = 0
@@ -77,16 +86,38 @@ def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Pi
         return
     for number, row in table[:start]:
         yield at_lines(piece(BlockKind.PARAGRAPH, " ".join(cell for cell in row if cell.strip())), number, number)
+    table = table[start:]
+    start = _header_at(table)
+    for number, row in table[:start]:
+        cells = [cell.strip() for cell in row if cell.strip()]
+        words = ": ".join(cells) if len(cells) == _PAIR and cells[0][-1] != ":" else " ".join(cells)
+        yield at_lines(piece(BlockKind.PARAGRAPH, words), number, number)
     body = table[start:]
     if not body:
         return
-    empty = min(next((k for k, cell in enumerate(row) if cell.strip()), 0) for _, row in body)
+    empty = min(_first(row) for _, row in body)
     found = {
         index: Reach({at - empty: of - empty for at, of in reach.across.items()}, {at - empty for at in reach.down})
         for index, (number, _) in enumerate(body[:MOST_HEADER_ROWS])
         if (reach := reaches.get(number))
     }
     yield _table([(number, row[empty:]) for number, row in body], found)
+
+
+def _header_at(rows: Sequence[_Numbered]) -> int:
+    """Return the index of the row with the names of all columns, if there is a form above it; otherwise 0.
+
+    The rows of a form begin with a label, and they are short or the label ends with a colon.
+    """
+    empty = min((_first(row) for _, row in rows), default=0)
+    width = max((len(row) for _, row in rows), default=0) - empty
+    for index, (_, row) in enumerate(rows[:_MOST_FORM_ROWS]):
+        filled, label = _filled(row), row[empty].strip()
+        if width == filled > _PAIR and not any(map(is_number, row)):
+            return index if index + 1 < len(rows) else 0
+        if not label or not (label.endswith(":") or 2 * filled <= width):
+            break
+    return 0
 
 
 def _table(rows: Sequence[_Numbered], reaches: Mapping[int, Reach]) -> Piece:
