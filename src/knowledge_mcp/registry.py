@@ -19,6 +19,7 @@ PROTECTED_MEDIA_TYPES = frozenset({"application/pdf"})
 CONVERTING_READERS = dict.fromkeys(
     (
         "application/epub+zip",
+        "application/rtf",
         "application/vnd.ms-excel",
         "application/vnd.ms-outlook",
         "application/vnd.oasis.opendocument.presentation",

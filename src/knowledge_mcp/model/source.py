@@ -96,6 +96,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".reqif": "application/reqif+xml",
     ".reqifz": "application/reqif+zip",
     ".rst": "text/x-rst",
+    ".rtf": "application/rtf",
     ".sdoc": "text/x-strictdoc",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
@@ -114,7 +115,7 @@ DOCUMENT_PATTERNS = tuple(f"*{extension}" for extension, kind in MEDIA_TYPES.ite
 """Default names of files to ingest from a folder: documents, but no pictures."""
 
 _SAVED_AS: Mapping[str, str] = {
-    **dict.fromkeys((".doc", ".dot", ".docm", ".pages", ".rtf", ".wpd", ".wps"), ".docx"),
+    **dict.fromkeys((".doc", ".dot", ".docm", ".pages", ".wpd", ".wps"), ".docx"),
     **dict.fromkeys((".key", ".pot", ".pps", ".ppsx", ".ppt", ".pptm"), ".pptx"),
     **dict.fromkeys((".numbers", ".xlsb", ".xlsm"), ".xlsx"),
     **dict.fromkeys((".djvu", ".ps", ".vsd", ".vsdx", ".xps"), ".pdf"),

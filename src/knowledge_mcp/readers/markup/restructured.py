@@ -311,11 +311,11 @@ def _with_all_options(known: type[Directive]) -> type[Directive]:
     """Return a directive that accepts options of Sphinx too; a caption is a paragraph above its content."""
 
     class Accepting(known):
-        option_spec = cast("Any", _Options(known.option_spec or {}))
+        option_spec = cast("Any", _Options(cast("Any", known.option_spec)))
 
         def run(self) -> list[nodes.Node]:
             caption = " ".join(str(self.options.pop("caption", "")).split())
-            found = super().run()
+            found = [*super().run()]
             return [nodes.paragraph(caption, caption), *found] if caption else found
 
     return Accepting

@@ -12,13 +12,13 @@ from knowledge_mcp.model.source import MEDIA_TYPES, WORKBOOKS
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
 _PPTX, _XLSX, _XLS, _MSG = (MEDIA_TYPES[each] for each in (".pptx", ".xlsx", ".xls", ".msg"))
-_EPUB, _EML = MEDIA_TYPES[".epub"], MEDIA_TYPES[".eml"]
+_EPUB, _EML, _RTF = (MEDIA_TYPES[each] for each in (".epub", ".eml", ".rtf"))
 
 _ROOM = "knowledge_mcp.readers.office"
 
 
 class OfficeReader(ConvertingReader):
-    """Read .pptx, .xlsx, .xls, .epub, .msg, .eml and OpenDocument files. Slides are pages. Thread-safe.
+    """Read .pptx, .xlsx, .xls, .epub, .msg, .eml, .rtf and OpenDocument files. Slides are pages. Thread-safe.
 
     Of `ConvertingReader`'s arguments, `markdown` reads what MarkItDown makes of presentations.
     """
@@ -28,6 +28,7 @@ class OfficeReader(ConvertingReader):
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.books:epub",
         _MSG: f"{_ROOM}.mail:msg",
+        _RTF: f"{_ROOM}.rtf.job:rtf",
         **dict.fromkeys((MEDIA_TYPES[".odp"], MEDIA_TYPES[".fodp"]), f"{_ROOM}.odf.slides:odp"),
         **dict.fromkeys((MEDIA_TYPES[".ods"], MEDIA_TYPES[".fods"]), f"{_ROOM}.workbooks.opening:workbook"),
         **dict.fromkeys((MEDIA_TYPES[".odt"], MEDIA_TYPES[".fodt"]), f"{_ROOM}.odf.text:odt"),

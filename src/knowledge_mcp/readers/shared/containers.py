@@ -61,6 +61,7 @@ _ARCHIVES = (
 _EXTENSIONS = {
     "a PDF": ".pdf", "a web page": ".html", "an XML file": ".xml", "a Word document": ".docx", "an EPUB": ".epub",
     "an Excel workbook": ".xlsx", "a PowerPoint presentation": ".pptx",
+    "an RTF document": ".rtf",
 }  # fmt: skip
 
 

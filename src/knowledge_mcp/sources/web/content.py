@@ -57,6 +57,7 @@ _SOURCES = frozenset({"text/markdown", "text/csv", "application/json", "applicat
 
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
+    (b"{\\rtf", "application/rtf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"II*\x00", "image/tiff"),
