@@ -115,6 +115,11 @@ def test_headings_by_role_are_headings_at_their_level() -> None:
     assert found == [(1, "Pumps"), (3, "2.1 Seals"), (2, "End"), (6, "Far")]
 
 
+def test_a_raised_number_of_a_cited_work_is_no_mark_of_a_note() -> None:
+    page = '<p>As in <sup><a href="#r2">[2]</a></sup>.</p><p id="r2">[2] Roe, Pumps.</p>'
+    assert blocks(read(page, "html"))[1] == "[2] Roe, Pumps."
+
+
 def test_the_foot_of_a_table_is_below_its_rows_wherever_it_is_written() -> None:
     page = (
         "<table><thead><tr><th>A</th><th>B</th></tr></thead><tfoot><tr><td>sum</td><td>3</td></tr></tfoot>"

@@ -176,6 +176,16 @@ def test_rows_that_are_no_form_stay_in_the_table(first: list[Any]) -> None:
     assert table[2] == (1, 4)
 
 
+def test_a_text_above_several_columns_names_their_group() -> None:
+    def fill(made: Any) -> None:
+        for row in (["Gate", "Test", None, None], *_STEPS):
+            made.active.append(row)
+        made.active.merge_cells("B1:D1")
+
+    document = READER.read(item_of(workbook(fill), "a.xlsx"))
+    assert document.blocks[1].lines == (1, 4)
+
+
 def test_a_list_of_pairs_stays_one_table() -> None:
     [table] = _written(["Owner", "Roe"], ["State", "open"], ["Due", "May"])
     assert (table[0], table[2]) == ("table", (1, 3))

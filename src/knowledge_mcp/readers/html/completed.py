@@ -18,7 +18,7 @@ from knowledge_mcp.readers.shared.numbering import whole_number
 EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 NOTE_MARK = "[^"
 """How the mark of a note begins, in its text and in references to it, as in Markdown."""
-_NUMBER = re.compile(r"\s*\[?(?P<digits>\d{1,3})\]?\s*")
+_NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _OWN_MARK = re.compile(r"\s*(?:\[?\d{1,3}[.)\]]?|[\^↑↩]\ufe0e?)\s*")
 _HEADING = re.compile("h[1-6]")
 _BLOCKS = ("li", "p", "dd", "aside", "div")
@@ -35,7 +35,7 @@ def mark_notes(root: Element) -> None:
     The mark is also put before the note.
     """
     links = [each for each in root.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
-    raised = [(each, found) for each in links if _is_raised(each) and (found := _NUMBER.fullmatch(_text_of(each)))]
+    raised = [(each, number) for each in links if _is_raised(each) and (number := _number_of(each))]
     if not raised:
         return
     places = {name: each for each in root.iter() for key in ("id", "name") if (name := each.get(key))}
@@ -44,12 +44,19 @@ def mark_notes(root: Element) -> None:
         note = _note_at(target) if target is not None else None
         if note is None or any(each is note or _is_note(each) for each in link.iterancestors()):
             continue  # it is the link back
-        mark = f"{NOTE_MARK}{number['digits']}]"
+        mark = f"{NOTE_MARK}{number}]"
         if note.get(MARKER) is None:
             _begin_with(note, mark)
         if note.get(MARKER) == mark:
             link[:] = []
             link.text = mark
+
+
+def _number_of(link: Element) -> str:
+    """Return the number of a note that a link shows, "" for anything else; a work in a bibliography is in brackets."""
+    words = _text_of(link).strip()
+    words = words.strip("[]") if is_note_mark(link) else words
+    return words.strip() if _NUMBER.fullmatch(words) else ""
 
 
 def _name(element: Element) -> str:

@@ -87,7 +87,7 @@ def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Pi
     for number, row in table[:start]:
         yield at_lines(piece(BlockKind.PARAGRAPH, " ".join(cell for cell in row if cell.strip())), number, number)
     table = table[start:]
-    start = _header_at(table)
+    start = _header_at(table, reaches)
     for number, row in table[:start]:
         cells = [cell.strip() for cell in row if cell.strip()]
         words = ": ".join(cells) if len(cells) == _PAIR and cells[0][-1] != ":" else " ".join(cells)
@@ -104,18 +104,20 @@ def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Pi
     yield _table([(number, row[empty:]) for number, row in body], found)
 
 
-def _header_at(rows: Sequence[_Numbered]) -> int:
+def _header_at(rows: Sequence[_Numbered], reaches: Mapping[int, Reach]) -> int:
     """Return the index of the row with the names of all columns, if there is a form above it; otherwise 0.
 
-    The rows of a form begin with a label, and they are short or the label ends with a colon.
+    The rows of a form begin with a label, and they are short or the label ends with a colon. A short row with a text
+    that spans columns may name a group of columns.
     """
     empty = min((_first(row) for _, row in rows), default=0)
     width = max((len(row) for _, row in rows), default=0) - empty
-    for index, (_, row) in enumerate(rows[:_MOST_FORM_ROWS]):
+    for index, (number, row) in enumerate(rows[:_MOST_FORM_ROWS]):
         filled, label = _filled(row), row[empty].strip()
         if width == filled > _PAIR and not any(map(is_number, row)):
             return index if index + 1 < len(rows) else 0
-        if not label or not (label.endswith(":") or 2 * filled <= width):
+        is_short = 2 * filled <= width and not reaches.get(number, Reach()).across
+        if not label or not (label.endswith(":") or is_short):
             break
     return 0
 
