@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from knowledge_mcp.model.document import Document
@@ -10,6 +12,7 @@ from knowledge_mcp.model.source import media_type_of
 from knowledge_mcp.readers.office.reader import OfficeReader
 from tests.readers.in_process import HERE
 from tests.readers.office_files import item_of
+from tests.readers.ole_files import message, text_property
 
 READER = OfficeReader(sandbox=HERE)
 _HEAD = (
@@ -150,3 +153,36 @@ def test_endless_words_and_numbers_of_control_words_are_read_in_time() -> None:
 
 def test_rich_text_has_its_extension() -> None:
     assert media_type_of("a.RTF") == "application/rtf"
+
+
+def _literal(data: bytes) -> bytes:
+    """Compress without references: a byte of zeros before each eight bytes."""
+    return b"".join(b"\0" + data[at : at + 8] for at in range(0, len(data), 8))
+
+
+def _mail(kind: bytes, data: bytes, size: int = 0) -> Document:
+    header = struct.pack("<II4sI", len(data) + 12, size, kind, 0)
+    return READER.read(
+        item_of(message(text_property("0037", "Seals"), ("__substg1.0_10090102", header + data)), "a.msg")
+    )
+
+
+def test_the_rich_text_of_a_mail_is_read_where_there_is_nothing_else() -> None:
+    words = rb"{\rtf1\ansi {\*\htmltag64 <p>}The pump {\b leaks}.\par}"
+    assert _mail(b"MELA", words, len(words)).text == "Seals\n\nThe pump leaks."
+    assert _mail(b"LZFu", _literal(words)).text == "Seals\n\nThe pump leaks."
+
+
+def test_rich_text_of_a_mail_may_repeat_what_it_begins_with_and_what_it_said() -> None:
+    # eleven letters of the dictionary at 0, then " ab" and five letters from where that was written, which overlap
+    start = 207 + 11
+    parts = (0, 11 - 2), (start, 5 - 2), (start + 8 + 6, 0)
+    first, second, end = (struct.pack(">H", place << 4 | length) for place, length in parts)
+    data = bytes([0b00010001]) + first + b" ab" + second + b"\\pa" + bytes([0b00001000]) + b"r }" + end
+    assert _mail(b"LZFu", data).text == "Seals\n\nab ab a"
+
+
+def test_damaged_rich_text_of_a_mail_is_reported() -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        _mail(b"LZFu", _literal(rb"{\rtf1 words"))
+    assert caught.value.reason is UnreadableReason.CORRUPTED

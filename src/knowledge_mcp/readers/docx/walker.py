@@ -37,6 +37,7 @@ from knowledge_mcp.readers.docx.package import Element, attribute, child, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
+from knowledge_mcp.readers.shared.clauses import NO_TITLE_ENDS
 from knowledge_mcp.readers.shared.containers import Relation, local_name
 from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
 from knowledge_mcp.readers.shared.layout import unread_pictures
@@ -51,7 +52,6 @@ _LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
 _TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
 _MAX_DEPTH = 30
 _MAX_TYPED_HEADING = 120
-_NO_TITLE_END = frozenset(".:;,。：；，")
 
 
 class DocxWalker:
@@ -243,7 +243,7 @@ class DocxWalker:
     def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:
         """Treat a short bold line with a clause number as a heading, if the document has not used heading styles."""
         words = " ".join(paragraph.text.text.split())
-        if len(words) > _MAX_TYPED_HEADING or words[-1:] in _NO_TITLE_END or paragraph.bold < 0.9 * len(words):
+        if len(words) > _MAX_TYPED_HEADING or words[-1:] in NO_TITLE_ENDS or paragraph.bold < 0.9 * len(words):
             return False
         if label is not None and label.is_bullet:
             return False

@@ -193,23 +193,22 @@ def _pieces(message: _Message) -> Iterator[Piece]:
     }
     body = message.text(_BODY, body=True)
     html = message.html() if len(body.split()) < _SHORT else ""
-    warnings: list[str] = []
-    if not body.strip() and not html.strip() and message.data(f"__substg1.0_{_RTF}0102"):
-        warnings.append("The message has its text only in Outlook's own rich text format, which is not read.")
-    yield from _written(message.text(_SUBJECT), fields, message.attachments(), body, html, warnings)
+    yield from _written(message.text(_SUBJECT), fields, message.attachments(), body, html)
+    if not body.strip() and not html.strip() and (rich := message.data(f"__substg1.0_{_RTF}0102")):
+        from knowledge_mcp.readers.office.rtf.compressed import uncompressed
+        from knowledge_mcp.readers.office.rtf.job import rtf_pieces
+
+        yield from (each for each in rtf_pieces(uncompressed(rich)) if "facts" not in each)
 
 
-def _written(
-    subject: str, fields: dict[str, str], attachments: list[str], body: str, html: str, warnings: list[str]
-) -> Iterator[Piece]:
+def _written(subject: str, fields: dict[str, str], attachments: list[str], body: str, html: str) -> Iterator[Piece]:
     """Write a mail: subject as heading, header fields, then the plain text, or the HTML if it is much longer."""
     from knowledge_mcp.readers.html.walk import html_pieces
 
     subject = " ".join(subject.split())
     fields["attachments"] = ", ".join(attachments)
     metadata = {key: " ".join(value.split())[:4000] for key, value in fields.items() if value.strip()}
-    if attachments:
-        warnings.append(f"Attachments are not read: {metadata['attachments'][:500]}.")
+    warnings = [f"Attachments are not read: {metadata['attachments'][:500]}."] if attachments else []
     if subject:
         yield heading(subject, 1, plain=True)
     for key, value in metadata.items():
@@ -254,7 +253,7 @@ def _mail_pieces(mail: EmailMessage) -> Iterator[Piece]:
         for kind in ("plain", "html")
     )
     fields = {name: str(mail.get(name, "")) for name in ("from", "to", "cc", "date")}
-    yield from _written(str(mail.get("subject", "")), fields, names, plain, html, [])
+    yield from _written(str(mail.get("subject", "")), fields, names, plain, html)
 
 
 def _is_shown(part: Any) -> bool:

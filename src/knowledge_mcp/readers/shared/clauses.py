@@ -67,6 +67,8 @@ _IN_ORDER = 0.75
 """Share of them that must follow the one before, or restart: some numbers were repealed."""
 _LONGEST = 160
 """Longest chapter title in characters; laws have longer ones than manuals."""
+NO_TITLE_ENDS = frozenset(".:;,。：；，")
+"""Signs that end no title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def _ranks(lines: Iterable[_Line]) -> dict[str, int]:
 def title_below(words: str) -> bool:
     """Return whether a paragraph reads like the title of the line above it."""
     plain = " ".join(words.split())
-    is_short = 0 < len(plain) <= _LONGEST and plain[-1] not in ".;:,。；：，"
+    is_short = 0 < len(plain) <= _LONGEST and plain[-1] not in NO_TITLE_ENDS
     return is_short and plain[0].isalpha() and not plain[0].islower() and _LINE.match(plain) is None
 
 

@@ -54,12 +54,17 @@ def rtf(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if (size := Path(path).stat().st_size) > MAX_MEMBER_BYTES:
         raise Refusal("too_large", "The file is too large to be read.", details=f"{size} bytes", suggestion="Split it.")
     if not check:
-        yield from messages(_pieces(Path(path).read_bytes().decode("latin-1")))
+        yield from messages(rtf_pieces(Path(path).read_bytes()))
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def rtf_pieces(data: bytes) -> Iterator[Piece]:
+    """Write the blocks of a rich text, then its properties and warnings.
+
+    Raises:
+        Refusal: it is damaged, or too large or nested too deeply.
+    """
     walk = _Walk()
-    walk.read(text)
+    walk.read(data.decode("latin-1"))
     yield from walk_html(walk.page.body)
     yield hidden_piece(walk.hidden)
     counts, warnings = walk.counts, list[str]()
