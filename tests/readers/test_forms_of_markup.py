@@ -51,7 +51,8 @@ def test_marks_of_the_parts_of_a_draft_are_no_text() -> None:
 
 
 def test_what_looks_like_attributes_in_code_and_in_a_sentence_stays() -> None:
-    assert blocks(read("```\n{: .a}\n```\n\nWrite {: .a} below it.\n", "md")) == ["{: .a}", "Write {: .a} below it."]
+    text = "```\n{: .a}\n```\n\nWrite {: .a} below it.\n\n{::boilerplate bcp14-tagged}\n"
+    assert blocks(read(text, "md")) == ["{: .a}", "Write {: .a} below it.", "{::boilerplate bcp14-tagged}"]
 
 
 # ---- reStructuredText -----------------------------------------------------------------------------------------------

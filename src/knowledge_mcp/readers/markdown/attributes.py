@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
 
-_LINE = re.compile(r"\{:(?P<inside>[^{}]{0,1000})\}\s*|--- (?:abstract|middle|back)\s*")
+_LINE = re.compile(r"\{:(?!:)(?P<inside>[^{}]{0,1000})\}\s*|--- (?:abstract|middle|back)\s*")
 _TITLE = re.compile(r"\btitle=\"(?P<words>[^\"]{1,500})\"")
 
 
