@@ -159,7 +159,7 @@ def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -
     (docs / "node_modules").mkdir()
     done = real("docs")
     assert done.code == 1
-    assert "letter.doc: Files of this type are not supported" in done.out
+    assert "letter.doc\n    Files of this type are not supported" in done.out
     assert "save it as .docx" in done.out
     assert "save it as .pptx" in done.out
     for line in (

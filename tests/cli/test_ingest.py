@@ -97,7 +97,9 @@ def test_without_a_terminal_unreadable_files_are_skipped_and_listed(folder: Path
     done = ingest("docs")
     assert done.code == 1
     assert "bad.pdf" in done.out
-    assert "corrupted: The file is damaged." in done.out
+    rows = {row[1].strip(): row[2].strip() for row in (line.split("│") for line in done.out.splitlines()) if row[2:]}
+    assert (rows["Files skipped"], rows["Errors"]) == ("2", "0")
+    assert "\n    The file is damaged.\n" in done.out
     assert "Save it without a password." in done.out
 
 

@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from knowledge_mcp.cli.shared.options import with_groups
+from tests.cli.conftest import Command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +39,15 @@ def test_the_fields_of_a_group_are_the_command_s_arguments_and_options() -> None
     helped = CliRunner().invoke(app, ["--help"]).stdout
     assert "Greet somebody." in helped
     assert helped.index("--loud") < helped.index("--often")
+
+
+def test_a_wrong_choice_is_named_without_words_of_the_library_that_checks_it(knowledge: Command) -> None:
+    done = knowledge("search", "ropes", "--mode", "colour")
+    assert (done.code, "Value error" in done.err) == (2, False)
+    assert "Error: Invalid value for '--mode': 'colour' is not one of" in done.err
+
+
+def test_a_wrong_argument_found_by_the_command_itself_is_not_an_internal_error(knowledge: Command) -> None:
+    done = knowledge("search", "ropes", "--meta", "abc")
+    assert done.code == 2
+    assert "Error: Invalid value for --meta: 'abc' is not KEY=VALUE." in done.err

@@ -60,7 +60,7 @@ def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
     lines: list[str] = []
     for each in files[:_MAX_LISTED]:
         lines.append(f"  {each.source}")
-        lines.append(f"    {each.reason}: {each.message}")
+        lines.append(f"    {each.message.removeprefix(f'{PurePath(each.source).name}: ')}")
         if each.suggestion:
             lines.append(f"    {each.suggestion}")
     others = Counter(each.reason for each in files[_MAX_LISTED:])
@@ -103,7 +103,7 @@ def print_summary(report: IngestReport, *, aborted: bool = False, verbose: bool 
         ("Chunks created", str(sum(each.record.chunk_count for each in processed))),
         ("  embedded", str(embedded)),
         ("  reused", str(reused)),
-        ("Errors", str(len(report.failed) + len(report.skipped))),
+        ("Errors", str(len(report.failed))),
         ("Time", duration(report.seconds)),
     ]
     if report.billed_tokens:
@@ -178,7 +178,7 @@ def report_as_json(
         "chunks_created": sum(each.record.chunk_count for each in processed),
         "chunks_embedded": sum(each.embedded for each in processed),
         "chunks_reused": sum(each.reused for each in processed),
-        "errors": len(report.skipped) + len(report.failed),
+        "errors": len(report.failed),
         "seconds": round(report.seconds, 3),
         "embedding_tokens": report.embedding_tokens,
         "billed_tokens": report.billed_tokens,

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -63,10 +63,18 @@ def run_command(app: typer.Typer, name: str) -> None:
     if reconfigure is not None and sys.stdout.errors == "strict":
         reconfigure(errors="backslashreplace")
     try:
-        _build_command(app)(prog_name=name)
+        sys.exit(_build_command(app)(prog_name=name, standalone_mode=False))
+    except _UsageError as exc:
+        exc.message = exc.message.removeprefix("Value error, ")  # pydantic, which checks the values, puts it there
+        exc.show()
+        sys.exit(exc.exit_code)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(ExitCode.INTERRUPTED)
+
+
+_UsageError = cast("type[Any]", typer.BadParameter.__base__)
+"""Base class of typer's errors of arguments and options; typer exports only `BadParameter`."""
 
 
 @cache
@@ -157,7 +165,7 @@ def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
     except BrokenPipeError as exc:
         sys.stderr.close()
         raise typer.Exit(ExitCode.FAILURE) from exc
-    except (typer.Exit, typer.Abort):
+    except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except Exception as exc:
         _logger.debug("command failed", exc_info=True)
