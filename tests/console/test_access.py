@@ -166,6 +166,15 @@ def test_nothing_is_wider_than_the_screen(console: Console, full: Service) -> No
         assert _wider(console) == [], address
 
 
+@pytest.mark.parametrize("view", ["search", "documents", "conflicts", "jobs"])
+def test_the_views_are_listed_in_two_lines_on_a_phone(console: Console, view: str) -> None:
+    console.open(f"#/{view}")
+    tops = "[...new Set([...document.querySelectorAll('nav[aria-label=Views] a')].map((a) => a.offsetTop))]"
+    for width in (360, 390):
+        console.page.set_viewport_size({"width": width, "height": 640})
+        assert len(console.page.evaluate(tops)) == 2, width
+
+
 def test_no_review_is_wider_than_the_screen(console: Console, full: Service) -> None:
     gap = {"id": "R-3", "title": "Nobody answers this.", "citation": "one", "passage": 1}
     full.trace = {"threshold": 0.5, "summary": {"likely": 1}, "links": LINKS, "gaps": {"from": [gap], "to": []}}

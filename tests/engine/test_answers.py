@@ -219,6 +219,15 @@ def test_requirements_can_be_kept_to_one_standard(world: World, standard: str, d
     assert set(answer.documents or ()) == documents
 
 
+def test_an_id_or_a_whole_title_is_not_a_part_of_another_title(tmp_path: Path) -> None:
+    boats = "# Canal boats\n\nBoats shall float.\n"
+    handbook = "# Handbook of canal boats\n\nBoats shall have a crew of two.\n"
+    made = World(tmp_path).holding({"canal-boats.md": boats, "handbook.md": handbook})
+    for name, documents in (("canal-boats", 1), ("Canal boats", 1), ("canal", 2)):
+        answer = made.knowledge.requirements(RequirementQuery("boats", standard=name))
+        assert len(answer.documents or ()) == documents, name
+
+
 @pytest.mark.requirement("A-REQ-TOOL-005")
 def test_statistics_count_what_was_ingested(world: World) -> None:
     stats = world.knowledge.stats()

@@ -138,6 +138,16 @@ def test_a_document_is_found_by_an_id_of_another_case_and_by_its_title(world: Wo
     assert caught.value.suggestion == "Did you mean ferries?"
 
 
+def test_a_designation_or_a_file_name_leads_to_its_document_and_not_to_similar_ids(tmp_path: Path) -> None:
+    boats = "# QRS 4100:2025 Canal boats\n\nBoats shall float.\n"
+    handbook = "# QRS 4110:2025 Handbook of canal boats\n\nA crew shall have two members.\n"
+    made = World(tmp_path).holding({"canal-boats.md": boats, "qrs-4110.md": handbook})
+    for name in ("QRS 4100", "QRS 4100:2025", "qrs-4100", "canal-boats.MD"):
+        with pytest.raises(NotFoundError) as caught:
+            made.knowledge.read(ReadQuery(name))
+        assert caught.value.suggestion == "Did you mean canal-boats?", name
+
+
 def test_a_document_like_no_other_is_refused_with_the_tool_that_lists_them(world: World) -> None:
     with pytest.raises(NotFoundError) as caught:
         world.knowledge.read(ReadQuery("zzzzzzzz"))

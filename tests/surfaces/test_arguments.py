@@ -149,6 +149,7 @@ def test_what_is_missing_is_distinguished_from_what_is_wrong() -> None:
     with pytest.raises(InvalidInputError) as caught:
         parse(StandardsSearchRequest, {"n_results": "many"})
     assert caught.value.message == "Missing: query. Invalid value for n_results."
+    assert caught.value.suggestion == "Correct what `details` names, and call again."  # a brief schema has no bounds
 
 
 def test_an_argument_for_a_tool_without_any_is_refused() -> None:

@@ -206,7 +206,7 @@ def _invalid(exc: ValidationError) -> InvalidInputError:
             if fields
         ),
         details="; ".join(f"{field}: {message}" for field, message in problems.items()),
-        suggestion="Correct these arguments to match the tool's input schema, and call again.",
+        suggestion="Correct what `details` names, and call again.",
     )
 
 

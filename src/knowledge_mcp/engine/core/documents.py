@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import PurePath
 
 from knowledge_mcp.engine.core.base import Base, Records, record_of
 from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.core.designations import Directory, designations, mentioned
 from knowledge_mcp.engine.core.editions import BY_HAND
 from knowledge_mcp.language.editions import EditionStatus
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
@@ -46,16 +48,27 @@ def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[Doc
 
 
 def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list[str]:
-    """Name up to three documents whose ids or titles are similar to an unknown id, in any case.
+    """Name up to three documents that an unknown id may mean.
 
-    The number of records and collections read is limited; the store chooses which.
+    These have the designation that it states; otherwise their ids, titles or file names are similar, in any case. The
+    number of records and collections read is limited; the store chooses which.
     """
-    known: dict[str, str] = {}
+    records: list[DocumentRecord] = []
     for name in islice(collections, _MOST_COLLECTIONS):
-        for record in store.open(name).documents(limit=_MOST_COMPARED):
-            known |= {each[:_LONGEST_ID].casefold(): record.id for each in (record.title, record.id)}
-    alike = difflib.get_close_matches(document_id[:_LONGEST_ID].casefold(), known, 3)
-    return list(dict.fromkeys(known[each] for each in alike))
+        records += store.open(name).documents(limit=_MOST_COMPARED)
+    asked = document_id[:_LONGEST_ID]
+    stated = {*mentioned(asked), *designations(asked, slug=True)}
+    alike = [each for designation in stated for each in Directory(records).alike(designation)]
+    if alike:
+        alike.sort(key=lambda each: (each.is_other_edition, each.is_part))
+        return list(dict.fromkeys(each.record.id for each in alike))[:3]
+    known = {
+        each[:_LONGEST_ID].casefold(): record.id
+        for record in records
+        for each in (PurePath(record.source_path).name, record.title, record.id)
+    }
+    near = difflib.get_close_matches(asked.casefold(), known, 3)
+    return list(dict.fromkeys(known[each] for each in near))
 
 
 def document(base: Base, document_id: str) -> DocumentRecord:

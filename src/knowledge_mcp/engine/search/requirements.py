@@ -216,7 +216,13 @@ def _by_topic(
 
 
 def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:
-    """List ids of the documents whose id or title contains every word of a name, letters and digits only."""
+    """List ids of the documents that a name means: the one with this id or title, otherwise those that contain it.
+
+    A document contains a name if its id or title has every word of it, letters and digits only.
+    """
+    exact = tuple(record.id for record in records if standard.casefold() in {record.id, record.title.casefold()})
+    if exact:
+        return exact
     words = _words(standard)
     return tuple(
         record.id
