@@ -86,6 +86,14 @@ def test_what_clauses_became_is_chosen_as_their_changes_are_and_the_counts_stay_
     assert "requirements_added" in refused.err
 
 
+def test_what_changed_is_counted_next_to_a_file_too(
+    knowledge: Command, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    done = knowledge("compare", *editions, "--html", str(tmp_path / "changes.html"))
+    assert "Clauses: 1 same, 1 edited, 1 renamed." in done.out
+    assert "Doors" not in done.out
+
+
 def test_requirements_come_before_words_are_counted_once_and_have_both_citations(
     knowledge: Command, tmp_path: Path
 ) -> None:

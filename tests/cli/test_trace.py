@@ -60,7 +60,8 @@ def test_the_table_names_links_and_gaps(knowledge: Command, sides: tuple[str, st
 
 def test_csv_and_page_hold_links_and_gaps(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
     table, page = tmp_path / "links.csv", tmp_path / "links.html"
-    knowledge("trace", *sides, "--csv", str(table), "--html", str(page))
+    done = knowledge("trace", *sides, "--csv", str(table), "--html", str(page))
+    assert done.out.startswith("FROM: ")  # the files have the links, and the terminal how many there are
     rows = list(csv.DictReader(io.StringIO(table.read_text())))
     assert {(row["from"], row["to"], row["verdict"]) for row in rows} >= {
         ("REQ-1", "t_overflow", "likely"),

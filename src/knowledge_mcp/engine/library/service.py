@@ -185,9 +185,7 @@ class LibraryService:
                 self._place(document_id, name)
                 return name
         near = documents.near_ids(store, filter(self._rights.may_read, names), document_id)
-        hint = (
-            f"Did you mean {', '.join(near)}?" if near else "Search, or list the documents of a collection, to see ids."
-        )
+        hint = f"Did you mean {', '.join(near)}?" if near else "Search, or list a collection's documents, to see ids."
         raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
 
     def _place(self, document_id: str, collection: str) -> None:

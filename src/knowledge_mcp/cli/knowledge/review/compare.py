@@ -103,8 +103,8 @@ def compare(
         )
         if options.as_json:
             write_json(redline.as_values(before.name, after.name, changes, shown))
-        elif not is_written:
-            _print(before, after, changes, shown)
+        elif _summarise(before, after, changes) and not is_written:
+            _print(shown)
 
 
 def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
@@ -238,12 +238,17 @@ def _read_ingested(settings: Settings, document_id: str) -> Edition:
 # ---- showing
 
 
-def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], shown: Sequence[ClauseChange]) -> None:
+def _summarise(old: Edition, new: Edition, changes: Sequence[ClauseChange]) -> bool:
+    """Say how much changed; returns whether anything did."""
     counts = redline.count_changes(changes)
     if set(counts) <= {LinkKind.SAME.value}:
         say(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same.")
-        return
+        return False
     say(f"{old.name} → {new.name}. {redline.changes_in_words(counts)}")
+    return True
+
+
+def _print(shown: Sequence[ClauseChange]) -> None:
     clauses = [
         (render(link.kind.value, "bold"), redline.cite_clause(link.old), redline.cite_clause(link.new))
         for link in (each.link for each in shown)

@@ -137,8 +137,10 @@ def trace_command(
         )
         if options.as_json:
             write_json(matrix.as_values(found))
-        elif not is_written:
-            _print(found)
+        else:
+            if not is_written:
+                _print_links(found)
+            _summarise(found)
         for warning in filter(None, matrix.warnings_of(found)):
             notify(warning)
 
@@ -174,13 +176,16 @@ def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
 # ---- showing
 
 
-def _print(found: Trace) -> None:
+def _print_links(found: Trace) -> None:
     columns = ("From", "To", "Verdict", "Sure", "In common")
     print_table(columns, map(_row, found.links), unbroken={"Verdict", "Sure"}, show_lines=True)
     for name, items in (("FROM", found.untraced_sources), ("TO", found.untraced_targets)):
         if items:
             ids = ", ".join(each.label for each in items)
             say(f"Items of {name} without a link ({len(items)}): {ids}")
+
+
+def _summarise(found: Trace) -> None:
     for side, count in matrix.coverage_of(found).items():
         likely = f", {count['likely']} likely only" if count["likely"] else ""
         declared = f"{count['declared']} of {count['items']} with a declared link"
