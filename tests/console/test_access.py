@@ -175,6 +175,19 @@ def test_the_views_are_listed_in_two_lines_on_a_phone(console: Console, view: st
         assert len(console.page.evaluate(tops)) == 2, width
 
 
+def test_the_long_name_of_a_collection_takes_no_room_from_others(console: Console, service: Service) -> None:
+    for number, name in enumerate(("default", "all-documents-of-the-department-" * 2), start=1):
+        service.add(a_document(number, ["A valve is turned once a year."], collection=name[:63]))
+    console.open()
+    console.search("valve")
+    console.at(".result").first.wait_for()
+    assert _wider(console) == []
+    console.page.set_viewport_size({"width": 1400, "height": 640})
+    widths = "['q', 'search-collection'].map((id) => document.getElementById(id).offsetWidth)"
+    question, choice = console.page.evaluate(widths)
+    assert question > choice
+
+
 def test_no_review_is_wider_than_the_screen(console: Console, full: Service) -> None:
     gap = {"id": "R-3", "title": "Nobody answers this.", "citation": "one", "passage": 1}
     full.trace = {"threshold": 0.5, "summary": {"likely": 1}, "links": LINKS, "gaps": {"from": [gap], "to": []}}

@@ -220,6 +220,18 @@ def test_a_trace_that_takes_long_is_followed_as_a_job_and_can_be_cancelled(conso
     expect(console.at("#trace-status")).to_contain_text("2 links")
 
 
+def test_another_pair_can_be_chosen_while_a_trace_runs(console: Console, two: Service) -> None:
+    base = {"collection": "default", "source": "x", "kind": "trace", "documents": [OLD, NEW], "created_at": TIME}
+    two.jobs["slow"] = {**base, "job_id": "slow", "updated_at": TIME, "state": "running", "progress": {}}
+    two.goes_on = ["slow"]
+    two.hold.set()
+    console.open(f"#/trace?from={OLD}&to={NEW}")
+    expect(console.at("#trace-cancel")).to_be_visible()
+    console.at("nav [data-view=trace]").click()
+    expect(console.at("#trace-submit")).to_be_enabled()
+    expect(console.at("#trace-status")).to_be_empty()
+
+
 def test_a_trace_that_failed_as_a_job_says_why(console: Console, two: Service) -> None:
     error = {"error": "validation_error", "detail": "It has no text.", "status_code": 422, "suggestion": "Mend it."}
     two.jobs["bad"] = {

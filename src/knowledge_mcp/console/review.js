@@ -63,6 +63,7 @@ export function reviewing(view) {
     const values = Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? ""]));
     for (const name of ["problem", "more", rows, ...parts]) fill(part(name));
     part("narrow").hidden = true;
+    busy(part("submit"), false);
     say("");
     try {
       const there = await fillDocuments(names.map(part), Object.values(values), view.offer);
