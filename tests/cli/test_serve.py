@@ -101,6 +101,13 @@ def test_unreachable_stores_are_all_named_with_exit_code_3(tmp_path: Path) -> No
     assert "ChromaDB does not answer." in done.err
 
 
+def test_an_audit_log_that_cannot_be_written_is_found_before_the_first_request(tmp_path: Path) -> None:
+    (tmp_path / "folder").write_text("a file")
+    done = run("knowledge-mcp", cwd=tmp_path, AUDIT_LOG=str(tmp_path / "folder" / "audit.jsonl"))
+    assert done.code == 3
+    assert "audit.jsonl cannot be written" in done.err
+
+
 @pytest.mark.parametrize("arguments", [["--transport", "carrier-pigeon"], ["--port", "0"], ["--nonsense"]])
 def test_a_wrong_option_is_exit_code_3(tmp_path: Path, arguments: list[str]) -> None:
     done = run("knowledge-mcp", *arguments, cwd=tmp_path)

@@ -168,12 +168,24 @@ def resource_of(settings: Settings) -> ProtectedResource | None:
 
 
 def audit_of(settings: Settings) -> AuditLog | None:
-    """Open the access log; None if it is not configured."""
+    """Open the access log; None if it is not configured.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
     if settings.audit_log is None:
         return None
     from knowledge_mcp.transports.shared.audit import AuditLog
 
-    return AuditLog(settings.audit_log)
+    log = AuditLog(settings.audit_log)
+    try:
+        log.check()
+    except InternalError as exc:
+        raise ConfigError(
+            f"AUDIT_LOG {settings.audit_log} cannot be written: {exc.details}",
+            suggestion="Set AUDIT_LOG to a file that the server may write.",
+        ) from exc
+    return log
 
 
 def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting: str = "MCP_API_KEY") -> list[str]:

@@ -90,7 +90,17 @@ class AuditLog:
         }
         if len(ids) > MOST_DOCUMENTS:
             fields["documents_in_all"] = len(ids)
-        line = json.dumps(fields, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        self._append(json.dumps(fields, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
+
+    def check(self) -> None:
+        """Check that the file can be written, without writing anything.
+
+        Raises:
+            InternalError: it cannot.
+        """
+        self._append(b"")
+
+    def _append(self, line: bytes) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock:
