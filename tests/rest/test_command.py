@@ -75,12 +75,23 @@ def test_all_configuration_problems_are_reported_together_with_exit_code_3(
     monkeypatch.setenv("RAG_API_PORT", "many")
     monkeypatch.setenv("QDRANT_URL", "q.example.com")
     monkeypatch.setenv("RAG_API_KEYS_FILE", "missing.json")
-    with without_retries():
-        assert rest.main(["--engine", "nonsense"]) == 3
+    assert rest.main(["--engine", "nonsense"]) == 3
     output = capsys.readouterr()
     assert output.out == ""
     for name in ("RAG_API_PORT", "QDRANT_URL", "RAG_API_KEYS_FILE", "--engine"):
         assert name in output.err
+
+
+def test_a_store_is_tried_once_where_the_settings_are_wrong(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("CHROMADB_HOST", "127.0.0.1")
+    monkeypatch.setenv("CHROMADB_PORT", "9")
+    assert rest.main(["--engine", "nonsense"]) == 3
+    output = capsys.readouterr().err
+    assert "http://127.0.0.1:9 cannot be reached" in output
+    assert "retry_attempt" not in output
 
 
 @pytest.mark.requirement("D-REQ-10.3")

@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -32,6 +33,7 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.hosts import is_loopback
+from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -158,8 +160,10 @@ def _serve(arguments: RestArguments) -> int:
         for name in engines
         if name not in registry.SURFACES
     ]
-    # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003).
-    start = wiring.try_start(settings, surfaces=["rag"])
+    # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003), and
+    # soon: no answer would let the server start.
+    with without_retries() if problems else nullcontext():
+        start = wiring.try_start(settings, surfaces=["rag"])
     raise_problems(problems, start.problems)
     port = settings.rag_api_port if arguments.port is None else arguments.port
     from knowledge_mcp.transports.shared.serving import address_of, listen, serve_until_stopped
