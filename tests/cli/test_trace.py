@@ -346,6 +346,20 @@ def test_a_folder_of_doorstop_files_and_pages_with_needs_gives_their_items(
     assert seen == {"SW001", "SW_STOP", "SW_AUDIT"}
 
 
+def test_specification_items_are_covered_by_the_items_and_the_code_that_say_so(
+    knowledge: Command, tmp_path: Path
+) -> None:
+    spec, folder = tmp_path / "spec.md", tmp_path / "src"
+    folder.mkdir()
+    text = "# S\n\n## Stop\n`req~stop~1`\n\nThe pump stops.\n\n## Go\n`req~go~1`\n\nThe pump goes.\n"
+    spec.write_text(f"{text}\n## Old\n`req~old~2`\n\nThe horn sounds.\n")
+    (folder / "design.md").write_text("# D\n\n## Valve\n`dsn~valve~1`\n\nA valve.\n\nCovers:\n\n* `req~stop~1`\n")
+    (folder / "pump.py").write_text("# [impl->req~go~1]\n# [impl->req~old~1]\ndef go() -> None: ...\n")
+    answer = json.loads(knowledge("trace", str(spec), str(folder), "--json").out)
+    declared = {(each["from"], each["to"]) for each in answer["links"] if each["verdict"] == "declared"}
+    assert declared == {("req~stop~1", "dsn~valve~1"), ("req~go~1", "pump.py")}
+
+
 def test_columns_of_tables_may_be_called_otherwise(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
     table = tmp_path / "a.csv"
     table.write_text("Key;Wording\nA-1;The pump shall stop when the tank is full.\n")

@@ -80,6 +80,7 @@ def test_a_name_that_stands_alone_is_a_marker(text: str) -> None:
         "3.2 SYS-4 Pump stop ............ 12",
         "See also: SYS-4",
         "Replaces: SYS-4",
+        "Depends: SYS-4",
         "Remark: SYS-4",
         "Wie in SYS-4 beschrieben, stoppt sie.",
         "Voir SYS-4",

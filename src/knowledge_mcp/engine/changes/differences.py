@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
@@ -433,9 +433,10 @@ def _between(
 ) -> Iterator[TextChange]:
     """Yield the changes between two sentences; words are a separate change only if more changed.
 
-    In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once, or one
-    side is the other with more words. With `weights` of words, for clauses that are not linked otherwise, the sentences
-    must be similar, and force is not a separate change either.
+    In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once. If one
+    side is the other with more words, a binding word of force among them makes these a requirement that was added or
+    withdrawn. With `weights` of words, for clauses that are not linked otherwise, the sentences must be similar, and
+    force is not a separate change either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and is_row_of(before, after)
@@ -445,11 +446,14 @@ def _between(
         was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
-        elif not weights and (ours <= theirs or theirs <= ours):
-            yield from (TextChange(ChangeType.FORCE, *each, one, other) for each in _more_force(was, now))
-        is_rewritten = alike < ALIKE and any(mark.counts and mark.key not in _FREE for mark in (*was, *now))
-        texts = (one, other) if is_rewritten else _parted(one, other)
-        yield TextChange(ChangeType.WORDS, *texts, one, other, "rewritten" if is_rewritten else "")
+        requirement = ""
+        if ours <= theirs or theirs <= ours:
+            more = _binding(now) - _binding(was) if ours <= theirs else _binding(was) - _binding(now)
+            requirement = ("added" if ours <= theirs else "withdrawn") if more and not weights else ""
+        elif alike < ALIKE and _binding((*was, *now)):
+            requirement = "rewritten"
+        texts = (one, other) if requirement == "rewritten" else _parted(one, other)
+        yield TextChange(ChangeType.WORDS, *texts, one, other, requirement)
         return
     found = [TextChange(_KINDS[key], was, now, one, other) for key, was, now in replaced(before, after)]
     found = [] if _is_respaced(one, other) else found
@@ -463,15 +467,9 @@ def _between(
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 
-def _more_force(was: Sequence[PrintedMark], now: Sequence[PrintedMark]) -> Iterator[tuple[str, str]]:
-    """Yield the binding words of force that only one of two sentences has, if one contains the other."""
-    kept = Counter(each.key for each in was) & Counter(each.key for each in now)
-    for side, marks in enumerate((was, now)):
-        spent = Counter(kept)
-        for each in marks:
-            spent[each.key] -= 1
-            if spent[each.key] < 0 and each.counts and each.key not in _FREE:
-                yield ("", each.text) if side else (each.text, "")
+def _binding(marks: Iterable[PrintedMark]) -> Counter[str]:
+    """Count the binding words of force."""
+    return Counter(mark.key for mark in marks if mark.counts and mark.key not in _FREE)
 
 
 def _is_respaced(one: str, other: str) -> bool:

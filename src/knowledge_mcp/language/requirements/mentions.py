@@ -34,7 +34,7 @@ _REFERS = re.compile(
 )
 """What refers to an item for more, or sets it apart."""
 _LABELS = re.compile(
-    r"(?:see|cf|not|notes?|remarks?|comments?|examples?|history|chang|supersed|replac|obsolet|duplicat|conflict|former|previous"
+    r"(?:see|cf|not|notes?|remarks?|comments?|examples?|history|chang|supersed|replac|obsolet|duplicat|conflict|depend|former|previous"
     r"|old|similar|siehe|hinweis|anmerkung|bemerkung|kommentar|änderung|ersetz|ehemals|voir|remarque|commentaire|remplac"
     r"|véase|nota|comentario|reemplaz|vedi|sostitu|substitu|zie|opmerking|vervang|se\b|ersätt|erstatt|см|примечани)",
     re.IGNORECASE,

@@ -22,6 +22,7 @@ from knowledge_mcp.language.openings import (
     section_target,
     split_clause_number,
 )
+from knowledge_mcp.language.requirements.specified import specification_items
 from knowledge_mcp.model.document import (
     BlockKind,
     DeclaredLink,
@@ -304,7 +305,7 @@ class DocumentAssembly:
         )
         places = {each.name: Span(each.place, each.place) for each in document.anchors}
         placed = [dataclasses.replace(each, span=places.get(name, Span(0, 0))) for name, each in self._items_by_name]
-        items = [*self._items, *placed]
+        items = [*self._items, *placed] or [*specification_items(document)]
         return dataclasses.replace(document, items=tuple(_reaching(items, document))) if items else document
 
     def _heading(self, each: Piece) -> None:
