@@ -195,6 +195,19 @@ def test_a_list_of_requirements_is_a_standard_too_and_a_folder_a_document(
     assert (row["verdict"], row["evidence"][0]["document"]) == ("evidence found", "notes.txt")
 
 
+def test_each_of_several_standards_is_checked(knowledge: Command, tmp_path: Path) -> None:
+    texts = {"pumps": "The pump shall stop at 5 bar.", "horns": "The horn shall sound.", "plan": "The pump stops."}
+    paths = {name: tmp_path / f"{name}.md" for name in texts}
+    for name, text in texts.items():
+        paths[name].write_text(f"# {name}\n\n{text}\n")
+    against = ("--against", str(paths["pumps"]), "--against", str(paths["horns"]))
+    rows = json.loads(knowledge("check", str(paths["plan"]), *against, "--json").out)["rows"]
+    assert [each["requirement"] for each in rows] == ["The pump shall stop at 5 bar.", "The horn shall sound."]
+    assert len({each["row"] for each in rows}) == 2
+    refused = knowledge("check", str(paths["plan"]), *against, "--against", str(paths["plan"]))
+    assert "cannot be compared with itself" in refused.err
+
+
 def test_without_obligations_there_is_nothing_to_check(
     knowledge: Command, sides: tuple[str, str, str], tmp_path: Path
 ) -> None:

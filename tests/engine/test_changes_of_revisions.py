@@ -7,6 +7,7 @@ import pytest
 from knowledge_mcp.engine.changes.aligning import LinkKind, align
 from knowledge_mcp.engine.changes.clauses import Edition, edition_of
 from knowledge_mcp.engine.changes.comparing import must_be_editions
+from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InvalidInputError
 from tests.engine.test_changes import became, compared, edition, heading_of, inside, part_of
@@ -211,3 +212,50 @@ def test_a_kept_demand_that_lost_its_condition_is_not_rewritten() -> None:
     old, new = (f"# Fields\n\n{rest}\n\nREQ-7: {text}\n" for text in (whole, "The node MUST send one field s."))
     (change,) = [change for each in compared(old, new) for change in each.changes]
     assert (change.name, change.requirement) == ("words", "")
+
+
+def parts_of(machine: str, last: str, text: str) -> str:
+    parts = (
+        ("name", f"The name of a {machine} is a string of at most nine letters."),
+        ("load", f"The load is a number in tonnes that the hook of the {machine} bears."),
+        (last, text),
+    )
+    return f"## {machine}\n\n" + "".join(f"### {name} property\n\n{words}\n\n" for name, words in parts)
+
+
+def test_headings_that_share_what_all_beside_them_share_are_not_one_clause_renamed() -> None:
+    def log(added: str) -> str:
+        bag, message = "MAY contain a property named properties whose value is a bag.", "describes the message sent."
+        own = {
+            machine: ("request", f"A {machine} MAY contain a property named request that {message}")
+            if machine == added
+            else ("properties", f"A {machine} {bag}")
+            for machine in ("crane", "hoist", "winch", "lift")
+        }
+        return "# Log\n\n" + "".join(parts_of(machine, *last) for machine, last in own.items())
+
+    found = {(each.link.kind.value, label(each)) for each in compared(log(""), log("hoist"))}
+    assert {each for each in found if each[0] != "same"} == {
+        ("removed", "properties property"),
+        ("added", "request property"),
+    }
+
+
+def test_a_chapter_without_text_between_the_same_chapters_keeps_most_of_its_heading() -> None:
+    def rules(word: str, below: str) -> str:
+        titles = ("Know your duties", "Assign the responsibility for the compliance of licences", "Review the content")
+        bodies = ("Duties are listed in a table.\n", below, "Content is reviewed by two persons.\n")
+        return "# R\n\n" + "\n".join(
+            f"## {word}{place}: {title}\n\n{body}"
+            for place, (title, body) in enumerate(zip(titles, bodies, strict=True), 1)
+        )
+
+    old = rules("G", "### Liaison\n\nA liaison is named by the board.\n\n### Roles\n\nThe roles are given.\n")
+    new = rules("Goal ", "### Tasks\n\nEvery task has an owner in writing.\n")
+    found = {(each.link.kind.value, label(each)) for each in compared(old, new)}
+    assert ("renamed", "Goal 2: Assign the responsibility for the compliance of licences") in found
+
+
+def label(change: ClauseChange) -> str:
+    clause = change.link.new or change.link.old
+    return clause.label if clause is not None else ""

@@ -90,7 +90,11 @@ class Leftovers:
                     yield one.index, news[head].index
 
     def _by_gaps(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
-        """Yield clauses between the same joined clauses, as many on each side, with one heading inside the other."""
+        """Yield clauses between the same joined clauses, as many on each side, whose headings are alike.
+
+        One is inside the other, or they differ in fewer words than they share. Words of most headings beside them, as
+        in "name property" and "kind property", do not count.
+        """
         gaps, others = _gaps(self._old, pairs.forward), _gaps(self._new, pairs.backward)
         for (above, before, behind), left in gaps.items():
             if above is not None and above not in pairs.forward:
@@ -98,10 +102,19 @@ class Leftovers:
             right = others.get((pairs.there(above), pairs.there(before), pairs.there(behind)), [])
             if len(left) != len(right):
                 continue
+            usual = self._usual_words(above) if above is not None else frozenset[str]()
             for one, other in zip(left, right, strict=True):
                 terms, others_terms = self._old.titles[one], self._new.titles[other]
-                if terms and others_terms and (terms <= others_terms or others_terms <= terms):
+                shared = terms & others_terms
+                is_alike = shared in {terms, others_terms} or len(shared) > len(terms ^ others_terms)
+                if is_alike and shared - usual:
                     yield one, other
+
+    def _usual_words(self, above: int) -> frozenset[str]:
+        """Return the words of most headings below an old clause, of three and more."""
+        titles = [self._old.titles[clause.index] for clause in self._old.clauses if clause.parent == above]
+        counts = Counter(word for title in titles for word in title)
+        return frozenset(word for word, count in counts.items() if len(titles) > 2 and 2 * count > len(titles))
 
 
 def _once(clauses: Iterable[Clause], key: Callable[[Clause], tuple[str, ...] | None]) -> dict[tuple[str, ...], Clause]:

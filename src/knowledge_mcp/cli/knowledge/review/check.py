@@ -35,6 +35,8 @@ from knowledge_mcp.surfaces.tables import counts_in_words
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from knowledge_mcp.engine.tracing.links import TraceItem
+    from knowledge_mcp.engine.tracing.readings import ReadDocument
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.settings import Settings
 
@@ -62,7 +64,9 @@ _MarksFile = Annotated[
 def check_command(
     options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
-    against: Annotated[str, typer.Option(metavar="STANDARD", help="Standard, in one of the same forms.")],
+    against: Annotated[
+        list[str], typer.Option(metavar="STANDARD", help="Standard, in one of the same forms; may be repeated.")
+    ],
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
     as_html: AsHtml = None,
@@ -76,7 +80,7 @@ def check_command(
     not whether it is enough. Limits, required sections, defined terms and editions are compared. The standard may also
     be a list of requirements, as for `knowledge trace`. Nothing needs to be ingested first.
 
-    Example: knowledge check plan.docx --against standard.pdf --xlsx review.xlsx
+    Example: knowledge check plan.docx --against standard.pdf --against annex.pdf --xlsx review.xlsx
 
     Example: knowledge check plan.docx --against standard.pdf --mark "5.3#2=not-applicable"
 
@@ -86,13 +90,16 @@ def check_command(
 
     with options.guard():
         settings = options.settings()
-        require_different(document, against)
         column_names = parse_columns(columns)
-        demanded = documents_of(settings, against, column_names)
+        demanded: list[ReadDocument | TraceItem] = []
+        for each in against:
+            require_different(document, each)
+            demanded += documents_of(settings, each, column_names)
+        standards = " and ".join(against)
         advice = "Name a document with requirements, or a list of requirements with `id` and `text`."
-        standard = standard_of(against, demanded, suggestion=advice)
+        standard = standard_of(standards, demanded, suggestion=advice)
         documents = documents_of(settings, document, column_names)
-        decisions = decisions_about(settings, "check", document, against)
+        decisions = decisions_about(settings, "check", document, standards)
         row_marks = _marks(settings, decisions, standard.obligations, mark or (), marks)
         with WorkBar() as bar:
             bar.show(f"Checking {how_many(len(standard.obligations), 'obligation')} …")
@@ -103,12 +110,12 @@ def check_command(
         is_written = write_results(
             {
                 as_csv: lambda: checklist.as_csv(report),
-                as_xlsx: lambda: checklist.as_xlsx(document, against, report),
-                as_html: lambda: checklist.as_html(document, against, report),
+                as_xlsx: lambda: checklist.as_xlsx(document, standards, report),
+                as_html: lambda: checklist.as_html(document, standards, report),
             }
         )
         if options.as_json:
-            write_json(checklist.as_values(document, against, report))
+            write_json(checklist.as_values(document, standards, report))
         elif not is_written:
             names = ("Row", "Requirement", "Verdict", "Evidence", "Checks")
             print_table(names, map(_cells, report.rows), show_lines=True)
