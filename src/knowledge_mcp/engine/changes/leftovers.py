@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.sides import ClausePairs, EditionSide
@@ -96,25 +96,28 @@ class Leftovers:
         in "name property" and "kind property", do not count.
         """
         gaps, others = _gaps(self._old, pairs.forward), _gaps(self._new, pairs.backward)
+        below: defaultdict[int | None, list[Collection[str]]] = defaultdict(list)
+        for clause in self._old.clauses:
+            below[clause.parent].append(self._old.titles[clause.index])
+        usual = {above: _usual_words(titles) for above, titles in below.items() if above is not None}
         for (above, before, behind), left in gaps.items():
             if above is not None and above not in pairs.forward:
                 continue
             right = others.get((pairs.there(above), pairs.there(before), pairs.there(behind)), [])
             if len(left) != len(right):
                 continue
-            usual = self._usual_words(above) if above is not None else frozenset[str]()
             for one, other in zip(left, right, strict=True):
                 terms, others_terms = self._old.titles[one], self._new.titles[other]
                 shared = terms & others_terms
                 is_alike = shared in {terms, others_terms} or len(shared) > len(terms ^ others_terms)
-                if is_alike and shared - usual:
+                if is_alike and shared - usual.get(above, frozenset()):
                     yield one, other
 
-    def _usual_words(self, above: int) -> frozenset[str]:
-        """Return the words of most headings below an old clause, of three and more."""
-        titles = [self._old.titles[clause.index] for clause in self._old.clauses if clause.parent == above]
-        counts = Counter(word for title in titles for word in title)
-        return frozenset(word for word, count in counts.items() if len(titles) > 2 and 2 * count > len(titles))
+
+def _usual_words(titles: Collection[Collection[str]]) -> frozenset[str]:
+    """Return the words of most of some headings, of three and more."""
+    counts = Counter(word for title in titles for word in title)
+    return frozenset(word for word, count in counts.items() if len(titles) > 2 and 2 * count > len(titles))
 
 
 def _once(clauses: Iterable[Clause], key: Callable[[Clause], tuple[str, ...] | None]) -> dict[tuple[str, ...], Clause]:
