@@ -255,14 +255,14 @@ _MOST = 700
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InformativeMark:
     """What a paragraph says about its annex or its section: whether that is informative."""
 
     informative: bool
     is_of_annex: bool
 
 
-def standing_of(paragraph: str, number: str | None) -> Standing | None:
+def informative_mark(paragraph: str, number: str | None) -> InformativeMark | None:
     """Read what a paragraph says about the annex or section that contains it; None if it says nothing.
 
     Args:
@@ -272,11 +272,11 @@ def standing_of(paragraph: str, number: str | None) -> Standing | None:
     words = " ".join(paragraph[:_MOST].split())
     mark = FORCE_IN_BRACKETS.fullmatch(words)
     if mark is not None:
-        return Standing(not obliges(mark["force"]), is_of_annex=False)
+        return InformativeMark(not obliges(mark["force"]), is_of_annex=False)
     found = _STATED.search(words)
     if found is None or (found["number"] and found["number"] != number):
         return None
     if found["word"] and found["word"].lower() == "document" and not _PLAINLY.search(found[0]):
         return None  # a disclaimer about a whole document
     word = next(filter(None, (found["word"], found["german"], found["french"], found["spanish"])), "annex")
-    return Standing(found["no"] is not None, is_of_annex=_ANNEX.match(word) is not None)
+    return InformativeMark(found["no"] is not None, is_of_annex=_ANNEX.match(word) is not None)

@@ -74,7 +74,7 @@ class Subjects:
         return next((each for each in near if each.place_in(text) is not None), None)
 
 
-def subjects_of(changes: Sequence[ClauseChange], identifiers: Mapping[str, ClauseChange]) -> list[Subject]:
+def changed_subjects(changes: Sequence[ClauseChange], identifiers: Mapping[str, ClauseChange]) -> list[Subject]:
     """List what others may name: terms with a changed or removed definition, requirements, and changed clauses.
 
     Args:

@@ -16,8 +16,8 @@ from knowledge_mcp.engine.changes.changed_names import (
     SubjectKind,
     Subjects,
     Titles,
+    changed_subjects,
     clauses_beside,
-    subjects_of,
 )
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ClauseChange
@@ -129,7 +129,7 @@ def impact_of(knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[C
     if not names and not titles.names:
         degraded.append(f"Neither title nor id of '{pair.new.id}' is a name that others could refer to it by.")
     identifiers = _identifiers(knowledge, pair, changes, degraded)
-    subjects = subjects_of(changes, identifiers)
+    subjects = changed_subjects(changes, identifiers)
     search = _Search(directory, titles, _by_number(changes), Subjects(subjects))
     called = (*names, *titles.names)
     named = [(chunk, place, "") for chunk, place in check_each(_naming(knowledge, called, own, degraded))]

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from knowledge_mcp.language.clauses import standing_of
+from knowledge_mcp.language.clauses import informative_mark
 from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, STATUS_WORDS, obliges
 from knowledge_mcp.model.document import Block, BlockKind
 from knowledge_mcp.readers.shared.clauses import HeadingDraft
@@ -74,7 +74,7 @@ def _stated(
             seen_below[annex] += 1
         if seen[block.section] > _FIRST_OF_SECTION and (annex is None or seen_below[annex] > _FIRST_OF_ANNEX):
             continue
-        found = standing_of(block.span.of(text), headings[annex].number if annex is not None else None)
+        found = informative_mark(block.span.of(text), headings[annex].number if annex is not None else None)
         if found is None:
             continue
         if not found.is_of_annex and seen[block.section] <= _FIRST_OF_SECTION:
