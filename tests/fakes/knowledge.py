@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.engine.core.documents import StoredDocument
@@ -49,6 +49,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Source
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.fakes import passages
@@ -325,3 +326,14 @@ def _searched_text(chunk: Chunk) -> str:
 def _cite(chunk: Chunk) -> str:
     clause = f", {chunk.clause_number} {chunk.section_title}" if chunk.clause_number else ""
     return f"{chunk.document_title}{clause}, p. {chunk.page_numbers[0]}"
+
+
+class Texts:
+    """A source of texts in memory, and of files that could not be opened."""
+
+    def __init__(self, *found: SourceItem | SkippedFile) -> None:
+        self._found = found
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield them in order."""
+        yield from self._found

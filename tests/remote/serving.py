@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.transports.rest.app import build_rest_app
@@ -49,6 +50,16 @@ def rest_service(
     )
     with serving(app) as url:
         yield url
+
+
+@contextmanager
+def served_remotely(local: Knowledge) -> Generator[RemoteKnowledge]:
+    """Serve an engine, and yield it as a client sees it."""
+    with (
+        rest_service(engines={"standards": local}) as url,
+        closing(RemoteKnowledge(url, KEY, "standards", policy=AT_ONCE)) as remote,
+    ):
+        yield remote
 
 
 def answer(status: int, body: bytes = b"{}", *lines: str, length: int | None = None) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from tests.fakes.knowledge import FakeKnowledge
-from tests.remote.serving import AT_ONCE, KEY, rest_service
+from tests.remote.serving import served_remotely
 
 PLACE = Locator("d", Span(0, 4), "00", (3, 4), ("iii", "iv"), (Box(3, 1.5, 2.25, 3.0, 4.0),), (7, 9))
 ALTERED = QuoteAnswer(
@@ -47,10 +46,7 @@ class Judge(FakeKnowledge):
 @pytest.fixture(scope="module")
 def served() -> Generator[tuple[FakeKnowledge, RemoteKnowledge]]:
     local = Judge()
-    with (
-        rest_service(engines={"standards": local}) as url,
-        closing(RemoteKnowledge(url, KEY, "standards", policy=AT_ONCE)) as remote,
-    ):
+    with served_remotely(local) as remote:
         yield local, remote
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -40,21 +40,10 @@ from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.transports.shared.keys import KeyRing
-from tests.fakes.knowledge import FakeKnowledge
-from tests.remote.serving import AT_ONCE, KEY, rest_service
+from tests.fakes.knowledge import FakeKnowledge, Texts
+from tests.remote.serving import AT_ONCE, KEY, rest_service, served_remotely
 
 BAD = SkippedFile("/bad.pdf", "corrupted", "It is no PDF.", "Replace it.", (("pages", "3"),))
-
-
-class Texts:
-    """A source of what it is given."""
-
-    def __init__(self, *found: SourceItem | SkippedFile) -> None:
-        self._found = found
-
-    def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield them in order."""
-        yield from self._found
 
 
 def item(name: str, text: str, **more: Any) -> SourceItem:
@@ -216,10 +205,7 @@ def test_errors_of_an_engine_reach_the_caller_over_the_wire() -> None:
         if problem:
             raise problem[0]
 
-    with (
-        rest_service(engines={"standards": FakeKnowledge(before=before)}) as url,
-        closing(RemoteKnowledge(url, KEY, "standards", policy=AT_ONCE)) as remote,
-    ):
+    with served_remotely(FakeKnowledge(before=before)) as remote:
         for raised in (
             QuotaExceededError("Used up.", details="d"),
             ConfigError("Set it."),
@@ -294,10 +280,7 @@ def test_what_is_not_there_or_not_allowed_is_refused(tmp_path: Path) -> None:
 def engine() -> Generator[tuple[FakeKnowledge, RemoteKnowledge]]:
     """Serve an empty engine."""
     local = FakeKnowledge(())
-    with (
-        rest_service(engines={"standards": local}) as url,
-        closing(RemoteKnowledge(url, KEY, "standards", policy=AT_ONCE)) as remote,
-    ):
+    with served_remotely(local) as remote:
         yield local, remote
 
 
@@ -419,10 +402,7 @@ def test_an_error_of_an_ingest_comes_back_and_giving_up_ends_it_there() -> None:
                 deadline.wait(0.05)
             return IngestReport()
 
-    with (
-        rest_service(engines={"standards": Slow()}) as url,
-        closing(RemoteKnowledge(url, KEY, "standards", policy=AT_ONCE)) as remote,
-    ):
+    with served_remotely(Slow()) as remote:
         with pytest.raises(QuotaExceededError, match="Used up"):
             remote.ingest(Texts(item("a.md", "One.")), IngestOptions(force=True))
         report = remote.ingest(Texts(item("a.md", "One.")), IngestOptions(), cancelled=begun.is_set)

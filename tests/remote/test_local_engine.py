@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from knowledge_mcp.remote import values
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.sources.files import FileSource
 from tests.engine.world import PUMPS, VALVES, World
-from tests.remote.serving import AT_ONCE, KEY, rest_service
+from tests.remote.serving import served_remotely
 
 
 @dataclass
@@ -43,10 +42,7 @@ def twins(tmp_path: Path) -> Generator[Twins]:
     here.write("pumps.md", PUMPS)
     here.write("care/valves.md", VALVES)
     (tmp_path / "scan.md").write_bytes(b"%PDF-1.7 in truth")
-    with (
-        rest_service(engines={"standards": there.knowledge}) as url,
-        closing(RemoteKnowledge(url, KEY, "standards", policy=AT_ONCE)) as remote,
-    ):
+    with served_remotely(there.knowledge) as remote:
         yield Twins(here, there, remote)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,20 +12,9 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
-from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge, Texts
 
 BAD = SkippedFile("/bad.pdf", "corrupted", "It is no PDF.")
-
-
-class Texts:
-    """A source of texts in memory, and of files that could not be opened."""
-
-    def __init__(self, *found: SourceItem | SkippedFile) -> None:
-        self._found = found
-
-    def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield them in order."""
-        yield from self._found
 
 
 def item(name: str, text: str) -> SourceItem:
