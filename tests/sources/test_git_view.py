@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.attacks.git_folders import called, hostile_repository, plain_status
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, TimedOutError
 from knowledge_mcp.model.source import ChangeKind, FileChange
+from knowledge_mcp.sources.git import process
 from knowledge_mcp.sources.git.source import GitClones
+from knowledge_mcp.support.checkpoints import watch_for_stop
 from tests.machine import needs
 from tests.servers.git_server import MadeRepository
 
@@ -111,6 +113,30 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: s
     os.mkfifo(file)
     found = GitClones(tmp_path / "clones").worktree(tmp_path / "project")
     assert found.branch == ("" if name == "HEAD" else "main")
+
+
+@pytest.mark.parametrize("name", [".git/index", ".git/objects/info/alternates", ".gitignore"])
+def test_a_pipe_that_git_opens_is_not_waited_for_any_longer_than_a_large_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    made(tmp_path / "project")
+    file = tmp_path / "project" / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    monkeypatch.setattr(process, "_FOREIGN_SECONDS", 1.0)
+    with pytest.raises(TimedOutError, match="Git took more than 1 seconds"):
+        GitClones(tmp_path / "clones").worktree(tmp_path / "project")
+
+
+def test_who_does_not_wait_any_longer_ends_git(tmp_path: Path) -> None:
+    made(tmp_path / "project")
+    os.mkfifo(tmp_path / "project" / ".gitignore")
+
+    def stop() -> None:
+        raise TimedOutError("Nobody waits for it.")
+
+    with watch_for_stop(stop), pytest.raises(TimedOutError, match="Nobody waits"):
+        GitClones(tmp_path / "clones").worktree(tmp_path / "project")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")

@@ -31,6 +31,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.source import ChangeKind, FileChange
 from knowledge_mcp.sources.git.url import RepositoryUrl, without_credentials
 from knowledge_mcp.sources.git.watching import bound, read_all, watch_disk
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.system.processes import end_tree, start_tree
 
 _LONGEST = 600
@@ -186,6 +187,10 @@ def _unreachable(message: str, what: str, *, token: bool) -> KnowledgeError:
 
 
 _GRACE = 5.0
+_FOREIGN_SECONDS = 300.0
+"""Maximum time to read another user's repository: a status of a million files takes a minute, and a pipe in the place
+of a file, which Git opens, never ends.
+"""
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -299,9 +304,9 @@ class GitProgram:
         """
         process = self._start(arguments, call, folder)
         bound(process)
-        deadline = time.monotonic() + self._timeout
+        seconds = min(self._timeout, _FOREIGN_SECONDS) if call.variables else self._timeout
         try:
-            output, errors = self._wait(process, deadline, call)
+            output, errors = self._wait(process, seconds, call)
         except BaseException:
             _kill(process)
             raise
@@ -353,15 +358,17 @@ class GitProgram:
             variables["GIT_CONFIG_VALUE_0"] = f"Authorization: Basic {_basic(call)}"
         return variables
 
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float, call: GitCall) -> tuple[bytes, bytes]:
+    def _wait(self, process: subprocess.Popen[bytes], seconds: float, call: GitCall) -> tuple[bytes, bytes]:
+        deadline = time.monotonic() + seconds
         has_room = watch_disk(call.writes, call.what)
 
         def look() -> None:
+            checkpoint()
             if call.cancelled is not None and call.cancelled():
                 raise _cancelled_error(call)
             if time.monotonic() >= deadline:
                 raise TimedOutError(
-                    f"Git took more than {self._timeout:.0f} seconds for {call.what} and was stopped.",
+                    f"Git took more than {seconds:.0f} seconds for {call.what} and was stopped.",
                     suggestion="Try again, or use a shallow clone of one branch.",
                 )
             has_room()
