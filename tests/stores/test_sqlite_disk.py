@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.stores.sqlite.backup import copy_store
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.support.files import make_private_folder
 from knowledge_mcp.testing.store_search import put
@@ -90,6 +92,15 @@ def test_a_closed_store_on_a_read_only_disk_is_searched(disk: Path) -> None:
     put(store, "e", ["alpha"])
     assert found(store) == ["alpha", "alpha"], "what is written after all is seen"
     store.close()
+
+
+def test_a_copy_that_has_no_space_names_itself_and_not_the_store(disk: Path, tmp_path: Path) -> None:
+    filled(tmp_path / "knowledge.sqlite").close()
+    with (disk / "fill").open("wb") as stream:
+        stream.truncate(1)
+        os.posix_fallocate(stream.fileno(), 0, shutil.disk_usage(disk).free - 16 * 1024)
+    with pytest.raises(ConnectionFailedError, match=r"^There is no space left to write to 'monday\.tar'"):
+        copy_store(tmp_path / "knowledge.sqlite", disk / "monday.tar", lambda *_: None)
 
 
 def test_a_closed_store_on_a_full_disk_is_searched(disk: Path) -> None:

@@ -139,13 +139,13 @@ def back_up(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
     from knowledge_mcp.stores.sqlite.backup import check_copy, copy_store
 
     with _disk_errors(file), _working_folder(file.parent) as folder:
-        copy = folder / _STORE
+        copy = folder / file.name  # named in an error if there is no space for it
         touch_private(copy)
         with WorkBar("percent") as bar:
             copy_store(settings.store_file, copy, functools.partial(bar.show, "Copying the store"))
         counts = check_copy(copy)
         members = {_STORE: copy, **_extra_files(settings.data_folder)}
-        packed = folder / "packed"
+        packed = folder / f"{file.name}.packed"
         touch_private(packed)
         _pack(packed, members)
         _check(packed, folder)

@@ -37,6 +37,8 @@ def copy_store(store: Path, copy: Path, on_progress: Callable[[int, int], object
             try:
                 connection.copy_to(target, on_progress)
                 target.run("PRAGMA journal_mode = DELETE")
+            except apsw.FullError as exc:  # the disk of the copy: nothing is written to the store
+                raise as_knowledge_error(exc, copy) from exc
             finally:
                 target.close()
     finally:
