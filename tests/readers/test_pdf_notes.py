@@ -151,3 +151,15 @@ def test_a_caption_within_the_frame_of_its_table_is_no_header() -> None:
     assert table[0] == "| Speed | Mounting | Limit |"
     assert len([line for line in table if "Speed" in line]) == 1
     assert len(table) == 2 + 2 * len(_ROWS)
+
+
+def test_a_raised_mark_before_its_note_and_a_number_of_another_cell_are_told_apart() -> None:
+    pages = sheet()
+    pages.grid([_HEAD, *_ROWS], _WIDTHS)
+    pages.at(LEFT, 200, "a", 6)
+    pages.at(LEFT + 8, 204, "Without the ring.", 9)
+    pages.at(LEFT, 230, "SUGGEST A CHANGE:", 11)
+    pages.at(LEFT + 160, 225, "1. NUMBER", 8)
+    text = _read(pages).text
+    assert "ᵃ Without the ring." in text
+    assert "1. NUMBER" in text

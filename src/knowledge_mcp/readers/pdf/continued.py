@@ -34,8 +34,15 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
     Within a page, tables are joined if the header is repeated. A lone header at the end of a page or a column is
     removed too.
     """
+    said = ""
     for before, page in zip([None, *pages], pages, strict=False):
-        page.elements = [each for element in page.elements for each in _without_caption(element)]
+        elements: list[Line | Table] = []
+        for element in page.elements:
+            caption, rest = _caption_and_rest(element)
+            words = letters_of("".join(line.text for line in caption))
+            elements += [rest] if words == said else [*caption, rest]  # it may be repeated on each page
+            said = words or said
+        page.elements = elements
         _drop_lone_headers(before, page)
         _join_in_columns(page)
     open_: Table | None = None
@@ -58,22 +65,21 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
         last = page.number
 
 
-def _without_caption(element: Line | Table) -> list[Line | Table]:
-    """Take the caption out of a table that has it as its first row, inside its frame."""
+def _caption_and_rest(element: Line | Table) -> tuple[list[Line], Line | Table]:
+    """Take the caption out of a table that has it as its first row, inside its frame; return its lines and the rest."""
     if not isinstance(element, Table) or len(element.rows) < _ROWS_BELOW:
-        return [element]
+        return [], element
     cells = [cell for cell in element.rows[0] if cell]
     opening = opening_of(cells[0].replace("\n", " ")) if len(cells) == 1 else None
     if opening is None or opening.kind is not BlockKind.CAPTION:
-        return [element]
+        return [], element
     words, count, letters = letters_of(cells[0]), 0, ""
     while count < len(element.lines) and len(letters) < len(words):
         letters += letters_of(element.lines[count].text)
         count += 1
     if letters != words or count == len(element.lines):
-        return [element]
-    caption, lines = element.lines[:count], element.lines[count:]
-    return [*caption, replace(element, rows=element.rows[1:], lines=lines)]
+        return [], element
+    return element.lines[:count], replace(element, rows=element.rows[1:], lines=element.lines[count:])
 
 
 def _drop_lone_headers(before: PageLayout | None, page: PageLayout) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw, text_in
-from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted
+from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted, size_of
 from knowledge_mcp.readers.shared.layout import is_bold_name, is_code_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols
@@ -197,18 +197,21 @@ def _write_signs(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None
 def _part(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
     """Write the blanks that the parser misses in tight lines: "ofthe". Few pages have any."""
     known, words = set(_RUN.findall(printed)), set(_RUN.findall(" ".join(item.text for item in parsed.text_items)))
-    if page.get_rotation() or not any(word not in known or _is_parted(text, printed, word, words) for word in words):
+    least = _APART * min((size_of(item) for item in parsed.text_items), default=0.0)
+    if page.get_rotation() or not any(
+        word not in known or _is_parted(text, printed, word, words, least) for word in words
+    ):
         return
     for item in parsed.text_items:
         if not is_rotated(item) and _RUN.search(item.text):
             item.text = _parted(page, text, item)
 
 
-def _is_parted(text: Any, printed: str, word: str, words: set[str]) -> bool:
+def _is_parted(text: Any, printed: str, word: str, words: set[str], least: float) -> bool:
     """Return whether a word begins with another word of the page, and a gap follows that."""
     halves = [at for at in range(2, len(word)) if word[:at] in words]
     start = printed.find(word) if halves else 0
-    return any(_gap(text, start + at - 1, start + at) > _APART for at in halves)
+    return any(_gap(text, start + at - 1, start + at) > least for at in halves)
 
 
 def _parted(page: Any, text: Any, item: TextItem) -> str:
@@ -221,11 +224,12 @@ def _parted(page: Any, text: Any, item: TextItem) -> str:
         found.append(at - 1)
     gaps = {place: _gap(text, *found[place - 1 : place + 1]) for place in _inside(item.text)}
     usual = statistics.median(gaps.values()) if gaps else 0.0
+    blanks = [_gap(text, found[at - 1], found[at + 1]) for at, sign in enumerate(item.text[1:-1], 1) if sign == " "]
+    least = max(_APART * size_of(item), _PARTED * usual, _TIGHT * statistics.median(blanks or [0.0]))
     written = ""
     for place, sign in enumerate(item.text):
-        gap = gaps.get(place, -1.0)
-        is_in_file = gap > -_APART and found[place] > found[place - 1] + 1 and not _is_generated(text, found[place] - 1)
-        written += f" {sign}" if is_in_file or (gap > _APART and 2 * usual < gap) else sign
+        gap = gaps.get(place, 0.0)
+        written += f" {sign}" if gap > least else sign
     return written
 
 
@@ -236,13 +240,11 @@ def _inside(words: str) -> list[int]:
 
 
 def _gap(text: Any, one: int, other: int) -> float:
-    """Return the distance between two letters of one line as a share of their size; -1 if they are not on one line."""
+    """Return the distance between two letters of one line in points; 0 if they are not on one line."""
     pdfium = raw()
     first, second = pdfium.FS_RECTF(), pdfium.FS_RECTF()
     both = [pdfium.FPDFText_GetLooseCharBox(text, at, box) for at, box in ((one, first), (other, second))]
-    size = size_of_letter(text, other)
-    is_level = all(both) and size > 0 and abs(first.bottom - second.bottom) < _LEVEL_BASE * size
-    return (second.left - first.right) / size if is_level else -1.0
+    return second.left - first.right if all(both) and abs(first.bottom - second.bottom) < _LEVEL_BASE else 0.0
 
 
 def _is_generated(text: Any, at: int) -> bool:
@@ -314,8 +316,10 @@ _RUN = re.compile(r"[^\W_]{2,40}")
 _APART = 0.09
 """Minimum gap between two words as a share of the font size: justified print squeezes blanks to 0.1, and TeX puts up
 to 0.05 between letters."""
-_LEVEL_BASE = 0.05
-"""Maximum difference in height of two letters of one line, as a share of the font size."""
+_TIGHT = 0.4
+"""The same as a share of the usual blank of its line."""
+_LEVEL_BASE = 0.5
+"""Maximum difference in height of two letters of one line, in points."""
 _WITHIN = 2.0
 """Distance in points within which the first letter of an item is found."""
 _WORDS = re.compile(r"[^\s—]+—*|—+")
@@ -385,8 +389,13 @@ def _raise(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
                 item.text = f"{item.text[: level.start()]}{before[0]}{above}{item.text[level.end() :]}"
             elif after is not None and before is None and item.text.startswith(f"{run}{after[0]}"):
                 item.text = f"{above} {item.text[len(run) :]}"
-            elif letter is not None and item.text.startswith(run) and _is_first(letter, item):
-                item.text = f"{above}{item.text[len(run) :]}"
+            elif item.text.strip() == run or (
+                letter is not None
+                and item.text.startswith(run)
+                and _is_first(letter, item)
+                and (before is None or _is_beside(text, start - len(blank) - 1, start))
+            ):
+                item.text = f"{above}{item.text.lstrip()[len(run) :]}"
 
 
 def _is_first(letter: PrintedLetter, item: TextItem) -> bool:
@@ -397,7 +406,7 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
     """Yield the part of a run of digits or letters that is smaller and higher than the text before or after it."""
     for at in range(start, end):
         beside = at - 1 - len(_blank_before(text, at, printed))
-        beside = end if beside < 0 or printed[beside].isspace() else beside
+        beside = end + (printed[end : end + 1] == " ") if beside < 0 or printed[beside].isspace() else beside
         if beside >= len(printed) or printed[beside].isspace():
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)

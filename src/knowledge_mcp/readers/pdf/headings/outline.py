@@ -97,7 +97,9 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
                 used.update(id(line) for line in taken)
                 heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
                 if heading.number is None and (number := split_clause_number(entry.title).number):
-                    heading.number, heading.title = number, heading.title.removeprefix(number)  # a tab may be narrow
+                    heading.number = number
+                    if number[-1].isdigit():  # a tab may be narrow
+                        heading.title = heading.title.removeprefix(number)
                 _take_label(heading, free)
                 used.update(id(line) for line in heading.lines)
                 found.append(heading)
@@ -192,7 +194,7 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
                 continue
         cut = _run_in(line.text, title)
         if cut is None and line.lead and letters_of(line.text[: line.lead]) == whole:
-            cut = line.lead
+            cut = len(line.text[: line.lead].rstrip(" :–—-"))
         if cut is not None:
             matches.append((2, far, [line], cut))
         elif index + 1 < len(lines) and whole.startswith(letters) and not line.text.endswith("-"):
