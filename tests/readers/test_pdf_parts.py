@@ -199,6 +199,26 @@ def test_paragraphs_with_a_hanging_number_are_no_table() -> None:
     assert tables_of(block(rows), lines, 1) is None
 
 
+def test_headings_whose_paragraphs_are_cut_after_a_word_are_no_table() -> None:
+    from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell
+
+    cells = [["1", "Scope"], ["This", "standard gives tests to"], ["40 MPa.", "It is not for water."], ["2", "Terms"]]
+    places = {0: 94.0, 3: 160.0}  # the engine has no places of the others
+    rows = [
+        [
+            LayoutCell(cell, AnnotationRect(x, places[at], 200, 13) if at in places else None)
+            for x, cell in zip((71, 95), row, strict=True)
+        ]
+        for at, row in enumerate(cells)
+    ]
+    looks = ((94, 65, 14, 16), (119, 453, 10, 4), (131, 230, 10, 0), (160, 177, 14, 16))
+    lines = [
+        line(" ".join(row), top, x=71, width=width, size=size, gap=gap)
+        for row, (top, width, size, gap) in zip(cells, looks, strict=True)
+    ]
+    assert tables_of(LayoutBlock(kind="table", header=rows[0], rows=rows[1:]), lines, 1) is None
+
+
 # ---- order
 
 
