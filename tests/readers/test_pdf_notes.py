@@ -158,8 +158,10 @@ def test_a_raised_mark_before_its_note_and_a_number_of_another_cell_are_told_apa
     pages.grid([_HEAD, *_ROWS], _WIDTHS)
     pages.at(LEFT, 200, "a", 6)
     pages.at(LEFT + 8, 204, "Without the ring.", 9)
+    pages.at(LEFT, 212, "b", 6)
+    pages.at(LEFT + 8, 216, "Not for water.", 9)
     pages.at(LEFT, 230, "SUGGEST A CHANGE:", 11)
     pages.at(LEFT + 160, 225, "1. NUMBER", 8)
-    text = _read(pages).text
-    assert "ᵃ Without the ring." in text
-    assert "1. NUMBER" in text
+    document = _read(pages)
+    assert _blocks(document)[1:3] == ["ᵃ Without the ring.", "ᵇ Not for water."]
+    assert "1. NUMBER" in document.text

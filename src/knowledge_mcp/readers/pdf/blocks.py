@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from knowledge_mcp.language.openings import Opening, mark_alone, opening_of
-from knowledge_mcp.language.printed import RAISED, note_marks
+from knowledge_mcp.language.printed import RAISED, RAISED_LETTERS, note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
+_MARK_OF_NOTE = re.compile(rf"[{RAISED}{RAISED_LETTERS}]{{1,3}}⁾? ")
+"""A raised mark before the words of a note; one that cites a note touches the word before it."""
 _RAISED = re.compile(rf"(?<=\w)(?<![{RAISED}])[{RAISED}]+")
 _SMALLER, _SMALLER_CITED = 1.4, 0.4
 """Minimum difference in points between the print of the text and of footnotes."""
@@ -359,7 +361,7 @@ class _Stream:
 
     def _belongs(self, current: _Open, line: Line, opening: Opening | None) -> bool:
         kind = current.opening.kind
-        if current.last.rotated or line.rotated:
+        if current.last.rotated or line.rotated or _MARK_OF_NOTE.match(line.text):
             return False
         known = self._begins.get(id(line))
         if known is not None and (known or kind is BlockKind.PARAGRAPH):
