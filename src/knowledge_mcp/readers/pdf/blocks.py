@@ -164,7 +164,8 @@ class Geometry:
         pitch, most = self._pitch_of(previous), 1.2
         if previous.code != line.code:  # monospaced fonts are set smaller
             pitch, most = max(pitch, self._pitch_of(line)), 2.0
-        most_step = _MARKED_STEP if hangs and line.text[:1].islower() else _STEP
+        marked = hangs and line.text[:1].islower() and previous.x0 == hang and self.is_full(previous, line)
+        most_step = _MARKED_STEP if marked else _STEP
         if step > most_step * pitch or line.x0 > previous.x1:
             return False
         if abs(line.size - previous.size) > most or (line.bold != previous.bold and self._is_short(previous)):

@@ -49,6 +49,8 @@ _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
 """Text next to digits, about a word, by which they are found in an item."""
 _FRACTION = frozenset("/⁄")
+_NOTE_GAP = 1.0
+"""Maximum gap between a raised mark and its note, as a share of the size of the mark."""
 _SMALL, _HIGH, _LEAST = 0.85, 0.15, 0.5
 """Shares of the font size below and above which digits are superscripts: word processors use 0.58 to 0.7, and 0.33.
 Letters below the last share follow an initial of several lines."""
@@ -406,7 +408,8 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
     """Yield the part of a run of digits or letters that is smaller and higher than the text before or after it."""
     for at in range(start, end):
         beside = at - 1 - len(_blank_before(text, at, printed))
-        beside = end + (printed[end : end + 1] == " ") if beside < 0 or printed[beside].isspace() else beside
+        if beside < 0 or printed[beside].isspace():
+            beside = end + (printed[end : end + 1] == " " and _is_beside(text, end - 1, end + 1, _NOTE_GAP))
         if beside >= len(printed) or printed[beside].isspace():
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
@@ -429,15 +432,15 @@ def _blank_before(text: Any, at: int, printed: str) -> str:
     return blank if is_gap and (blank == " " or _is_beside(text, at - len(blank) - 1, at)) else ""
 
 
-def _is_beside(text: Any, before: int, at: int) -> bool:
-    """Return whether a letter begins where another one ends."""
+def _is_beside(text: Any, before: int, at: int, most: float = _HIGH) -> bool:
+    """Return whether a letter begins where another one ends; `most` is the gap as a share of the size of that one."""
     edges = [ctypes.c_double() for _ in range(4)]
     pdfium = raw()
     if before < 0 or not pdfium.FPDFText_GetCharBox(text, before, *edges):
         return False
     right = edges[1].value
     pdfium.FPDFText_GetCharBox(text, at, *edges)
-    return abs(edges[0].value - right) < _HIGH * size_of_letter(text, before)
+    return abs(edges[0].value - right) < most * size_of_letter(text, before)
 
 
 def _base_of(text: Any, at: int) -> float:
