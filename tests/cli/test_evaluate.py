@@ -178,6 +178,7 @@ def test_without_the_extra_the_line_that_installs_it_is_shown(
     done = _run(measured, beir(home / "water", CORPUS, {"q": "valve"}, ["q x 1"]))
     assert done.code == 3
     assert 'pip install "clausewise[eval]"' in done.err
+    assert "Asking" not in done.err  # before anything is ingested and asked
 
 
 def test_a_bar_is_shown_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:

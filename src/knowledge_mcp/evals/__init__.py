@@ -8,7 +8,7 @@ from knowledge_mcp.evals.comparing import (
     list_fallen,
 )
 from knowledge_mcp.evals.drafting import Draft, draft_questions, drafts_as_jsonl
-from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.measures import COLUMNS, need_measures
 from knowledge_mcp.evals.report import report_html
 from knowledge_mcp.evals.results import Run, SetResult, commit_of_build, read_run, run_as_json
 from knowledge_mcp.evals.running import QuestionOptions, ask_set, ingest_set
@@ -33,6 +33,7 @@ __all__ = [
     "ingest_set",
     "list_configuration_changes",
     "list_fallen",
+    "need_measures",
     "open_set",
     "read_run",
     "report_html",

@@ -35,14 +35,25 @@ DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 """Depths of the recall curve."""
 
 
+def need_measures() -> None:
+    """Check that the library of measures is installed: before an hour of work, not after.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    with needing("eval", "`knowledge eval` needs ir-measures, which is not installed."):
+        import ir_measures  # noqa: F401
+
+
 def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
     """Compute the measures of all questions; the values are in the order of `COLUMNS`.
 
     Raises:
         ConfigError: `ir-measures` is not installed.
     """
-    with needing("eval", "`knowledge eval` needs ir-measures, which is not installed."):
-        import ir_measures
+    need_measures()
+    import ir_measures
+
     top = max((grade for each in judged.values() for grade in each.grades.values()), default=1)
     gains = {grade: 2**grade - 1 for grade in range(top + 1)}
     measures: dict[str, Measure] = {

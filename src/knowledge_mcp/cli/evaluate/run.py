@@ -219,6 +219,7 @@ def run_sets(choices: RunChoices, options: CommandOptions) -> bool:
     """
     from knowledge_mcp import evals
 
+    evals.need_measures()
     sets = [
         evals.open_set(path, split=choices.split, hold_back=choices.hold_back, documents=choices.docs)
         for path in choices.sets

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
 
 _NARROW = 110
-"""Columns of a terminal below which titles are listed under the ids: next to them they would have a few letters."""
+"""Columns of a terminal below which titles are listed under the ids, and types left out, so that words stay whole."""
 
 app = command_group("List, show and remove documents, and manage their editions.")
 
@@ -59,8 +59,8 @@ def list_documents(options: CommandOptions) -> None:
         ]
         # an id that is broken cannot be copied
         if open_console().width < _NARROW:
-            columns = ("Document", *columns[2:])
-            rows = [(f"{document_id}\n{title}", *rest) for document_id, title, *rest in rows]
+            columns = ("Document", "Pages", "Chunks", "Ingested", "Status")
+            rows = [(f"{document_id}\n{title}", *rest) for document_id, title, _, *rest in rows]
         print_table(
             columns, rows, numbers={"Pages", "Chunks"}, unbroken={"Id", "Pages", "Chunks", "Ingested", "Status"}
         )
