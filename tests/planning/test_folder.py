@@ -85,7 +85,7 @@ def command(filled: World, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_folder_is_filed_and_each_file_s_fate_is_reported(filled: World, command: Any) -> None:
     ended = command("ingest", str(filled.papers), "--ref", REF)
     assert ended.exit_code == ExitCode.FAILURE
-    assert "damaged.pdf: failed: damaged.pdf: damaged." in ended.stderr
+    assert "damaged.pdf: failed: damaged." in ended.stderr
     assert re.search(r"\[\d/4\] Transport Assessment.pdf: ingested as transport assessment, \d+ chunks", ended.stderr)
     assert "skipped, image-based" in ended.stderr
     assert "Skipped files of unsupported types: notes.log" in ended.stderr
