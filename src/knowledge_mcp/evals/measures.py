@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def need_measures() -> None:
         ConfigError: it is not.
     """
     with needing("eval", "`knowledge eval` needs ir-measures, which is not installed."):
-        import ir_measures  # noqa: F401
+        import_module("ir_measures")
 
 
 def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:

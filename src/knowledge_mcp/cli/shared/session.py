@@ -63,7 +63,7 @@ def run_command(app: typer.Typer, name: str) -> None:
     if reconfigure is not None and sys.stdout.errors == "strict":
         reconfigure(errors="backslashreplace")
     try:
-        sys.exit(_build_command(app)(prog_name=name, standalone_mode=False))
+        sys.exit(cast("int | None", _build_command(app)(prog_name=name, standalone_mode=False)))
     except _UsageError as exc:
         exc.message = exc.message.removeprefix("Value error, ")  # pydantic, which checks the values, puts it there
         exc.show()
@@ -73,7 +73,7 @@ def run_command(app: typer.Typer, name: str) -> None:
         sys.exit(ExitCode.INTERRUPTED)
 
 
-_UsageError = cast("type[Any]", typer.BadParameter.__base__)
+_UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 """Base class of typer's errors of arguments and options; typer exports only `BadParameter`."""
 
 
