@@ -128,3 +128,16 @@ def test_a_row_that_became_an_item_of_a_list_keeps_its_limits() -> None:
     items = "- Inlet of the station: 12\n- Outlet of the station: {}"
     assert "number" not in {name for name, _, _ in changed_names(rows, items.format(14))}
     assert ("number", "14", "16") in changed_names(rows, items.format(16))
+
+
+def test_a_row_is_compared_with_the_row_of_its_name_and_not_with_a_new_one_that_has_more_of_its_words() -> None:
+    rest = "\n\n".join(f"Gate {name} MUST close and SHALL lock." for name in ("one", "two", "three", "four", "five"))
+    head = f"# Forms\n\n{rest}\n\n| form | type | schema |\n| --- | --- | --- |\n"
+    reference = "be set to a reference that identifies the schema which the data adheres to"
+    old = f"{head}| plain | text | MAY be left out |\n| packed | binary | SHOULD {reference} |\n"
+    new = f"{head}| plain | text | MAY be left out |\n| other | - | MAY {reference} |\n"
+    new += "| packed | 2 | SHOULD be a name |\n"
+    told = [(change.name, change.old_text, change.new_text) for each in compared(old, new) for change in each.changes]
+    assert "force" not in {name for name, _, _ in told}
+    assert [now for _, was, now in told if "packed" in was] == ["| packed | 2 | SHOULD be a name |"]
+    assert [was for _, was, now in told if "other" in now] == [""]

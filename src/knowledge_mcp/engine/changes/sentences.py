@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
@@ -56,19 +56,27 @@ def sentences_of(clause: Clause) -> list[str]:
 def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[PlacePair]:
     """Pair the sentences that differ, in reading order: each with the most similar remaining one, or with none.
 
-    Sentences that were joined or split are grouped on their side.
+    A row whose name both sides have once is only paired with the row of this name. Sentences that were joined or split
+    are grouped on their side.
     """
     left, right = _unmatched(before, after)
     bags = {place: Counter(words_and_numbers(before[place])) for place in left}
     others = {place: Counter(words_and_numbers(after[place])) for place in right}
-    joined = _joined(bags, others, weights)
+    names, others_names = _row_names(before), _row_names(after)
+    kept = {*names.values()} & {*others_names.values()}
+
+    def may_join(one: int, other: int) -> bool:
+        name, its = names.get(one), others_names.get(other)
+        return name == its or not kept & {name, its}
+
+    joined = _joined(bags, others, weights, may_join)
     joined |= _named_alike(
         {place: before[place] for place in left if place not in joined},
         {place: after[place] for place in right if place not in set(joined.values())},
     )
     back = {other: one for one, other in joined.items()}
-    lefts = _taken_in(bags, others, joined)
-    rights = _taken_in(others, bags, back)
+    lefts = _taken_in(bags, others, joined, names)
+    rights = _taken_in(others, bags, back, others_names)
     merged = {each for places in lefts.values() for each in places}
     spent = {each for places in rights.values() for each in places} | set(back)
     alone = [other for other in right if other not in spent]
@@ -112,7 +120,19 @@ def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequenc
     return kept
 
 
-def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], weights: Weights) -> dict[int, int]:
+def _row_names(texts: Sequence[str]) -> dict[int, str]:
+    """Map rows to their names, as far as no other row has the same; a bare number is none."""
+    names = {place: _name_of(text) for place, text in enumerate(texts) if is_row(text)}
+    counts = Counter(names.values())
+    return {place: name for place, name in names.items() if name and not name.isdecimal() and counts[name] == 1}
+
+
+def _joined(
+    bags: Mapping[int, Counter[str]],
+    others: Mapping[int, Counter[str]],
+    weights: Weights,
+    may_join: Callable[[int, int], bool],
+) -> dict[int, int]:
     """Join sentences that have at least half of their words in common, the most similar first."""
     postings: dict[str, list[int]] = {}
     for other, bag in others.items():
@@ -128,7 +148,7 @@ def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]
         scored += [
             (-share, abs(one - other), one, other)
             for other in near
-            if (share := likeness(bag, others[other], weights)) >= ALIKE
+            if (share := likeness(bag, others[other], weights)) >= ALIKE and may_join(one, other)
         ]
     joined: dict[int, int] = {}
     taken: set[int] = set()
@@ -183,15 +203,26 @@ def is_gone(text: str | None) -> bool:
 
 
 def _taken_in(
-    bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], joined: Mapping[int, int]
+    bags: Mapping[int, Counter[str]],
+    others: Mapping[int, Counter[str]],
+    joined: Mapping[int, int],
+    names: Mapping[int, str],
 ) -> dict[int, list[int]]:
-    """Map sentences of the other side to neighbours of their partner whose words they contain besides the partner's."""
+    """Map sentences of the other side to neighbours of their partner whose words they contain besides the partner's.
+
+    Rows with a name stand for themselves.
+    """
     found: dict[int, list[int]] = {}
     for one, other in joined.items():
         rest = others[other] - bags[one]
         for step in (-1, 1):
             near = one + step
-            while near in bags and near not in joined and (bags[near] & rest).total() >= SAME * bags[near].total():
+            while (
+                near in bags
+                and near not in joined
+                and near not in names
+                and (bags[near] & rest).total() >= SAME * bags[near].total()
+            ):
                 found.setdefault(other, []).append(near)
                 rest -= bags[near]
                 near += step
