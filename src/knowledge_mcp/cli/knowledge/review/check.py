@@ -35,14 +35,15 @@ from knowledge_mcp.surfaces.tables import counts_in_words
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from knowledge_mcp.engine.tracing.links import TraceItem
-    from knowledge_mcp.engine.tracing.readings import ReadDocument
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.settings import Settings
 
 _LONGEST = 240
 """Characters of a text in a table of the terminal: three lines of 80; files hold all of it."""
 
+_Standards = Annotated[
+    list[str], typer.Option(metavar="STANDARD", help="Standard, in one of the same forms; may be repeated.")
+]
 _Marked = Annotated[
     list[str] | None,
     typer.Option(
@@ -64,9 +65,7 @@ _MarksFile = Annotated[
 def check_command(
     options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
-    against: Annotated[
-        list[str], typer.Option(metavar="STANDARD", help="Standard, in one of the same forms; may be repeated.")
-    ],
+    against: _Standards,
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
     as_html: AsHtml = None,
@@ -91,10 +90,9 @@ def check_command(
     with options.guard():
         settings = options.settings()
         column_names = parse_columns(columns)
-        demanded: list[ReadDocument | TraceItem] = []
         for each in against:
             require_different(document, each)
-            demanded += documents_of(settings, each, column_names)
+        demanded = [part for each in against for part in documents_of(settings, each, column_names)]
         standards = " and ".join(against)
         advice = "Name a document with requirements, or a list of requirements with `id` and `text`."
         standard = standard_of(standards, demanded, suggestion=advice)
