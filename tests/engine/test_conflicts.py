@@ -58,6 +58,9 @@ def kinds(*texts: str) -> list[str]:
         ("The pump supply shall be 230 V ± 10 %.", "The pump supply shall be 230 V ± 5 %.", "limit"),
         ("Doors shall be at least 900 x 2100 mm.", "Doors shall be at least 800 x 2100 mm.", "limit"),
         ("The slope of a ramp shall not exceed 1:12.", "The slope of a ramp shall not exceed 1:20.", "limit"),
+        ("The rail shall be not less than 900 mm high.", "The rail shall be at least 90 cm high.", "duplicate"),
+        ("The gap shall be 5-10 mm.", "The gap shall be between 5 mm and 10 mm.", "duplicate"),
+        ("A lead level of 50 mg/l shall not be exceeded.", "A lead level of 60 mg/l shall not be exceeded.", "limit"),
         ("The motor shall give 12 kW at 20 °C.", "The motor shall give 15 kW at 20 °C.", "limit"),
         ("The pump shall start 12 times an hour.[^1]", "The pump shall start 12 times an hour.[^7]", "duplicate"),
     ],
@@ -83,6 +86,9 @@ def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> Non
         ("Clients shall try in this order: 1. the host name", "Clients shall try in this order: 2. the host name"),
         ("It shall stop at once.", "It shall not stop at once."),
         ("Doors shall be at least 900 mm wide.", "Doors shall be at least 35.5 in. (900 mm) wide."),
+        ("Type A pumps shall weigh at most 5 kg.", "Type B pumps shall weigh at most 9 kg."),
+        ("The anchor load shall not exceed 5 kN per bolt.", "The anchor load shall not exceed 20 kN."),
+        ("The pump supply shall be 24 V DC ± 10 %.", "The pump supply shall be 24 V AC ± 10 %."),
     ],
 )
 def test_what_only_looks_alike_is_left_alone(one: str, other: str) -> None:

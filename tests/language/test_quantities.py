@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.quantities.reading import limits_in, quantities
+from knowledge_mcp.language.quantities.limits import limits_in
+from knowledge_mcp.language.quantities.reading import quantities
 
 
 @pytest.mark.parametrize(
@@ -123,10 +124,10 @@ def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
         ("The load shall be limited to 5 kN.", [("at most 5 kN", 5000, "N")]),
         (
             "It is in excess of about 5 m, at least approximately 3 m.",
-            [("at least 5 m", 5, "m"), ("at least 3 m", 3, "m")],
+            [("more than 5 m", 5, "m"), ("at least 3 m", 3, "m")],
         ),
         ("Inspect at least once every 12 months.", [("at least once every 12 months", 12, "month")]),
-        ("5 mm ≤ d < 10 mm", [("at least 5 mm", 0.005, "m"), ("at most 10 mm", 0.01, "m")]),
+        ("5 mm ≤ d < 10 mm", [("at least 5 mm", 0.005, "m"), ("less than 10 mm", 0.01, "m")]),
         ("at least $500, up to € 1.5m", [("at least $500", 500, "$"), ("at most € 1.5m", 1.5e6, "€")]),
         ("no more than 5 million people", [("at most 5 million people", 5e6, "people")]),
         ("Die Kosten von 10.000,50 EUR sind von der Stadt zu zahlen.", [("10.000,50 EUR", 10000.5, "€")]),
@@ -173,7 +174,10 @@ def test_a_few_words_are_read_in_the_language_that_is_told() -> None:
         ("at least 3 sq ft", [("at least 3 sq ft", 3 * 0.3048**2, "m²")]),
         ("mindestens zwei Jahre lang und nicht kürzer", [("at least zwei Jahre", 24, "month")]),
         ("Die Anzeige ist binnen zwei Wochen zu erstatten.", [("at most zwei Wochen", 14 * 86400, "s")]),
-        ("Bei über 40 °C oder unter 5 °C steht die Pumpe.", [("at least 40 °C", 40, "°C"), ("at most 5 °C", 5, "°C")]),
+        (
+            "Bei über 40 °C oder unter 5 °C steht die Pumpe.",
+            [("more than 40 °C", 40, "°C"), ("less than 5 °C", 5, "°C")],
+        ),
         ("Die Anlage ist mindestens alle zwei Jahre zu prüfen.", [("at least alle zwei Jahre", 24, "month")]),
         ("Le rapport est remis dans un délai de 30 jours.", [("at most 30 jours", 30 * 86400, "s")]),
         ("La distance ne doit pas dépasser 5 m dans la zone.", [("at most 5 m", 5, "m")]),

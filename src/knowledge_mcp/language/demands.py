@@ -12,6 +12,7 @@ from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_pl
 from knowledge_mcp.language.quantities.dates import DATE
 from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
 from knowledge_mcp.language.quantities.ratings import ratings_in
+from knowledge_mcp.language.quantities.reading import Quantity
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
@@ -232,6 +233,23 @@ def condition_of(sentence: str) -> str:
         if found.group().lower() not in {"as appropriate", "as necessary", "as needed", "as possible", "as required"}:
             return re.split(r"[;.]\s", words[found.start() :], maxsplit=1)[0].strip(" .;,")
     return ""
+
+
+_COMPARED = re.compile(
+    r"(?:[a-z]{3,12} than|exceeding|in excess of|over|above|below|under)\s[^,;:.]{0,80}\s(?:shall|must|should|may)\b"
+)
+_NO_NOUN = frozenset("and at but by for from has have not than that the with".split())
+
+
+def is_condition(sentence: str, limit: Quantity) -> bool:
+    """Return whether a limit only tells when an English sentence applies: "rooms larger than 100 m² shall", "if"."""
+    condition = condition_of(sentence)
+    start = sentence.find(condition) if condition else -1
+    if 0 <= start <= limit.start < start + len(condition):
+        return True
+    before = sentence[: limit.start].split()[-1:]
+    is_noun = bool(before) and len(before[0]) > 2 and before[0].lower() not in _NO_NOUN and before[0].isalpha()
+    return is_noun and _COMPARED.match(sentence, limit.start) is not None
 
 
 _SECTION = r"(?:sub)?(?:sections?|chapters?|clauses?|annex(?:es)?|appendix|appendices|paragraphs?)"

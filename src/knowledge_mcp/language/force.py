@@ -111,7 +111,7 @@ _CONDITION = re.compile(
     r"\W*(?:if|when|whenever|where|wherever|unless|until|although|because|since|while)\b", re.IGNORECASE
 )
 _WEAK_CONTEXT = re.compile(
-    r"\b(?:if|when|where|whenever|unless|what|which|that|as|than|whether|who|until)\b[^,;:]*\Z", re.IGNORECASE
+    r"\b(?:if|when|where|whenever|unless|what|which|that|as|than(?!\s*\d)|whether|who|until)\b[^,;:]*\Z", re.IGNORECASE
 )
 _DECLARED = re.compile(
     r"key\s*words?\b.{0,600}?\b(?:interpreted|RFC\s?-?2119|BCP\s?14|RFC\s?8174)", re.IGNORECASE | re.DOTALL

@@ -7,7 +7,7 @@
 | soft hyphens, zero-width characters | yes |
 | kinds of dashes, minus signs, hyphens | yes; no dash differs from a dash |
 | kinds of quotation marks, apostrophes | yes; single and double differ after a digit (5' is not 5") |
-| ligatures, full-width and mathematical letters, `µ` and `μ` | yes; not `²` and `2`, nor other Greek letters |
+| ligatures, full-width, squared and mathematical letters, `µ` and `μ` | yes; not `²` and `2`, nor other Greek letters |
 | case | yes; not of a unit after a number (mW, MW) |
 | footnote marks: a raised number after a word or full stop | a quote may leave them out; not that of `m²` |
 | raised letters a to h: `40ᵃ`, `12.5ᵇ⁾` | a quote may leave them out, or have ordinary ones: `40a` |
@@ -69,12 +69,14 @@ _NOTE_LETTER = re.compile(
 )
 """A raised letter that marks a note, its bracket, or the comma before the next one; after one letter an exponent."""
 _BULLET = re.compile(r"^[ \t]*([\u2022\u2023\u25e6\u25aa\u25cf\uf0b7]|[-*](?=[ \t]+[^\s\d]))(?=[ \t])", re.MULTILINE)
-_COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<initial>", "<medial>", "<final>", "<isolated>")
+_COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<initial>", "<medial>", "<final>", "<isolated>", "<square>")
 _GREEK_VARIANTS = range(0x03D0, 0x0400)
 
 BULLET = "\u2022 "
 """Key of every list bullet; no printed text has this key."""
 
+_DEGREES = "\u2103\u2109"
+"""Single characters for °C and °F, which are two tokens like these."""
 _CASED_UNITS = frozenset(
     "m g k t s b f h a v w n j c l mm mg ms mw mv ma mb mj mn mc mf mh ml mol mpa mhz mbit mbps mwh mva pa pb pf ph "
     "kb kbit kbps gb gbit gbps tb eb db gw gv ga gs".split()
@@ -147,6 +149,8 @@ def _tokens(piece: str, loose: Container[int]) -> Iterator[tuple[int, str]]:
     """Yield tokens with their offsets; a footnote mark is separate from the word before it."""
     for match in _TOKEN.finditer(piece):
         place, word = match.start(), match.group()
+        if word in _DEGREES:
+            yield place, "°"
         inside = range(1, 1 if word.isascii() else len(word))
         cut = next((at for at in inside if place + at in loose), len(word))
         yield place, word[:cut]
@@ -166,6 +170,8 @@ def _plain(character: str) -> str:
     decomposition = unicodedata.decomposition(character)
     if not decomposition.startswith(_COMPATIBLE) or ord(character) in _GREEK_VARIANTS:
         return character
+    if decomposition.startswith("<square>"):
+        return "".join(chr(int(code, 16)) for code in decomposition.split()[1:])  # "㎡" is "m²", not "m2"
     spelled = unicodedata.normalize("NFKC", character)
     return character if " " in spelled else spelled
 
@@ -179,7 +185,7 @@ def _key(token: str, before: str) -> str:
     if token[0] == "\u2026" or (len(token) > 1 and token[:2] == ".."):
         return "\u2026"
     word = plain_letters(token)
-    low = word.lower()
+    low = word.lower() if token not in _DEGREES else word[-1].lower()
     with_unit = _NUMBER_WITH_UNIT.fullmatch(low)
     return word if with_unit and with_unit.group(1) in _CASED_UNITS else low
 

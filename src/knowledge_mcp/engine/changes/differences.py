@@ -44,7 +44,7 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
-from knowledge_mcp.language.quantities.reading import limits_in
+from knowledge_mcp.language.quantities.limits import limits_in
 from knowledge_mcp.language.sentences import BAR
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each

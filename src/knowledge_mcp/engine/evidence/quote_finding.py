@@ -259,7 +259,7 @@ _LETTERED = re.compile(r"(\d)[a-h]$")
 """A number with a letter, which may be a mark that the text has raised."""
 _SPELLED = re.compile(
     "[\u00ad\u00b5\u0130-\u0133\u017f\u01c4-\u01cc\u01f1-\u01f3\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2100-\u214f"
-    "\u2160-\u217f\ufb00-\ufb17\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
+    "\u2160-\u217f\u3300-\u33ff\ufb00-\ufb17\ufb50-\ufdff\ufe70-\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
 )
 """Characters that keys replace or leave out."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from knowledge_mcp.engine.evidence.quote_finding import PreparedQuote, Searched, prepare_quote
-from knowledge_mcp.language.quantities.reading import DENIED
+from knowledge_mcp.language.quantities.bounds import DENIED
 from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.document import Span
 

@@ -23,8 +23,9 @@ from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEH
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.dates import DATE, day_of
+from knowledge_mcp.language.quantities.limits import denied
 from knowledge_mcp.language.quantities.ratings import is_exclusive, ratings_in
-from knowledge_mcp.language.quantities.reading import Quantity, denied, quantities
+from knowledge_mcp.language.quantities.reading import Quantity, quantities
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
@@ -69,7 +70,7 @@ _EMPHASIS = re.compile(r"(?<![\w*_])([*_]{1,3})([^\W\d_]{1,40}(?: [^\W\d_]{1,40}
 """A word or two with Markdown emphasis: "_MUST NOT_"."""
 _CODE = re.compile(
     r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
-    r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
+    r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b|(?<=[a-z]\s)[A-HJ-Z](?![\w'’.-])"
 )
 """Names rather than words: they must be equal."""
 _DENIAL = re.compile(rf"{DENIES_BEHIND.pattern}|\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
@@ -156,6 +157,7 @@ class _Parsed:
     sequence: tuple[str, ...]
     codes: frozenset[str]
     words: frozenset[str]
+    unlimited: frozenset[str]
     context: str
 
     @property
@@ -180,22 +182,26 @@ class _Parsed:
         """The key that is equal for two sentences with the same meaning."""
         limits = tuple(sorted((each.unit, each.bound, each.value) for each in self.limits))
         others = sorted((each.modality, each.negated) for each in self.forces if each is not self.force)
-        is_turned = "not" in self.words and not any(each.negated for each in self.forces)
+        is_turned = "not" in self.unlimited and not any(each.negated for each in self.forces)
         return (
             self.context,
-            _normal_rotation(self.sequence),
+            (_normal_rotation(self.sequence), self.words & _CURRENTS),
             self.modality,
             self.negated,
             tuple(others),
             limits,
             self.codes,
-            self.words & _TURNING,
+            self.unlimited & _TURNING,
             is_turned,
         )
 
 
 _TURNING = frozenset("before after without above below off on no never only all any or oder ou to from in out".split())
 """Words that an analyser may drop, but that change the meaning of a sentence."""
+
+
+_CURRENTS = frozenset({"ac", "dc"})
+"""Kinds of current, which may stand inside a limit: "24 V DC ± 10 %"."""
 
 
 def _normal_rotation(sequence: tuple[str, ...]) -> tuple[str, ...]:
@@ -302,7 +308,19 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
             (*_CODE.findall(text), *(mark.key for mark in places_in(text)), *_figures(text, printed, blank))
         ) | {each.printed.lower() for each in named}
         context = item.citation if _POINTS.search(text) else ""
-        yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
+        unlimited = frozenset(word.lower() for word in _TOKEN.findall(_without(text, printed)))
+        yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, unlimited, context)
+
+
+def _without(text: str, limits: Sequence[Quantity]) -> str:
+    """Blank the limits of a sentence, and what joins the ends of a range."""
+    signs = list(text)
+    done = -_BETWEEN_ENDS - 1
+    for each in limits:
+        start = done if 0 < each.start - done <= _BETWEEN_ENDS else each.start
+        signs[start : each.end] = " " * (each.end - start)
+        done = each.end
+    return "".join(signs)
 
 
 def _figures(text: str, printed: Sequence[Quantity], blank: Sequence[tuple[int, int]]) -> Iterator[str]:

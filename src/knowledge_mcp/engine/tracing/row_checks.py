@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, mentions_at
 from knowledge_mcp.engine.core.editions import Editions
@@ -15,15 +16,16 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.obligations import InTable
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
-from knowledge_mcp.language.demands import section_demanded
+from knowledge_mcp.language.demands import is_condition, section_demanded
 from knowledge_mcp.language.editions import edition_statement
 from knowledge_mcp.language.force import PLAIN, Force, force_of
 from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.limits import limits_in
 from knowledge_mcp.language.quantities.measures import DIMENSIONS, distinctive_words, measured_in, words_about
 from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
-from knowledge_mcp.language.quantities.reading import Quantity, limits_in
+from knowledge_mcp.language.quantities.reading import Quantity
 from knowledge_mcp.language.quantities.subjects import are_apart, subjects_of, without_names
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.chunk import Modality
@@ -95,7 +97,11 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
     else:
         asked = _asked_in_row(demand, limits, tabled.bound, stated)
     for limit, chosen in asked:
-        if not limit.unit or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence):
+        if (
+            not limit.unit
+            or is_condition(demand, limit)
+            or (limit.bound is Bound.EXACT and not is_physical(limit.unit) and not evidence)
+        ):
             continue
         # the best quote with a number decides: a number of another quote may belong to something else
         measured = measured_in(demand, limit)
@@ -107,6 +113,16 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
             found.append(check)
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
             found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, str(limit)))
+    return _wider_differs(found)
+
+
+def _wider_differs(checks: Sequence[RowCheck]) -> list[RowCheck]:
+    """Let a range that exceeds a demanded range at both ends differ: to operate at more temperatures may be better."""
+    found = list(checks)
+    for place, (one, other) in enumerate(pairwise(checks)):
+        is_range = one.asked.startswith(Bound.LEAST.value) and other.asked.startswith(Bound.MOST.value)
+        if is_range and one.result is other.result is RowResult.NOT_MET and one.found != other.found:
+            found[place : place + 2] = [replace(each, result=RowResult.DIFFERS) for each in (one, other)]
     return found
 
 
@@ -216,16 +232,18 @@ _PERIODS = frozenset({"s", "month", "working day"})
 
 def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
     """Return whether a number satisfies a limit, in one of its printed units; None if it says nothing about it."""
-    found = [_keeps(value, limit.bound, stated) for value in limit.values]
+    found = [_keeps(value, limit, stated) for value in limit.values]
     return True if any(found) else found[0]
 
 
-def _keeps(limit: float, bound: Bound, stated: Quantity) -> bool | None:
-    equal = any(math.isclose(limit, value) for value in stated.values)
-    more = stated.value > limit and not equal
-    if bound is Bound.EXACT:
+def _keeps(value: float, limit: Quantity, stated: Quantity) -> bool | None:
+    equal = any(math.isclose(value, each) for each in stated.values)
+    more = stated.value > value and not equal
+    if limit.bound is Bound.EXACT:
         return equal
-    if bound is Bound.MOST:
+    if equal and limit.strict and stated.bound is Bound.EXACT:
+        return False
+    if limit.bound is Bound.MOST:
         if stated.bound is Bound.LEAST:
             return False if more else None
         return not more

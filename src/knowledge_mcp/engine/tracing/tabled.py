@@ -13,8 +13,9 @@ from itertools import zip_longest
 
 from knowledge_mcp.engine.evidence.captions import caption_of, rows_beside
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
-from knowledge_mcp.language.quantities.bounds import NAMED, Bound, limiting
-from knowledge_mcp.language.quantities.reading import DENIED, Quantity, limits_in
+from knowledge_mcp.language.quantities.bounds import DENIED, NAMED, Bound, limiting
+from knowledge_mcp.language.quantities.limits import limits_in
+from knowledge_mcp.language.quantities.reading import Quantity
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
 from knowledge_mcp.language.references import find_references
 from knowledge_mcp.language.sentences import cell_texts

@@ -17,8 +17,13 @@ class Bound(StrEnum):
     EXACT = "exactly"
 
 
+DENIED = re.compile(r"\b(?:not|never|nor|no|nicht|pas|niet|inte|ikke|не)\b|不", re.IGNORECASE)
+"""A negation among the words of a limit."""
+
 OTHER = {Bound.LEAST: Bound.MOST, Bound.MOST: Bound.LEAST, Bound.EXACT: Bound.EXACT}
 """The limit that results from negation."""
+STRICTLY = {Bound.LEAST: "more than", Bound.MOST: "less than"}
+"""What limits are called that the value itself does not keep."""
 
 
 class Limiting(NamedTuple):
@@ -27,11 +32,13 @@ class Limiting(NamedTuple):
     Attributes:
         bound: the kind of the limit.
         led, followed: number of characters before and after the number that express it.
+        strict: the number itself does not keep it: "more than 5 m".
     """
 
     bound: Bound
     led: int = 0
     followed: int = 0
+    strict: bool = False
 
 
 _MORE = (
@@ -44,12 +51,14 @@ _LESS = (
 )
 _MEHR = "mehr|größer|länger|höher|breiter|dicker|tiefer|schwerer|später|schneller|steiler"
 _WENIGER = "weniger|kleiner|kürzer|niedriger|geringer|schmaler|dünner|leichter|früher|langsamer"
+_ALS = r"(?: sein| werden| ausfallen)? als"
 _EQUAL = r"(?: or equal to)?"
-_NOT = r"\b(?:not|no|never)(?: to)?(?: be)?(?: any)? "
+_NOT = r"\b(?:not|no|never|nor)(?: to)?(?: be)?(?: any)? "
 _ABOUT = (
     r"(?:\s{0,3}(?:approximately|approx\.?|about|around|roughly|nearly|circa|ca\.|another|an additional|a further|etwa"
-    r"|environ|[~≈])(?![^\W_])){0,2}\s{0,3}\Z"
+    r"|environ|insgesamt|jeweils|jedoch|nur|in Höhe von|a total of|[~≈])(?![^\W_])){0,2}\s{0,3}(?:(?:±|\+/[-−–])\s?)?\Z"
 )
+_PERIOD = r"(?: (?:an?|the) (?:further |maximum )?(?:period|time|distance) of)?"
 _FILLERS = rf"(?:\s{{1,3}}(?:an?|the)(?=\s))?{_ABOUT}"
 """What may occur between the words of a limit and the number."""
 _LEAST = re.compile(
@@ -57,9 +66,11 @@ _LEAST = re.compile(
     r"|(?<!\d )(?<!\d)\bmin(?:imum(?: of)?|\b\.?)|\bexceed(?:s|ing)?|\bin excess of|\babove|\bover|\bupwards? of"
     r"|[≥>]=?|=>"
     rf"|{_NOT}(?:below|under)|{_NOT}less often than"
-    rf"|\b(?:mindestens|wenigstens|nicht (?:{_WENIGER}) als|(?:{_MEHR}) als|au (?:moins|minimum)|pas moins de"
-    r"|plus de|supérieure?s? (?:ou égale?s? )?(?:à|au)|dépasse[rz]?|excède[rz]?|al menos|como mínimo|no menos de|más de"
-    rf"|superior(?:es)? (?:o igual(?:es)? )?a|exced(?:er|e)(?: de)?|supera[rn]?"
+    rf"|\b(?:mindestens|wenigstens|frühestens(?: nach)?|nicht (?:{_WENIGER}){_ALS}|(?:{_MEHR}){_ALS}"
+    r"|au (?:moins|minimum)(?: égale?s? à)?|pas moins de|plus de|supérieure?s? (?:ou égale?s? )?(?:à|au)"
+    r"|(?:dépass|exc[éè]d)(?:er|e|ent|era|eront|ant)|al menos|como mínimo|no menos de|más de"
+    r"|(?:superior|mayor)(?:es)? (?:o igual(?:es)? )?(?:a|de|que)"
+    r"|(?:exced|super|sobrepas|rebas)(?:[aei]r|[ae]n?|[ae]rán?)(?: de)?(?: (?:el|la|los|las))?"
     r"|über|oberhalb(?: von)?|au-dessus de|por encima de"
     r"|ten minste|minstens|niet (?:minder|lager|kleiner) dan|(?:hoger|groter|meer|langer) (?:zijn |worden )?dan"
     r"|minst|mindst|(?:inte|ikke) (?:mindre|lavere) (?:än|enn|end)|överstig(?:a|er)|overstiger?"
@@ -68,14 +79,18 @@ _LEAST = re.compile(
 )
 _MOST = re.compile(
     rf"(?:\bat (?:the )?(?:very )?most|{_NOT}(?:{_MORE}) than{_EQUAL}|\b(?:equal to or )?(?:{_LESS}) than{_EQUAL}"
-    r"|\bmax(?:imum(?: of)?|\b\.?)|\bup to(?: and including)?|\bwithin|\b(?:not|never) (?:to |be )?exceed(?:ing)?"
-    rf"|\b(?:limited|restricted|capped) (?:to|at)|\bbelow|\bunder|[≤<]=?|=<|{_NOT}(?:above|over)"
+    rf"|\bmax(?:imum(?: of)?|\b\.?)|\bup to(?: and including)?|\bwithin{_PERIOD}"
+    r"|\b(?:not|never) (?:to |be )?exceed(?:ing)?"
+    rf"|\b(?:limited|restricted|capped) (?:to|at)|\bbelow|\bunder|[≤<]=?|=<|±|\+/[-−–]|{_NOT}(?:above|over)"
     rf"|{_NOT}more often than"
-    rf"|\b(?:höchstens|maximal|nicht (?:{_MEHR}) als|bis zu|(?:{_WENIGER}) als|au (?:plus|maximum)|pas plus de"
+    rf"|\b(?:höchstens|maximal|längstens|nicht (?:{_MEHR}){_ALS}|bis zu|(?:{_WENIGER}){_ALS}"
+    r"|au (?:plus|maximum)(?: égale?s? à)?|pas plus de"
     r"|moins de|inférieure?s? (?:ou égale?s? )?(?:à|au)|como máximo|a lo sumo|no más de|menos de|hasta"
-    r"|inferior(?:es)? (?:o igual(?:es)? )?a|limitad[oa]s? a|en un plazo (?:máximo )?de"
-    r"|limitée?s? à|dans un délai (?:maximal )?de"
-    rf"|binnen|innerhalb(?: von)?|spätestens (?:nach|in)|unter|unterhalb(?: von)?|(?:au-|en )dessous de"
+    r"|(?:inferior|menor)(?:es)? (?:o igual(?:es)? )?(?:a|de|que)|limitad[oa]s? a|en (?:un|el) plazo (?:máximo )?de"
+    r"|limitée?s? à|dans un délai (?:maximal |maximum )?de|dans la limite de"
+    r"|n(?:e |['’])(?:dépass|exc[éè]d)(?:e|ent|era|eront|ant) pas"
+    rf"|(?:binnen|innerhalb)(?: eine[rs] (?:Frist|Zeitraums))?(?: von)?"
+    rf"|spätestens(?: nach| in)?|unter|unterhalb(?: von)?|(?:au-|en )dessous de"
     r"|por debajo de"
     r"|ten hoogste|hoogstens|niet (?:meer|hoger|groter|langer) dan|(?:lager|kleiner|minder) (?:zijn |worden )?dan"
     r"|högst|høyst|højst|(?:inte|ikke) (?:mere?|høyere|højere|högre) (?:än|enn|end)|understig(?:a|er)"
@@ -88,9 +103,13 @@ OPENS = re.compile(rf"(?:{_OPENING})\s", re.IGNORECASE)
 """The opening of a range: "between 5 and 10 V"."""
 
 
+_EXTENT = r"(?:wide|high|long|deep|thick|tall|apart|in (?:width|height|length|depth|thickness|diameter|size))"
+"""What may stand between a length and "minimum"."""
+
+
 def _behind(compared: str, extreme: str, elsewhere: str, sign: str) -> re.Pattern[str]:
     """Build the pattern of a limit after a number: "or more", "(min.)", "at least", and "≤ d" between two numbers."""
-    short = rf"\(?(?:(?:at|as|a) (?:a )?)?{extreme}(?:imum)?\b(?!\.?\s?\d)"
+    short = rf"(?:{_EXTENT} )?\(?(?:(?:at|as|a) (?:a )?)?{extreme}(?:imum)?\b"
     return re.compile(
         rf"\s{{0,3}}(?:(?:or|and) (?:{compared})|{short}|{elsewhere})\b\.?\)?"
         rf"|\s?{'≤' if sign == '<' else '≥'}\s?(?=[^\W\d_])|\s{sign}=?\s(?=[^\W\d_])",
@@ -101,17 +120,46 @@ def _behind(compared: str, extreme: str, elsewhere: str, sign: str) -> re.Patter
 _OR_MORE = _behind(
     f"{_MORE}|above|over|upwards?",
     "min",
-    "at (?:the )?least|oder mehr|und mehr|mindestens|nicht (?:zu )?unterschreiten|ou plus|au moins|au minimum|o más"
-    "|como mínimo",
+    "at (?:the )?least|(?:oder|und) (?:mehr|höher|größer|länger|älter|darüber)"
+    "|(?:beträgt )?oder über(?:steig|schreite)t"
+    "|mindestens|nicht (?:zu )?unter(?:schr[ei]{1,2}t|steig)en|ou (?:plus|davantage)|au moins|au minimum"
+    "|o (?:más|mayor|superior)|como mínimo",
     "<",
 )
 _OR_LESS = _behind(
     f"{_LESS}|below|under",
     "max",
-    "at (?:the )?most|oder weniger|höchstens|nicht (?:zu )?überschreiten|ou moins|au plus|au maximum|o menos"
+    "at (?:the )?most|(?:oder|und) (?:weniger|kleiner|niedriger|kürzer|kälter|darunter)"
+    "|(?:beträgt )?oder unterschreitet"
+    "|höchstens|nicht (?:zu )?über(?:schr[ei]{1,2}t|steig)en|ou moins|au plus|au maximum|o (?:menos|menor|inferior)"
     "|como máximo",
     ">",
 )
+
+CLAUSE_END = re.compile(r"[,;:.()\d]")
+_LATE = re.compile(
+    r"(?:\b(?:nicht|niemals) (?:zu )?"
+    r"(?:über(?:schr[ei]{1,2}t{1,2}|st[ei]{2}g)en|(?P<least>unterschr[ei]{1,2}t{1,2}en))\b"
+    r"|\b(?:not|never) (?:to )?be (?:exceeded|surpassed)\b(?! (?:by|for|more|on)\b)"
+    r"|\bne \w{3,8} (?:(?:pas|jamais) )?être dépassée?s?\b"
+    r"|\bno (?:se )?\w{3,8} (?:ser )?(?:super|sobrepas|rebas)(?:ad[oa]s?|arse|ará|arán)\b)",
+    re.IGNORECASE,
+)
+"""A verb at the end of the clause that a number is in: "the value of 5 mg/l shall not be exceeded"."""
+_BARE = re.compile(
+    r"\b(?:(?:(?P<least>ab)|bis(?: zu)?)(?: eine[rm] [^\W\d_]{2,24} von)?|jusqu['’]à)\s\Z", re.IGNORECASE
+)
+"""Words that limit only what is measured: "bis 5 mm", but not "bis 3. Januar"."""
+_INCLUSIVE = re.compile(
+    r"[≤≥=±不至]|\b(?:не|not|no|nor|never|equal|least|most|min\w*|max\w*|up|within|limited|restricted|capped|to|at|nicht|mindestens"
+    r"|wenigstens|höchstens|längstens|bis|binnen|innerhalb|spätestens|frühestens|pas|ne|égale?s?|iguale?s?|au|al"
+    r"|como|lo|hasta|plazo|délai|limite|limit\w*)\b",
+    re.IGNORECASE,
+)
+"""Words of limits that the number itself keeps."""
+_BY_TIME = re.compile(r"\b(?:later|earlier|spätestens|frühestens|tard|tarde)\b", re.IGNORECASE)
+_AHEAD = re.compile(r"\s(?:before|prior|in advance|ahead|vor|avant|antes)\b", re.IGNORECASE)
+"""What counts a time backwards: "not later than 30 days before" is at least 30 days."""
 
 _NAMED_LEAST = r"lowest|smallest|shortest|min(?:imum|\.|imal(?:e[mnrs]?)?|imaux)?|mindest[^\W\d_]{2,24}|mínim[oa]s?"
 _NAMED_MOST = (
@@ -122,7 +170,7 @@ NAMED = re.compile(rf"(?<![\w-])(?:(?P<least>{_NAMED_LEAST})|(?P<most>{_NAMED_MO
 """Words that make what follows a minimum or maximum: "minimum clear width"."""
 _STATES = re.compile(
     r"(?:\b(?:(?:shall|must|should|will|may|is|are|has|have)(?: to)? (?:not )?be|is|are|was|were|of|equals?"
-    r"|von|beträgt|betragen|muss|soll|darf|ist|sei|de|est(?: fixée?)? (?:de|à)|doit être (?:de|égale? à)"
+    r"|von|beträgt|betragen|muss|soll|darf|ist|sei|de|del|est(?: fixée?)? (?:de|à)|doit être (?:de|égale? à)"
     rf"|es(?: de)?|será(?: de)?|debe ser(?: de)?)|[:=(]){_ABOUT}",
     re.IGNORECASE,
 )
@@ -153,10 +201,22 @@ def limiting(before: str, after: str, *, is_measured: bool) -> Limiting:
                 Limiting(bound, len(led.group()) if led else 0, len(followed.group().rstrip()) if followed else 0)
             )
     if found:
-        return max(found, key=lambda each: each[1:])
+        longest = max(found, key=lambda each: each[1:])
+        words = before[len(before) - longest.led :]
+        longest = longest._replace(strict=bool(words) and not longest.followed and _INCLUSIVE.search(words) is None)
+        is_ahead = _AHEAD.match(after) and _BY_TIME.search(before, len(before) - longest.led)
+        return longest._replace(bound=OTHER[longest.bound]) if is_ahead else longest
+    if is_measured and (bare := _BARE.search(before)) is not None:
+        return Limiting(Bound.LEAST if bare["least"] else Bound.MOST, len(bare.group()))
     named = _named(before[-_MOST_NAMED:], is_measured=is_measured)
     between = _BETWEEN.search(before) if named is Bound.EXACT else None
     return Limiting(named, len(between.group()) if between else 0)
+
+
+def limited_late(after: str) -> Bound:
+    """Return the limit that the last verb of a clause makes of a number, from the text after its unit."""
+    found = _LATE.search(CLAUSE_END.split(after, 1)[0])
+    return Bound.EXACT if found is None else Bound.LEAST if found["least"] else Bound.MOST
 
 
 def _named(before: str, *, is_measured: bool) -> Bound:

@@ -19,14 +19,43 @@ _WORDS: Mapping[str, float] = {
     **{word: 10.0 * place for place, word in enumerate(_TENS, 2)},
     **_SCALES,
 }
+
+
+def _below_hundred(ones: str, tens: str, joint: str) -> dict[str, float]:
+    """Map the numbers from two to 99 in words.
+
+    Args:
+        ones: the numbers from one on that are not composed.
+        tens: the tens that others are composed with, with their values: "trente 30".
+        joint: between a ten and a number: "trente-deux", "treinta y dos".
+    """
+    words = ones.split()
+    found = {word: float(place) for place, word in enumerate(words, 1) if place > 1}
+    for ten, value in zip(tens.split()[::2], map(int, tens.split()[1::2]), strict=True):
+        most = 20 if value in {60, 80} and joint == "-" else 10  # "soixante-dix"
+        found[ten] = float(value)
+        found |= {f"{ten}{joint}{word}": float(value + place) for place, word in enumerate(words[: most - 1], 1)}
+        found |= {f"{ten} et {words[place - 1]}": float(value + place) for place in (1, 11) if place < most}
+    return found
+
+
 _ELSEWHERE: Mapping[str, Mapping[str, float]] = {
-    language: {word: float(place) for place, word in enumerate(words.split(), 2)}
-    for language, words in (
-        ("fr", "deux trois quatre cinq six sept huit neuf dix onze douze"),
-        ("es", "dos tres cuatro cinco seis siete ocho nueve diez once doce"),
+    "fr": _below_hundred(
+        "un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
+        " dix-neuf",
+        "vingt 20 trente 30 quarante 40 cinquante 50 soixante 60 quatre-vingt 80",
+        "-",
     )
+    | {"quatre-vingts": 80.0},
+    "es": _below_hundred(
+        "uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
+        " dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete"
+        " veintiocho veintinueve",
+        "treinta 30 cuarenta 40 cincuenta 50 sesenta 60 setenta 70 ochenta 80 noventa 90",
+        " y ",
+    ),
 }
-"""Numbers from two to twelve, which standards in these languages print as words."""
+"""Numbers below a hundred, which standards and laws in these languages print as words."""
 _GERMAN: Mapping[str, float] = {
     word: float(place)
     for place, word in enumerate(
@@ -65,8 +94,8 @@ _EXPONENT = r"[+−-]?\d{1,2}"
 _RAISED = r"[⁺⁻]?[⁰¹²³⁴-⁹]{1,2}"
 _MONEY = r"(?:(?:US|AU|NZ|HK|[AC])?\$|[€£¥]|(?:EUR|USD|GBP|CHF)(?=[\s\d]))\s?"
 _IN_DIGITS = re.compile(
-    rf"(?<![\w.,/⁄^])(?<![A-Za-z][+-])(?P<sign>[+−-]?)(?P<money>{_MONEY})?"
-    rf"(?:(?P<grouped>[1-9]\d{{0,2}}(?:(?:,\d{{3}}){{1,6}}|(?:{_BLANK}\d{{3}}){{1,6}}))(?P<rest>[.,]\d{{1,9}})?(?!\d)"
+    rf"(?<![\w.,/⁄^])(?<![A-Za-z][+-])(?P<sign>[+−-]?|(?<=[\s(])–(?=\d))(?P<money>{_MONEY})?"
+    rf"(?:(?P<grouped>[1-9]\d{{0,2}}(?:(?:,\d{{3}}){{1,6}}|(?:['’]\d{{3}}){{1,6}}|(?:{_BLANK}\d{{3}}){{1,6}}))(?P<rest>[.,]\d{{1,9}})?(?!\d)"
     rf"|(?P<whole>\d{{1,15}})(?:(?:[ -](?P<over>[1-9]\d?))?[/⁄](?P<under>[1-9]\d?)(?![\d/])"
     rf"|(?P<part>[.,]\d{{1,9}})|{_BLANK}?(?P<vulgar>[{VULGAR}]))?|(?P<alone>[{VULGAR}]))"
     rf"(?:[eE](?P<power>[+−-]\d{{1,2}})|\s?[×x·*]\s?10(?:\^(?P<times>{_EXPONENT})|(?P<by>[+−-]\d{{1,2}}|{_RAISED}))"
@@ -76,6 +105,9 @@ _IN_DIGITS = re.compile(
 )
 """A number in English or ISO notation: blanks or commas between groups of three, otherwise a comma is a decimal sign.
 """
+_UNIT_LENGTH = 10
+_BEHIND_NUMBER = re.compile(r"\d\s?\S{0,6}\s\Z")
+"""What precedes a dash that is not a minus sign: "5 mm –8 mm"."""
 _SCALED = re.compile(
     r"[ \u00a0-]?(?P<scale>thousand|(?:m|b|tr)illions?|millionen|millones|milliard(?:en?|s)?|mio|mrd)\b\.?",
     re.IGNORECASE,
@@ -93,7 +125,11 @@ _IN_WORDS = re.compile(
 )
 _JOINED = re.compile(rf"(?P<and>\band\s)?\b(?P<word>{_WORD}|an?(?=\s))\b", re.IGNORECASE)
 _ONE_ELSEWHERE = {
-    language: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE) for language, words in _ELSEWHERE.items()
+    language: re.compile(
+        rf"(?<![\w-])(?:{'|'.join(sorted(words, key=len, reverse=True))})(?![\w-]|\s(?:cents?|cientos|mil\w*)\b)",
+        re.IGNORECASE,
+    )
+    for language, words in _ELSEWHERE.items()
 }
 _AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
 _FRACTION = re.compile(
@@ -152,6 +188,9 @@ def _is_repeated(text: str, one: Numeral, other: Numeral) -> bool:
 
 def _of_digits(match: re.Match[str], text: str) -> Numeral:
     value, end = _value(match), match.end()
+    start = match.start()
+    if match["sign"] == "–" and _BEHIND_NUMBER.search(text, max(0, start - _UNIT_LENGTH), start):
+        start, value = start + 1, -value
     scaled = _SCALED.match(text, end)
     money = (match["money"] or "").strip().upper()
     if scaled is not None:
@@ -161,7 +200,7 @@ def _of_digits(match: re.Match[str], text: str) -> Numeral:
     elif money and (short := _SHORT.match(text, end)):
         value, end = value * _SHORT_OF[short["scale"].lower()], short.end()
     half = _AND_A_HALF.match(text, end) if not match["part"] else None
-    return Numeral(match.start(), half.end() if half else end, value + 0.5 if half else value, money)
+    return Numeral(start, half.end() if half else end, value + 0.5 if half else value, money)
 
 
 def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
@@ -234,7 +273,7 @@ def _value(number: re.Match[str]) -> float:
         value += unicodedata.numeric(number["vulgar"])
     if number["under"]:
         value = value + int(number["over"]) / int(number["under"]) if number["over"] else value / int(number["under"])
-    sign = -1 if number["sign"] in {"-", "−"} else 1
+    sign = -1 if number["sign"] in {"-", "−", "–"} else 1
     if to := number["to"] or number["mark"]:
         return sign * (value ** _exponent(to) if value in {2, 10} else value)  # otherwise it is a footnote mark
     if ten := number["power"] or number["times"] or number["by"]:

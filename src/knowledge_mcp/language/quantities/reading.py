@@ -7,11 +7,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.language.force import PLAIN, RANK, Force, forces_of
-from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import mask_places
-from knowledge_mcp.language.quantities.bounds import OPENS, OTHER, Bound, limiting
+from knowledge_mcp.language.quantities.bounds import (
+    CLAUSE_END,
+    DENIED,
+    OPENS,
+    OTHER,
+    STRICTLY,
+    Bound,
+    limited_late,
+    limiting,
+)
 from knowledge_mcp.language.quantities.intervals import intervals_in, repeated
 from knowledge_mcp.language.quantities.numerals import Numeral, numerals_in
 from knowledge_mcp.language.quantities.units import RATIO, is_physical, unit_behind
@@ -29,6 +36,8 @@ class Quantity:
         printed: number and unit as printed.
         also: the value in brackets after it in another unit, which standards round: "36 in. (915 mm)".
         recurs: it is an interval; what is done at least once a year is at most a year apart.
+        settled: its bound already counts the negation of its clause: "5 mg/l shall not be exceeded" is at most 5 mg/l.
+        strict: the value itself does not keep the limit: "more than 5 m".
     """
 
     value: float
@@ -39,6 +48,8 @@ class Quantity:
     printed: str
     also: float | None = None
     recurs: bool = False
+    settled: bool = False
+    strict: bool = False
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -48,7 +59,9 @@ class Quantity:
     def __str__(self) -> str:
         """Format it as a limit: "at least 5 mm"; a value that is not a limit is printed alone."""
         bound = OTHER[self.bound] if self.recurs else self.bound
-        return self.printed if bound is Bound.EXACT else f"{bound.value} {self.printed}"
+        if bound is Bound.EXACT:
+            return self.printed
+        return f"{STRICTLY[bound] if self.strict else bound.value} {self.printed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +88,23 @@ def _words(text: str, start: int, end: int) -> str:
     return words if "(" in words else words.replace(")", "", 1)
 
 
-_TO = re.compile(r"\s{0,3}(?:to|bis|à|a|–|…|\.{2,3})\s{0,3}")
-_AND = re.compile(r"\s{0,3}(?:and|to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORECASE)
+_TO = re.compile(r"\.?\s{0,3}(?:(?:up )?to|bis(?: zu)?|jusqu['’]à|hasta|à|a|–|…|\.{2,3})\s{0,3}| - ")
+_AND = re.compile(r"\.?\s{0,3}(?:and|(?:up )?to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORECASE)
+_LISTED = re.compile(r"\s(?:and|or|und|oder|et|ou|y|o)\s\Z")
+"""Words between two numbers that have one limit: "not exceed 5 mg/l as a mean and 9 mg/l"."""
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
-_TOLERANCE = re.compile(r"\s?(?:±|\+/[-−–])\s?")
-_LESS = re.compile(r"\s?/\s?[-−–]?")
-"""What separates the upper and lower tolerance of a number: "5 mm +0.1/-0.2"."""
+_CURRENT = r"(?:\s?(?:[AD]C|[ad]\.c\.))?"
+_TOLERANCE = re.compile(rf"{_CURRENT}\s?(?:±|\+/[-−–]|plus or minus|plus ou moins|más o menos)\s?")
+_SIGNED = re.compile(rf"{_CURRENT}\s?\(?(?P<sign>[+\-−–])")
+_OTHER_SIGNED = re.compile(r"\s?[/,;]?\s?(?P<sign>[+\-−–]?)")
+"""The upper and lower tolerance of a number, each with its sign: "5 mm +0.1/-0.2", "5 (+0.1, -0.2) mm"."""
+_MINUS = re.compile(r"\b(?:minus|moins|menos)\s\Z", re.IGNORECASE)
 _IN_BRACKETS = re.compile(
-    r"\((?:[^()A-Za-z]{1,20}[±/–][^()A-Za-z]{1,20}|[^()A-Za-z]{1,20}\s(?:to|bis|à|a)\s[^()A-Za-z]{1,20})\Z"
+    r"\((?:[^()A-Za-z]{1,20}[±/–][^()A-Za-z]{1,20}|\s?[+][\d.,\s]{1,12}[-−][\d.,\s]{1,12}|[^()A-Za-z]{1,20}\s(?:to|bis|à|a)\s[^()A-Za-z]{1,20})\Z"
 )
 """Numbers in brackets that are followed by their unit: "(23 ± 2) °C", "(10 to 15) mm"."""
 _CONTINUATION = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
+_CLOSING = re.compile(r"\.?\s?[)\]]")
 _IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
 _RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?P<half>\s?[ap]\.?m\b)?", re.IGNORECASE)
@@ -95,6 +114,10 @@ _TWO_WAYS = ({RATIO, "%"}, {"°F", "°C"}, {"°C", "K"})
 """Pairs of units for equal quantities, apart from a factor: "1:12 (8.33 %)", "70 °F (21 °C)"."""
 _BEHIND = 40
 """Characters after a number that are read; the longest expression of a limit is shorter."""
+_NEAR = 60
+"""Characters between two numbers that have one limit."""
+_LATEST = 120
+"""Characters after a number in which the last verb of its clause is searched."""
 _COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
 """Languages in which "1.500" is fifteen hundred and "1,500" is one and a half."""
 _GROUPED_BY_POINTS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){1,6}(?![\d.]\d|\d)")
@@ -119,7 +142,7 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
             ".", _GROUPED_BY_POINTS.sub(lambda it: it.group().replace(".", "\u202f"), sentence)
         )
     measured = _with_intervals(sentence, _together(sentence, _measured(sentence, language)))
-    place = 0
+    place, before_one = 0, None
     while place < len(measured):
         one = measured[place]
         place += 1
@@ -128,24 +151,31 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
             found += _within(original, one, *tolerance)
             place += len(set(tolerance))
             continue
-        limited = limiting(before, sentence[one.end : one.end + _BEHIND], is_measured=is_physical(one.unit))
+        behind = _behind(sentence, one.end, measured[place : place + 1])
+        limited = limiting(before, behind, is_measured=is_physical(one.unit))
         bound, last = limited.bound, found[-1] if found else None
+        is_settled = False
         if one.recurs:
             bound = OTHER[bound] if limited.led or limited.followed else Bound.EXACT
+        elif last is not None and (ends := _range_ends(sentence, last, before_one, one)) is not None:
+            found[-1], bound = ends
         elif last is not None and bound is not Bound.EXACT and not limited.led and last.bound is Bound.EXACT:
             if last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start):
                 found[-1] = replace(last, bound=bound)
-        elif last is not None and bound is Bound.EXACT:
-            if _is_range(sentence, last, one):
-                bound, found[-1] = Bound.MOST, _opened(last, one)
-            elif _says_the_same(sentence, last, one):
-                found[-1] = replace(last, end=one.end, also=one.value * one.factor if last.unit == one.unit else None)
-                continue
-            elif _goes_with(sentence, last, one):
-                bound = last.bound
+        elif last is not None and bound is Bound.EXACT and _says_the_same(sentence, last, one):
+            found[-1] = _said_twice(sentence, last, one, measured[place : place + 1])
+            continue
+        elif last is not None and bound is Bound.EXACT and _goes_with(sentence, last, one):
+            bound = last.bound
+            is_settled = last.settled or DENIED.search(sentence, last.start, last.end) is not None
+        elif bound is Bound.EXACT:
+            bound = limited_late(sentence[one.end : one.end + _LATEST])
+            is_settled = bound is not Bound.EXACT
         start, end = one.start - limited.led, one.end + limited.followed
         value, printed = one.value * one.factor, one.printed(original)
-        found.append(Quantity(value, one.unit, bound, start, end, printed, recurs=one.recurs))
+        is_strict = limited.strict and bound is limited.bound and not one.recurs
+        found.append(Quantity(value, one.unit, bound, start, end, printed, None, one.recurs, is_settled, is_strict))
+        before_one = one
     return found
 
 
@@ -162,6 +192,29 @@ def _with_intervals(sentence: str, measured: Sequence[_Measured]) -> list[_Measu
     return sorted(found, key=lambda each: each.start)
 
 
+def _behind(sentence: str, end: int, following: Sequence[_Measured]) -> str:
+    """Return the text after a number that may limit it, without the words that limit the next one.
+
+    In "Zone 2 at least 50 lx" the zone is no minimum.
+    """
+    for each in following:
+        between = sentence[end : each.start]
+        led = limiting(between, "", is_measured=False).led
+        if led and not limiting("", sentence[each.end : each.end + _BEHIND], is_measured=True).followed:
+            return between[: len(between) - led]
+    return sentence[end : end + _BEHIND]
+
+
+def _said_twice(sentence: str, last: Quantity, one: _Measured, following: Sequence[_Measured]) -> Quantity:
+    """Add a value in another unit, and the limit that may follow it: "36 inches (915 mm) minimum"."""
+    whole = replace(last, end=one.end, also=one.value * one.factor if last.unit == one.unit else None)
+    closing = _CLOSING.match(sentence, one.end)
+    limited = limiting("", _behind(sentence, closing.end(), following), is_measured=True) if closing else None
+    if closing is None or limited is None or last.bound is not Bound.EXACT or not limited.followed:
+        return whole
+    return replace(whole, bound=limited.bound, end=closing.end() + limited.followed)
+
+
 def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
     """Return whether a number in brackets repeats the one before it in another unit: "36 in. (915 mm)"."""
     is_same_unit = bool(one.unit) and last.unit == one.unit
@@ -171,84 +224,75 @@ def _says_the_same(sentence: str, last: Quantity, one: _Measured) -> bool:
 
 
 def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
-    """Return whether a number shares the limit of the one before it: the other side of a size, or "10 kg (98 N)"."""
+    """Return whether a number shares the limit of the one before it.
+
+    It is the other side of a size, the same in another unit, "10 kg (98 N)", or the next of a list: "not exceed 5 mg/l
+    as a mean and 9 mg/l as a peak".
+    """
     if not (is_physical(last.unit) and is_physical(one.unit)):
         return False
     if _IN_OTHER_UNITS.fullmatch(sentence, last.end, one.start):
         return True
+    between = sentence[last.end : one.start]
+    is_listed = len(between) <= _NEAR and _LISTED.search(between) is not None and CLAUSE_END.search(between) is None
+    if last.unit == one.unit and last.bound is not Bound.EXACT and is_listed:
+        return True
     return last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start) is not None
 
 
-DENIED = re.compile(r"\b(?:not|never|no|nicht|pas|niet|inte|ikke|не)\b|不", re.IGNORECASE)
-
-
-def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> tuple[bool, tuple[Quantity, ...]]:
-    """Determine what a sentence negates: its statement, or its limits, which then change: "not wait more than 5 s".
-
-    A limit is negated by the word of force before it: in "shall not run for more than 5 s and shall be at least 3 m
-    long", only one is.
+def _range_ends(
+    sentence: str, first: Quantity, before: _Measured | None, last: _Measured
+) -> tuple[Quantity, Bound] | None:
+    """Return the first end of a range, "between 5 and 10 V", with its bound, and the bound of the other end.
 
     Args:
-        text: the sentence.
-        forces: the forces of the sentence, in order.
-        printed: its limits as printed.
-
-    Returns:
-        Whether its statement is negated, by its strongest force, and the limits that it sets.
+        sentence: the text.
+        first: the quantity before.
+        before: the same as it was measured.
+        last: the number that may end the range.
     """
-    strongest = max(forces, key=lambda each: RANK[each.modality], default=None)
-    if strongest is None:
-        return False, tuple(printed)
-    limits: list[Quantity] = []
-    is_denied = strongest.negated
-    for limit in printed:
-        force = next((each for each in reversed(forces) if each.start < limit.end), None)
-        if force is None or not force.negated or limit.bound is Bound.EXACT or limit.end <= force.end:
-            limits.append(limit)
-            continue
-        is_own = DENIED.search(text, limit.start, limit.end) is not None
-        if is_own and text[force.end : limit.start].strip():
-            return True, tuple(printed)  # double negation: "not take no longer than 5 s"
-        limits.append(limit if is_own else replace(limit, bound=OTHER[limit.bound]))
-        is_denied = is_denied and force is not strongest
-    return is_denied, tuple(limits)
+    if first.bound is not Bound.EXACT or before is None:
+        return None
+    is_opened = OPENS.match(sentence, first.start) is not None
+    between = (_AND if is_opened else _TO).fullmatch(sentence, first.end, last.start)
+    is_tight = sentence[first.end : last.start] == "-" and not first.unit and is_physical(last.unit)
+    if between is None and not is_tight:
+        return None
+    if first.unit != last.unit:
+        if first.unit and not last.unit_printed.startswith(f"{before.unit_printed} "):
+            return None
+        printed = _words(sentence, before.start, before.end)
+        printed += last.unit_printed[len(before.unit_printed) :] if first.unit else f" {last.unit_printed}".rstrip()
+        first = replace(first, value=before.value * last.factor, unit=last.unit, printed=printed)
+    end = last.value * last.factor
+    if first.value < end:
+        return replace(first, bound=Bound.LEAST, recurs=False), Bound.MOST
+    is_turned = is_opened and first.value > end and _EITHER.match(sentence, first.start) is not None
+    return (replace(first, bound=Bound.MOST, recurs=False), Bound.LEAST) if is_turned else None
 
 
-def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...]:
-    """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min.
-
-    The arguments are those of `quantities`.
-    """
-    language = language_of(sentence) if language is None else language
-    convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
-    return denied(sentence, forces_of(sentence, convention), quantities(sentence, language))[1]
-
-
-def _is_range(sentence: str, first: Quantity, last: _Measured) -> bool:
-    """Return whether a number ends the range that the one before it opens: "between 5 and 10 V"."""
-    if first.bound is not Bound.EXACT:
-        return False
-    if OPENS.match(sentence, first.start):
-        return _AND.fullmatch(sentence, first.end, last.start) is not None
-    is_less = first.value * (1 if first.unit else last.factor) < last.value * last.factor
-    return is_less and _TO.fullmatch(sentence, first.end, last.start) is not None
-
-
-def _opened(first: Quantity, last: _Measured) -> Quantity:
-    """Make a number the lower limit of a range; without its own unit it takes that of the upper limit."""
-    if first.unit:
-        return replace(first, bound=Bound.LEAST, recurs=False)
-    printed = f"{first.printed} {last.unit_printed}".strip()
-    return replace(first, bound=Bound.LEAST, value=first.value * last.factor, unit=last.unit, printed=printed)
+_EITHER = re.compile(r"(?:between|zwischen|entre)\s", re.IGNORECASE)
+"""The opening of a range whose ends may be in any order: "between -5 °C and -20 °C"."""
 
 
 def _tolerance(sentence: str, middle: _Measured, behind: Sequence[_Measured]) -> tuple[_Measured, _Measured] | None:
-    """Return the lower and upper tolerance of a number if they follow it: "± 2 °C", "+0.1/-0.2"."""
+    """Return the lower and upper tolerance of a number if they follow it: "± 2 °C", "+0.1/-0.2", "(+10 %, -15 %)"."""
     if behind and _TOLERANCE.fullmatch(sentence, middle.end, behind[0].start):
         return behind[0], behind[0]
-    if len(behind) < 2 or sentence[middle.end : behind[0].start + 1].strip() != "+":
+    if len(behind) < 2:
         return None
-    return (behind[1], behind[0]) if _LESS.fullmatch(sentence, behind[0].end, behind[1].start) else None
+    one, other = behind[:2]
+    signed = _SIGNED.fullmatch(sentence, middle.end, one.start + 1)
+    has_sign = sentence[other.start] in "+-−–"
+    next_signed = _OTHER_SIGNED.fullmatch(sentence, one.end, other.start + has_sign)
+    if signed is None or next_signed is None:
+        return None
+    is_more = signed["sign"] == "+"
+    if (next_signed["sign"] == "+") is is_more or not (next_signed["sign"] or other.value == 0.0):
+        return None
+    if any(each.unit != "%" and abs(each.value) > abs(middle.value) for each in (one, other)):
+        return None  # "class 5, -20 °C / +50 °C"
+    return (other, one) if is_more else (one, other)
 
 
 def _within(original: str, middle: _Measured, less: _Measured, more: _Measured) -> Iterator[Quantity]:
@@ -289,6 +333,8 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
         closed = sentence.startswith(")", one.end) and _IN_BRACKETS.search(sentence, max(0, one.end - 50), one.end)
         end = one.end + 1 if closed else one.end
         unit = unit_behind(sentence, end, language, one.money)
+        if unit.base in {"°C", "°F"} and (minus := _MINUS.search(sentence, max(0, one.start - _BEHIND), one.start)):
+            one = one._replace(start=minus.start(), value=-one.value)
         mark = sentence[end : unit.end].strip(" \u00a0\u2009\u202f-")
         found.append(_Measured(one.value, unit.base, unit.factor, one.start, unit.end, mark))
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 Based = tuple[str, float]
@@ -56,6 +57,7 @@ def _symbols() -> dict[str, Based]:
         "psi": ("Pa", 6894.757293168),
         "ksi": ("Pa", 6894757.293168),
         "psf": ("Pa", 47.88025898),
+        "mmHg": ("Pa", 133.322387415),
         "%": ("%", 1.0),
         "‰": ("%", 0.1),
         "°C": ("°C", 1.0),
@@ -150,9 +152,10 @@ _SYMBOL = r"[°%‰µμΩ℃€£A-Za-z][A-Za-zΩ]{0,19}(?:[²³]|\^?[23](?!\w))
 _UNIT = re.compile(
     r"(?P<mark>[′″'\"])(?![A-Za-z])"
     r"|(?:[ \u2009\u00a0\u202f]|-){0,3}(?P<unit>(?:per\s?cent|pour\scent|por\sciento|dB\([A-Z]\)(?!\w)"
-    r"|(?:business|working)\sdays?)(?!\w)|(?P<power>square|cubic|sq|cu)\b\.?[ -](?P<of>[A-Za-z]{2,20})"
+    r"|(?:business|working)\sdays?|mm\sHg|N\sm(?![²³/]))(?!\w)"
+    r"|(?P<power>square|cubic|sq|cu)\b\.?[ -](?P<of>[A-Za-z]{2,20})"
     rf"|(?:calendar|consecutive|full|clear|whole)\s(?P<plainly>[a-z]{{3,12}})"
-    rf"|{_SYMBOL}(?:[·⋅]{_SYMBOL})?(?:/{_SYMBOL})?(?![^\W\d_])|[^\W\d_]{{1,24}})",
+    rf"|{_SYMBOL}(?:[·⋅]{_SYMBOL})?(?:/{_SYMBOL}(?!\d))?(?![^\W\d_])|[^\W\d_]{{1,24}})",
     re.IGNORECASE,
 )
 _INCHES = re.compile(
@@ -164,8 +167,24 @@ _INCHES = re.compile(
 _NO_UNIT = frozenset(
     "a an and any are as at be before but by can each else for from has if in into is it its of on or out per shall"
     " should than that the then to under until unless was when where which while will with within may must not after x"
-    " und oder in im von bis bei je pro et ou de du des dans par y o del en por".split()
+    " und oder in im von bis bei je pro darf dürfen muss müssen et ou de du des dans par à y o del en por".split()
 )
+_RAISED_NAME = re.compile(r"\s(?:(?P<square>carrée?s?|cuadrad[oa]s?)|cubes?|cúbic[oa]s?)(?!\w)", re.IGNORECASE)
+"""What follows the name of a unit in French and Spanish: "mètres carrés"."""
+_PART = r"[°%‰µμΩ℃€£A-Za-z]{1,20}+(?:[²³]|\^?[23](?!\d))?+"
+_PARTS = re.compile(_PART)
+_DIVISOR = re.compile(
+    rf"(?:(?P<loose>\s/\s?|/\s)|/)(?:\((?P<inner>[^()\s]{{1,16}})\)|(?P<symbols>{_PART}(?:[·⋅*]?{_PART}){{0,2}}))(?!\w)"
+    r"|\s(?P<word>per|je|pro|par|por)\s(?:line[ae][rl]\s|running\s)?(?:(?P<power>square|cubic|sq|cu)\.?\s)?"
+    r"(?P<name>[^\W\d_]{1,24}[²³23]?)(?![\w'’])"
+)
+"""What a unit is divided by, after its first part: "/m²K", "/(m²·K)", "per m²", "pro Person"."""
+_DIVIDES = frozenset({("per", False), ("je", True), ("pro", True)})
+"""Words before things that are no units, and whether those have a capital: "per person", "je Person"."""
+_PRODUCT = re.compile(r"\s[A-Za-z]{1,3}[23²³]/[A-Za-z]|(?:\s[A-Za-z]{1,3}[-−⁻][1-3¹²³]){1,4}")
+"""A second factor of a unit after a blank, as in "W m-2 K-1" and "Pa m³/s"."""
+_ALSO = {"N/m²": "Pa"}
+"""Units that have another name."""
 _PER_CENT = frozenset({"per cent", "percent", "pour cent", "por ciento"})
 
 
@@ -206,13 +225,39 @@ def unit_behind(text: str, end: int, language: str | None = None, money: str = "
     if match["power"]:
         one = _single(match["of"], "en")
         power = _POWERS[match["power"].lower()]
-        return (
-            PrintedUnit(match.end(), *_raised(one, power))
-            if one
-            else PrintedUnit(match.end(), match["of"].lower(), 1.0)
-        )
+        unit = PrintedUnit(match.end(), *(_raised(one, power) if one else (match["of"].lower(), 1.0)))
+        return _divided(text, unit, language)
     base, factor = _base(printed, language)
-    return PrintedUnit(match.end() if base else end, base, factor)
+    if not base:
+        return PrintedUnit(end, "", 1.0)
+    raised = _RAISED_NAME.match(text, match.end())
+    if raised is not None:
+        base, factor = _raised((base, factor), 2 if raised["square"] else 3)
+    return _divided(text, PrintedUnit((raised or match).end(), base, factor), language)
+
+
+def _divided(text: str, unit: PrintedUnit, language: str | None) -> PrintedUnit:
+    """Extend a unit by what it is divided by.
+
+    What is unknown becomes part of the base unit: five pounds per square foot are not five pounds.
+    """
+    if is_physical(unit.base) and (more := _PRODUCT.match(text, unit.end)) is not None:
+        return PrintedUnit(more.end(), f"{unit.base}·{more[0].strip()}", unit.factor)
+    while is_physical(unit.base) and (match := _DIVISOR.match(text, unit.end)) is not None:
+        printed = match["inner"] or match["symbols"] or match["name"]
+        parts = [_single(each, language) for each in _PARTS.findall(printed)]
+        if match["power"] and parts[0] is not None:
+            parts = [_raised(parts[0], _POWERS[match["power"]])]
+        known = [each for each in parts if each is not None]
+        if len(known) < len(parts):
+            is_thing = (match["word"], printed[0].isupper()) in _DIVIDES and printed not in _NO_UNIT
+            if match["loose"] or not (is_thing or match["word"] is None) or not printed.strip("x"):
+                return unit
+            known = [(printed.lower().removesuffix("s"), 1.0)]
+        over, _, under = unit.base.partition("/")
+        base = f"{over}/{'·'.join(sorted([*filter(None, under.split('·')), *(one for one, _ in known)]))}"
+        unit = PrintedUnit(match.end(), _ALSO.get(base, base), unit.factor / prod(factor for _, factor in known))
+    return unit
 
 
 def _marked(text: str, end: int, mark: str) -> Based | None:
@@ -230,14 +275,16 @@ def _base(printed: str, language: str | None) -> Based:
     """Return the base unit and its factor; if it is not a unit, the noun, or an empty string."""
     if printed.lower() in _PER_CENT:
         return "%", 1.0
-    symbol = printed.replace("·", "").replace("⋅", "")
+    symbol = re.sub(r"[·⋅]|(?<=\bmm)\s(?=Hg)|(?<=\bN)\s(?=m)", "", printed)
     over, slash, under = symbol.partition("/")
     one, other = _single(over, language), _single(under, language)
     if not slash and one is not None:
         return one
     if one is not None and other is not None:
         unit = f"{one[0]}/{other[0]}"
-        return ("Pa" if unit == "N/m²" else unit), one[1] / other[1]
+        return _ALSO.get(unit, unit), one[1] / other[1]
+    if one is not None and slash:
+        return f"{one[0]}/{under.lower().removesuffix('s')}", one[1]
     name = printed.lower()
     if name in _NO_UNIT:
         return "", 1.0
@@ -269,8 +316,12 @@ def _named(name: str, language: str | None) -> Based | None:
 
 
 def is_physical(unit: str) -> bool:
-    """Return whether a base unit measures something, including money, rather than counts things."""
-    return bool(unit) and all(each in _BASES or each[:-1] in _BASES for each in unit.split("/"))
+    """Return whether a base unit measures something, including money, rather than counts things.
+
+    What it is divided by may be anything: "10 l per person" measures.
+    """
+    measured = re.split(r"[/·]", unit, maxsplit=1)[0]
+    return measured in _BASES or measured[:-1] in _BASES
 
 
 def is_unit(text: str) -> bool:
