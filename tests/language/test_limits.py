@@ -38,6 +38,7 @@ def test_the_words_of_a_limit_belong_to_the_nearest_number(sentence: str, found:
         ("It shall not exceed 5 mA (9 A in the fault condition).", ["at most 0.005 A", "at most 9 A"]),
         ("It is closed, provided that no single spacing exceeds 10 m.", ["at most 10 m"]),
         ("Nothing heavier than 5 kg is hung on it.", ["at most 5000 g"]),
+        ("It shall have no parts that exceed 60 °C.", ["at most 60 °C"]),
         ("It shall not be allowed to exceed 60 °C.", ["at most 60 °C"]),
         ("It runs without exceeding 60 °C.", ["at most 60 °C"]),
         ("Lengths of more than 45 m are not permitted.", ["at most 45 m"]),
@@ -69,6 +70,8 @@ def test_a_negation_turns_the_limit_of_its_clause(sentence: str, found: list[str
     [
         "The door need not be wider than 900 mm.",
         "It is not necessary to provide more than 3 exits.",
+        "The value does not have to be more than 5 mm.",
+        "There are no requirements for tanks of more than 5 m³.",
         "Das Maß braucht 90 cm nicht zu überschreiten.",
     ],
 )
