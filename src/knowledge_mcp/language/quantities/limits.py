@@ -108,7 +108,8 @@ def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...
 
 
 _FREE = re.compile(
-    r"(?:\bnot (?:necessary|needed|obliged|required|have to)|\bno (?:requirements?|need)|\bneeds? not|\bnicht (?:erforderlich|notwendig|nötig)"
+    r"(?:\bnot (?:necessary|needed|obliged|required|have to)|\bno (?:requirements?|need)"
+    r"|\bneeds? not|\bnicht (?:erforderlich|notwendig|nötig)"
     r"|\bpas (?:nécessaire|tenue?s?|obligatoire)|\bno (?:es|será) (?:necesario|obligatorio))\b[^,;:.()\d]{0,60}\Z",
     re.IGNORECASE,
 )
