@@ -24,30 +24,38 @@ _CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w++(?:[-.:/‐‑]\w++|\(\w{1,4}\)(
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|::|->|\w\.[a-z]\w*\(|#\w|\(\)$")
 _SPACED = re.compile(
-    r"\b([A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*(?::(?:19|20)\d\d)?\b"
-    rf"|\b(?i:{TABLE_WORDS}|{FIGURE_WORDS})[ ](?:[A-Z]\.)?\d{{1,3}}(?:[.-]\d{{1,3}})*\b"
-    rf"|\b(?i:{ANNEX_WORDS})[ ][A-Z](?![\w.]\w)"
+    rf"\b(?P<shown>(?i:{TABLE_WORDS}|tab|{FIGURE_WORDS}|fig|abb))(?:\.?[ ]|\.)"
+    rf"(?P<number>(?:[A-Z]\.)?\d{{1,3}}(?:[.-]\d{{1,3}})*)\b"
+    rf"|\b(?P<annex>(?i:{ANNEX_WORDS}|app\.))[ ](?P<letter>[A-Z])(?![\w.]\w)"
+    r"|\b(?P<series>[A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*(?::(?:19|20)\d\d)?\b"
 )
+_KINDS = {
+    "table": (rf"{TABLE_WORDS}|Tab", "Table Tabelle Tableau Tabla Tabella"),
+    "figure": (rf"{FIGURE_WORDS}|Fig|Abb", "Figure Abbildung Bild Figura"),
+    "annex": (rf"{ANNEX_WORDS}|app\.", "Annex Annexe Appendix Anhang Anexo"),
+}
+"""What a word and a number or letter name: the words in the languages of standards, and those to search for."""
 _ANNEX = re.compile(r"[^\W\d]{2,} [a-z]")
 _PERIOD = re.compile(r"(?:[FC]Y ?\d{2,4}|Q[1-4]|H[12])+", re.IGNORECASE)
 _SHOUTS = re.compile(r"[A-Z]|[-_:/‐‑(]")
 _PARTS = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
 _SEPARATORS = re.compile(r"::|\\\.|\\#|\\->")
 _ANY_SEPARATOR = r"(?:\\.|::|\\#|->)"
+_AT_JOINTS = re.compile(r"-|(?<=[a-z])\.")
 _JOINT = r"[\s\-_.:/‐‑(]?"
 
-_CUES = frozenset(
-    "a about annex appendix article chapter clause control def define defined defines definition describe described "
-    "details do does explain find for func function get give id identifier in is item lookup method me no number of "
-    "on open paragraph para please point read req requirement require requires rule say says section show sec state "
-    "states sub subclause subsection symbol table tell text that the what where which".split()
-)
-"""Words that may accompany a name without asking for anything else."""
-
 _PLACES = frozenset(
-    "annex appendix article chapter clause para paragraph rule sec section subclause subsection §".split()
+    "abschnitt annex appendix art article artikel ch chapter cl clause kapitel para paragraph rule sec sect section"
+    " subclause subsection §".split()
 )
 """Words after which a number is a clause number."""
+
+_CUES = _PLACES | frozenset(
+    "a about control def define defined defines definition describe described details do does explain find for func "
+    "function get give id identifier in is item lookup method me no number of on open please point read req "
+    "requirement require requires say says show state states symbol table tell text that the what where which".split()
+)
+"""Words that may accompany a name without asking for anything else."""
 
 _ITEMS = frozenset("condition finding informative principle question recommendation step".split())
 """Words before the number of a list item, which is printed with the word or, below a heading, alone."""
@@ -101,6 +109,22 @@ class Name:
         return self.is_clause or not (self.key[0].isdecimal() or _PERIOD.fullmatch(self.key))
 
     @property
+    def kind(self) -> str:
+        """One of `table`, `figure` and `annex`, or empty."""
+        kind, _, number = self.key.partition(" ")
+        return kind if number and kind in _KINDS else ""
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is a place in some document, so that only the document makes it unique."""
+        return self.is_clause or bool(self.kind)
+
+    @property
+    def searched(self) -> str:
+        """The words to search for passages that may have it."""
+        return f"{_KINDS[self.kind][1]} {self.key.removeprefix(self.kind)}" if self.kind else self.text
+
+    @property
     def beginning(self) -> re.Pattern[str]:
         """A pattern that matches the whole name or the beginning of a longer one: ISO 9001 in ISO 9001:2015."""
         return _pattern(self.key, may_go_on=True)
@@ -118,10 +142,12 @@ class QuestionNames:
     Attributes:
         names: in order, without duplicates.
         alone: nothing else is asked.
+        others: the other words, folded.
     """
 
     names: tuple[Name, ...]
     alone: bool
+    others: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -132,9 +158,9 @@ def names_in_question(question: str) -> QuestionNames:
     doubtful: list[str] = []
     before = ""
     for match in reversed(list(_SPACED.finditer(question))):
-        if (match.group(1) or "").casefold() not in _CUES:
+        if (match["series"] or "").casefold() not in _CUES:
             question = f"{question[: match.start()]} {question[match.end() :]}"
-            _add(found, match.group())
+            _add(found, match.group(), key=_spaced_key(match))
     for match in _TOKEN.finditer(question):
         token = _bare(match.group())
         word = token.casefold()
@@ -154,7 +180,19 @@ def names_in_question(question: str) -> QuestionNames:
     if not rest:
         for token in doubtful:
             _add(found, token)
-    return QuestionNames(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
+    return QuestionNames(tuple(found.values())[:_MOST], alone=bool(found) and not rest, others=tuple(rest))
+
+
+def accompanies_names(word: str) -> bool:
+    """Return whether a word, such as "clause", may accompany a name without asking for anything else."""
+    return word.casefold() in _CUES
+
+
+def _spaced_key(match: re.Match[str]) -> str:
+    """Return the key of a name of two words: the same for "Tab. 2", "Tabelle 2" and "table 2"."""
+    word, number = match["shown"] or match["annex"], match["number"] or match["letter"]
+    kinds = (kind for kind, (words, _) in _KINDS.items() if word and re.fullmatch(words, word, re.IGNORECASE))
+    return f"{next(kinds)} {number}".casefold() if word else ""
 
 
 _ASKS_WHAT = re.compile(
@@ -283,8 +321,8 @@ def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exact
     return max((exactness(chunk, each, least) for each in names), default=Exactness.ABSENT)
 
 
-def _add(found: dict[str, Name], token: str, *, is_cited: bool = False) -> None:
-    key = token.casefold().removesuffix("()")
+def _add(found: dict[str, Name], token: str, *, is_cited: bool = False, key: str = "") -> None:
+    key = key or token.casefold().removesuffix("()")
     if key not in found:
         found[key] = Name(token, key, _CLAUSE.fullmatch(token) is not None or token.isdecimal(), is_cited)
 
@@ -329,6 +367,13 @@ def _item_line(number: str) -> re.Pattern[str]:
 @lru_cache(maxsize=256)
 def _pattern(key: str, *, may_go_on: bool = False) -> re.Pattern[str]:
     """Match the parts of a name with any separators, but dots between numbers stay dots; `FR01` matches `FR 1`."""
+    kind, _, number = key.partition(" ")
+    if kind in _KINDS and number:
+        end = r"(?!\w)" if number.isalpha() else r"(?![\w(]|[.\-:]\w)"
+        return re.compile(
+            rf"(?<!\w)(?:{_KINDS[kind][0]}){_JOINT}{_JOINT.join(map(re.escape, _AT_JOINTS.split(number)))}{end}",
+            re.IGNORECASE,
+        )
     parts = list(_PARTS.finditer(key))
     if len(parts) < 2 or key.startswith(("_", "$")) or not any(part.group()[0].isdecimal() for part in parts):
         return re.compile(rf"(?<!\w){_SEPARATORS.sub(_ANY_SEPARATOR, re.escape(key))}(?!\w)", re.IGNORECASE)

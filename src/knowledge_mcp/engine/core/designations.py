@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -12,6 +13,7 @@ from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
 from knowledge_mcp.support.checkpoints import check_each
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 _GAP = re.compile(r"[\s/_.\-]*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GENERIC = frozenset(
@@ -222,8 +224,14 @@ def names_of(record: DocumentRecord) -> list[tuple[str, bool]]:
     return [(record.title, False), *((each, False) for each in stated), (record.id, True), (stem, True)]
 
 
+def words_of(name: str) -> set[str]:
+    """Split a name into its words and numbers, without the "s" of plurals."""
+    found = _WORD.findall(name.casefold())
+    return {each.removesuffix("s") if len(each) > 3 else each for each in found}
+
+
 class Directory:
-    """Find documents by designation; each document's names are read once.
+    """Find documents by designation or by the words of their names; each document's names are read once.
 
     Args:
         records: the documents.
@@ -231,11 +239,22 @@ class Directory:
 
     def __init__(self, records: Iterable[DocumentRecord]) -> None:
         self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
+        self._called: dict[str, set[str]] = {}
         for record in check_each(records):
             for name, slug in names_of(record):
+                for word in words_of(name):
+                    self._called.setdefault(word, set()).add(record.id)
                 for known, start, end in designations_at(name, slug=slug):
                     is_whole = start == 0 and not name[end:].strip(" ()[]")
                     self._known.setdefault(known.core[0], []).append((record, known, is_whole))
+
+    def called(self, words: Iterable[str]) -> str | None:
+        """Return the id of the only document whose names contain all of some words; None if there is not one."""
+        found: set[str] | None = None
+        for part in chain.from_iterable(map(words_of, words)):
+            having = self._called.get(part, set[str]())
+            found = set(having) if found is None else found & having
+        return next(iter(found)) if found is not None and len(found) == 1 else None
 
     def alike(self, designation: Designation) -> list[DesignationMatch]:
         """List the documents related to a designation, each once, in the records' order."""

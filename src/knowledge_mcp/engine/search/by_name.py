@@ -10,6 +10,7 @@ from knowledge_mcp.engine.core.base import Base, Passages
 from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import Ranked
 from knowledge_mcp.engine.search.folding import TOGETHER
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
 from knowledge_mcp.language.names import (
     Exactness,
     Name,
@@ -37,6 +38,8 @@ _MOST_SPOKEN_OF = 10
 part or product on every page. On 150 questions, 5 gives as many right first hits, 20 two fewer.
 """
 
+_FUNCTION_WORDS = frozenset[str]().union(*FUNCTION_WORDS.values())
+
 _SCORES = {
     Exactness.OWN: 1.0,
     Exactness.HEADING: 0.98,
@@ -48,6 +51,12 @@ NAMED_FROM = 0.93
 """Scores above this are those of passages with an identifier of the question."""
 _REST = 0.92
 """Maximum score of the other passages, if something was found by name."""
+
+
+def asks_by_name(base: Base, question: str) -> bool:
+    """Return whether a question asks only for a document, or for places in one."""
+    requested = _requested_by_name(base, question)
+    return bool(requested.within) and (requested.is_document or requested.names.alone)
 
 
 def pinned(
@@ -159,7 +168,8 @@ class _Requested(NamedTuple):
 def _requested_by_name(base: Base, question: str) -> _Requested:
     """Find what a question names.
 
-    "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
+    "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document. So does "section 6.3 of
+    the siting handbook" if all its other words are in the names of one document.
     """
     rest, within, designations = question, dict[str, None](), list[str]()
     for designation, start, end in reversed(list(mentions_at(question))):
@@ -172,6 +182,10 @@ def _requested_by_name(base: Base, question: str) -> _Requested:
     inside, every = names_in_question(rest), names_in_question(question)
     if within and inside.names:
         return _Requested(tuple(within), inside, False, tuple(designations))
+    if not within and every.names and every.others and all(each.is_place for each in every.names):
+        called = base.directory().called(each for each in every.others if each not in _FUNCTION_WORDS)
+        if called is not None:
+            return _Requested((called,), QuestionNames(every.names, alone=True), False, ())
     return _Requested(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))
 
 
@@ -211,7 +225,7 @@ def _candidates(base: Base, asked: QuestionNames, filter: Filter | None, limit: 
 
 
 def _looked_up(base: Base, name: Name, filter: Filter | None, limit: int) -> dict[str, None]:
-    hits = base.search(vector=None, text=name.text, filter=filter, limit=limit).lexical or ()
+    hits = base.search(vector=None, text=name.searched, filter=filter, limit=limit).lexical or ()
     return dict.fromkeys(hit.chunk_id for hit in hits)
 
 

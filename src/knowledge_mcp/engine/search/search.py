@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
@@ -25,11 +26,17 @@ from knowledge_mcp.engine.search.blending import (
     places,
     words_in_full,
 )
-from knowledge_mcp.engine.search.by_name import defined_first, defining, identifiers_not_found, pinned
-from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, per_document
-from knowledge_mcp.language.names import (
-    names_in_question,
+from knowledge_mcp.engine.search.by_name import (
+    NAMED_FROM,
+    asks_by_name,
+    defined_first,
+    defining,
+    identifiers_not_found,
+    pinned,
 )
+from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, per_document
+from knowledge_mcp.engine.search.respelling import respell, respelled
+from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
@@ -141,6 +148,10 @@ _BY_MEANING = "the results are the closest in meaning."
 _UNSAID = f"No passage contains a word of the question; {_BY_MEANING}"
 _WORDLESS = "The question has no word to search for"
 
+_RESPELT = 'No passage contains "{}"; "{}" was searched instead.'
+_RESPELT_FROM = 30
+"""Number of the best passages whose words may replace words of the question; they are read anyway."""
+
 _SPARE = 10
 """Additional hits, beyond twice the wanted ones, if some will be folded or left out."""
 
@@ -246,15 +257,8 @@ def _search_to(
         statistics = counts_of(base.opened)
         wider = dataclasses.replace(query, limit=depth)
         passages = Passages(base)
-        kept, only, note = legs, None, ""
-        if mode is not SearchMode.SEMANTIC:
-            kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
-        if mode is SearchMode.HYBRID and legs.dense and not legs.lexical:
-            note = note or (_UNSAID if base.analyser.query_words(text) else f"{_WORDLESS}; {_BY_MEANING}")
-        if mode is SearchMode.KEYWORD and not legs.lexical and not base.analyser.query_words(text):
-            note = note or f"{_WORDLESS}."
-        notes = (note,) if note else ()
-        ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
+        best = _best(base, passages, wider, question, mode, legs, statistics.chunks)
+        ranked, only, notes = best.ranked, best.only, best.notes
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
         if mode is not SearchMode.SEMANTIC:
             notes = (*notes, *identifiers_not_found(base, passages, query.text, query.filter, ranked))
@@ -263,7 +267,8 @@ def _search_to(
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
         if by_name and mode is SearchMode.HYBRID:
             hits = indexes_last(hits)
-    by_its_words = bool(definers) or bool(only)  # a term's entry or quoted words, whatever the legs give
+        # a term's entry, quoted words or a place in a document, whatever the legs give
+        by_its_words = bool(definers) or bool(only) or asks_by_name(base, query.text)
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:
@@ -279,12 +284,67 @@ def _search_to(
         searched_documents=statistics.documents,
         degraded=(*degraded, *choice.notes),
         more=len(shown) > end,
-        answerability=None if also_asked or by_its_words else estimate(base, query, mode, legs, statistics.chunks),
+        answerability=None
+        if also_asked or by_its_words
+        else estimate(base, dataclasses.replace(query, text=best.text), mode, best.legs, statistics.chunks),
         also_asked=also_asked,
         notes=notes,
         editions=() if editions is None else notes_on(editions, found_in, query.edition),
     )
     return answer, len(ranked)
+
+
+class _Best(NamedTuple):
+    """The ranked hits of a question.
+
+    Attributes:
+        ranked: best first.
+        only: the chunks that may be found, None for all.
+        notes: what the answer must say.
+        text: the question as it was searched.
+        legs: its legs.
+    """
+
+    ranked: list[Ranked]
+    only: Collection[str] | None
+    notes: tuple[str, ...]
+    text: str
+    legs: LegResults
+
+
+def _best(
+    base: Base,
+    passages: Passages,
+    query: SearchQuery,
+    question: EmbeddedQuery,
+    mode: SearchMode,
+    legs: LegResults,
+    chunks: int,
+) -> _Best:
+    """Rank the legs' hits; if no passage contains a word of the question, a similar one is searched instead."""
+    kept, only, note, text = legs, None, "", question.text
+    if mode is not SearchMode.SEMANTIC:
+        kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
+    if mode is SearchMode.KEYWORD and not legs.lexical and not base.analyser.query_words(text):
+        note = note or f"{_WORDLESS}."
+    ranked = _ranked(base, passages, query, question, mode, kept, only, chunks)
+    is_named = bool(ranked) and ranked[0][1] > NAMED_FROM
+    if mode is SearchMode.HYBRID and legs.dense and not legs.lexical and not is_named:
+        note = note or (_UNSAID if base.analyser.query_words(text) else f"{_WORDLESS}; {_BY_MEANING}")
+    notes = (note,) if note else ()
+    if mode is SearchMode.HYBRID and query.weight is None and legs.lexical is not None and not phrases_in(query.text):
+        near = [*(hit[0] for hit in ranked[:_RESPELT_FROM]), *(hit.chunk_id for hit in legs.lexical[:BEST_BY_WORDS])]
+        instead = respelled(base, query.text, query.filter, passages.get(list(dict.fromkeys(near))))
+        if instead:
+            text = respell(text, instead)
+            limit = whole(query.limit, base.depth)
+            legs = dataclasses.replace(
+                legs, lexical=base.search(vector=None, text=text, filter=query.filter, limit=limit).lexical
+            )
+            question = dataclasses.replace(question, text=text)
+            ranked = _ranked(base, passages, query, question, mode, legs, only, chunks)
+            notes = tuple(_RESPELT.format(word, other) for word, other in instead.items())
+    return _Best(ranked, only, notes, text, legs)
 
 
 def _needed_depth(base: Base, query: SearchQuery) -> int:

@@ -1,0 +1,92 @@
+"""Respell words of a question that no passage contains: misspelt, in another spelling, in one word instead of two.
+
+The words that replace them are taken from the passages found so far, most of which are close in meaning, so no store
+has to list its words. Words that some passage contains stay as they are.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.language.names import accompanies_names
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.query import Filter
+
+_SHORTEST = 5
+"""Letters of a word that is respelt; shorter words resemble too many others."""
+
+_MOST_WORDS = 12
+"""Words of a question that is looked at: a longer one has enough other words."""
+
+_MOST_LOOKED_UP = 3
+"""Words looked up to confirm that no passage contains them, because each costs a search."""
+
+_CLOSE = 0.84
+"""Similarity (`difflib`) of a misspelt word: one wrong or missing letter of seven."""
+
+_SAME_LETTERS = 0.8
+"""The same if two letters are swapped: of five letters, as in "guage"."""
+
+_ASKED = re.compile(r"(?<![\w.])[^\W\d_]+(?![\w(])")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def respelled(base: Base, question: str, filter: Filter | None, found: Sequence[Chunk]) -> dict[str, str]:
+    """Map words of a question that no passage contains to words of the passages found.
+
+    Args:
+        base: provides analyser and store.
+        question: the text.
+        filter: which passages may be found.
+        found: passages, best first.
+    """
+    asked = list(dict.fromkeys(_ASKED.findall(question)))
+    if not found or len(asked) > _MOST_WORDS:
+        return {}
+    shown = "\n".join(f"{each.section_title}\n{each.content}" for each in found).casefold()
+    unseen = [each for each in asked if _is_word(each) and not _is_in(shown, base.analyser.query_terms(each))]
+    absent = [each for each in unseen[:_MOST_LOOKED_UP] if _is_absent(base, each, filter)]
+    if not absent:
+        return {}
+    words = _WORD.findall(shown)
+    pairs = {_singular(first + second): f"{first} {second}" for first, second in pairwise(words)}
+    vocabulary = dict.fromkeys(each for each in words if len(each) >= _SHORTEST)
+    instead = {each: pairs.get(_singular(each.casefold())) or _closest(each.casefold(), vocabulary) for each in absent}
+    return {word: other for word, other in instead.items() if other}
+
+
+def respell(question: str, instead: Mapping[str, str]) -> str:
+    """Replace words of a question."""
+    return _ASKED.sub(lambda match: instead.get(match.group(), match.group()), question)
+
+
+def _is_word(text: str) -> bool:
+    """Return whether this is a word that may be misspelt, and not an abbreviation, a symbol or "clause"."""
+    return len(text) >= _SHORTEST and (text.islower() or text.istitle()) and not accompanies_names(text)
+
+
+def _is_in(shown: str, terms: Sequence[str]) -> bool:
+    """Return whether a text has the stem of a word; words without terms count as seen."""
+    stem = next((each for each in terms if not each.startswith("_")), "")
+    return stem.removesuffix("i") in shown
+
+
+def _is_absent(base: Base, word: str, filter: Filter | None) -> bool:
+    return not base.search(vector=None, text=word, filter=filter, limit=1).lexical
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s")
+
+
+def _closest(word: str, vocabulary: Mapping[str, None]) -> str | None:
+    """Return the word that is most similar, if it begins with the same letter and is similar enough."""
+    near = [each for each in vocabulary if each[0] == word[0] and abs(len(each) - len(word)) <= 1]
+    for each in difflib.get_close_matches(word, near, cutoff=_SAME_LETTERS):
+        if sorted(each) == sorted(word) or difflib.SequenceMatcher(None, each, word).ratio() >= _CLOSE:
+            return each
+    return None

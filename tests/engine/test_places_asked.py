@@ -1,0 +1,98 @@
+"""A clause, table or annex is found by every usual form of its name, in the document that the question describes."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.language.names import names_in_question
+from knowledge_mcp.model.query import SearchQuery
+from tests.engine.world import World
+
+HANDBOOK = """# KLM 4110:2025 Handbook for siting of masts
+
+## 5 Foundations
+
+### 5.2 Depth
+
+A foundation is eighty centimetres deep.
+
+Table 2 — Depth of foundations
+
+| Ground | Depth |
+| --- | --- |
+| sand | 120 cm |
+"""
+
+GUIDE = """# KLM 4120:2025 Guide to quality control
+
+## 5 Neighbours
+
+### 5.2 Median
+
+A value is compared with the median of its neighbours, unlike in table 2 of the handbook for siting.
+
+Table 2 — Limits of a step
+
+| Quantity | Step |
+| --- | --- |
+| wind | 15 m/s |
+
+## Annex A (normative) Forms
+
+The form is filled in twice.
+"""
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest two documents with the same numbers of clauses and tables."""
+    return World(tmp_path_factory.mktemp("shelf")).holding({"siting.md": HANDBOOK, "quality.md": GUIDE})
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "words"),
+    [
+        ("table 2 of the siting handbook", "siting", "Depth of foundations"),
+        ("What is in Tab. 2 of the quality control guide?", "quality", "Limits of a step"),
+        ("siting handbook, Tabelle 2", "siting", "Depth of foundations"),
+        ("section 5.2 of the guide", "quality", "median"),
+        ("klm4110 sect. 5.2", "siting", "eighty"),
+        ("4120 § 5.2", "quality", "median"),
+        ("Abschnitt 5.2 KLM 4110", "siting", "eighty"),
+        ("App. A of the quality control guide", "quality", "filled in twice"),
+        ("Anhang A", "quality", "filled in twice"),
+    ],
+)
+def test_the_words_for_a_document_say_which_place_is_asked_for(
+    shelf: World, question: str, document: str, words: str
+) -> None:
+    answer = shelf.knowledge.search(SearchQuery(question))
+    first = answer.hits[0]
+    assert (first.chunk.document_id, words in first.chunk.content) == (document, True)
+    assert first.score > 0.93
+    assert answer.notes == ()
+
+
+@pytest.mark.parametrize("question", ["table 2 and the depth of water", "KLM handbook", "depth and median of 5.2"])
+def test_words_that_name_no_single_document_limit_nothing(shelf: World, question: str) -> None:
+    found = shelf.knowledge.search(SearchQuery(question)).hits
+    assert {each.chunk.document_id for each in found} == {"siting", "quality"}
+    assert shelf.knowledge.search(SearchQuery("table 7 of the siting handbook")).notes == (
+        "table 7 was not found in the document in the question; the results match other words or parts of it.",
+    )
+
+
+@pytest.mark.parametrize(
+    "forms", ["Table 3|tab. 3|Tab.3|Tabelle 3|TABLEAU 3", "Figure 1|fig 1|Abb. 1", "Annex B|App. B"]
+)
+def test_forms_of_one_name_are_the_same_name(forms: str) -> None:
+    (first, *_), *others = [names_in_question(form).names for form in forms.split("|")]
+    for (other,) in others:
+        assert (other.key, bool(first.pattern.search(other.text))) == (first.key, True)
+
+
+@pytest.mark.parametrize(
+    "question", ["a new tab", "the app a user has", "how many tables are there", "pictures of 3 figs"]
+)
+def test_words_that_only_resemble_such_names_are_none(question: str) -> None:
+    assert names_in_question(question).names == ()
