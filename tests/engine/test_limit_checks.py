@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.tracing.checks import limit_checks
+from knowledge_mcp.engine.tracing.row_checks import limit_checks
 
 
 def checks_of(demand: str, evidence: str) -> list[str]:
