@@ -21,6 +21,8 @@ _MOST_PIXELS = 36_000_000
 """Larger sheets are rendered with fewer pixels per point, as in `rendering`: an A0 drawing has 32 million."""
 _DRAWN = 0.9
 """Share of a line's length that must be visible: letters alone cover less of it."""
+_LEVEL_BASE = 0.5
+"""Maximum difference in height of two letters of one line, in points."""
 SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
@@ -75,6 +77,29 @@ def from_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple
     width, height = (round(each * _SCALE) for each in size)
     raw().FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, across, down)
     return across.value / _SCALE, down.value / _SCALE
+
+
+def size_of_letter(text: Any, at: int) -> float:
+    """Return the font size of a letter in points, by its index in PDFium's text."""
+    pdfium = raw()
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(text, at, matrix)
+    return float(pdfium.FPDFText_GetFontSize(text, at) * math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c)))
+
+
+def base_of_letter(text: Any, at: int) -> float:
+    """Return the height of a letter's baseline on the page in points, by its index in PDFium's text."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw().FPDFText_GetCharOrigin(text, at, x, y)
+    return y.value
+
+
+def gap_between(text: Any, one: int, other: int) -> float:
+    """Return the distance between two letters of one line in points; 0 if they are not on one line."""
+    pdfium = raw()
+    first, second = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    both = [pdfium.FPDFText_GetLooseCharBox(text, at, box) for at, box in ((one, first), (other, second))]
+    return second.left - first.right if all(both) and abs(first.bottom - second.bottom) < _LEVEL_BASE else 0.0
 
 
 def box_around(points: Sequence[tuple[float, float]]) -> Box:

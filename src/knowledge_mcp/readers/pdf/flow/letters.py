@@ -17,7 +17,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw, text_in
+from knowledge_mcp.readers.pdf.geometry import (
+    base_of_letter,
+    from_page,
+    gap_between,
+    on_page,
+    raw,
+    size_of_letter,
+    text_in,
+)
 from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted, size_of
 from knowledge_mcp.readers.shared.layout import is_bold_name, is_code_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
@@ -213,7 +221,7 @@ def _is_parted(text: Any, printed: str, word: str, words: set[str], least: float
     """Return whether a word begins with another word of the page, and a gap follows that."""
     halves = [at for at in range(2, len(word)) if word[:at] in words]
     start = printed.find(word) if halves else 0
-    return any(_gap(text, start + at - 1, start + at) > least for at in halves)
+    return any(gap_between(text, start + at - 1, start + at) > least for at in halves)
 
 
 def _parted(page: Any, text: Any, item: TextItem) -> str:
@@ -224,29 +232,19 @@ def _parted(page: Any, text: Any, item: TextItem) -> str:
         if at <= 0:
             return item.text
         found.append(at - 1)
-    gaps = {place: _gap(text, *found[place - 1 : place + 1]) for place in _inside(item.text)}
+    gaps = {place: gap_between(text, *found[place - 1 : place + 1]) for place in _inside(item.text)}
     usual = statistics.median(gaps.values()) if gaps else 0.0
-    blanks = [_gap(text, found[at - 1], found[at + 1]) for at, sign in enumerate(item.text[1:-1], 1) if sign == " "]
+    blanks = [
+        gap_between(text, found[at - 1], found[at + 1]) for at, sign in enumerate(item.text[1:-1], 1) if sign == " "
+    ]
     least = max(_APART * size_of(item), _PARTED * usual, _TIGHT * statistics.median(blanks or [0.0]))
-    written = ""
-    for place, sign in enumerate(item.text):
-        gap = gaps.get(place, 0.0)
-        written += f" {sign}" if gap > least else sign
-    return written
+    return "".join(f" {sign}" if gaps.get(place, 0.0) > least else sign for place, sign in enumerate(item.text))
 
 
 def _inside(words: str) -> list[int]:
     """List the places within words between two letters, or a letter and a digit."""
     pairs = enumerate(itertools.pairwise(words), start=1)
     return [at for at, (one, other) in pairs if one.isalnum() and other.isalnum() and one.isalpha() | other.isalpha()]
-
-
-def _gap(text: Any, one: int, other: int) -> float:
-    """Return the distance between two letters of one line in points; 0 if they are not on one line."""
-    pdfium = raw()
-    first, second = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-    both = [pdfium.FPDFText_GetLooseCharBox(text, at, box) for at, box in ((one, first), (other, second))]
-    return second.left - first.right if all(both) and abs(first.bottom - second.bottom) < _LEVEL_BASE else 0.0
 
 
 def _is_generated(text: Any, at: int) -> bool:
@@ -320,8 +318,6 @@ _APART = 0.09
 to 0.05 between letters."""
 _TIGHT = 0.4
 """The same as a share of the usual blank of its line."""
-_LEVEL_BASE = 0.5
-"""Maximum difference in height of two letters of one line, in points."""
 _WITHIN = 2.0
 """Distance in points within which the first letter of an item is found."""
 _WORDS = re.compile(r"[^\s—]+—*|—+")
@@ -414,9 +410,9 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
         least = 0.0 if printed[at].isdigit() else _LEAST
-        high = _base_of(text, beside) + _HIGH * usual
-        if least * usual < size < _SMALL * usual and _base_of(text, at) > high:
-            while (least or printed[end - 1] == ")") and _base_of(text, end - 1) <= high:
+        high = base_of_letter(text, beside) + _HIGH * usual
+        if least * usual < size < _SMALL * usual and base_of_letter(text, at) > high:
+            while (least or printed[end - 1] == ")") and base_of_letter(text, end - 1) <= high:
                 end -= 1
             yield at, end
             return
@@ -441,12 +437,6 @@ def _is_beside(text: Any, before: int, at: int, most: float = _HIGH) -> bool:
     right = edges[1].value
     pdfium.FPDFText_GetCharBox(text, at, *edges)
     return abs(edges[0].value - right) < most * size_of_letter(text, before)
-
-
-def _base_of(text: Any, at: int) -> float:
-    x, y = ctypes.c_double(), ctypes.c_double()
-    raw().FPDFText_GetCharOrigin(text, at, x, y)
-    return y.value
 
 
 class LetterSheet:
@@ -559,14 +549,6 @@ def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
 
 def _angle_of(text: Any, at: int) -> float:
     return math.degrees(max(raw().FPDFText_GetCharAngle(text, at), 0.0))
-
-
-def size_of_letter(text: Any, at: int) -> float:
-    """Return the font size of a letter in points, by its index in PDFium's text."""
-    pdfium = raw()
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(text, at, matrix)
-    return float(pdfium.FPDFText_GetFontSize(text, at) * math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c)))
 
 
 def _letters_only(text: str) -> Counter[str]:

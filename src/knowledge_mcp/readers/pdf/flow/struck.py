@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of, size_of_letter
-from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw
+from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of
+from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw, size_of_letter
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.support.matching import BoundedMatcher
 from knowledge_mcp.support.wording import list_first
