@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _LONGEST = 240
 """Characters of a text in a table of the terminal: three lines of 80; files hold all of it."""
 
+_ADVICE = "Name a document with requirements, or a list of requirements with `id` and `text`."
 _Standards = Annotated[
     list[str], typer.Option(metavar="STANDARD", help="Standard, in one of the same forms; may be repeated.")
 ]
@@ -94,8 +95,7 @@ def check_command(
             require_different(document, each)
         demanded = [part for each in against for part in documents_of(settings, each, column_names)]
         standards = " and ".join(against)
-        advice = "Name a document with requirements, or a list of requirements with `id` and `text`."
-        standard = standard_of(standards, demanded, suggestion=advice)
+        standard = standard_of(standards, demanded, suggestion=_ADVICE)
         documents = documents_of(settings, document, column_names)
         decisions = decisions_about(settings, "check", document, standards)
         row_marks = _marks(settings, decisions, standard.obligations, mark or (), marks)
