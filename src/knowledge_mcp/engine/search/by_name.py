@@ -55,6 +55,8 @@ _REST = 0.92
 
 def asks_by_name(base: Base, question: str) -> bool:
     """Return whether a question asks only for a document, or for places in one."""
+    if not names_in_question(question).names:
+        return False
     requested = _requested_by_name(base, question)
     return bool(requested.within) and (requested.is_document or requested.names.alone)
 

@@ -42,13 +42,20 @@ def respelled(base: Base, question: str, filter: Filter | None, found: Sequence[
         base: provides analyser and store.
         question: the text.
         filter: which passages may be found.
-        found: passages, best first.
+        found: passages, those with most of its words first.
     """
     asked = list(dict.fromkeys(_ASKED.findall(question)))
     if not found or len(asked) > _MOST_WORDS:
         return {}
-    shown = "\n".join(f"{each.section_title}\n{each.content}" for each in found).casefold()
-    unseen = [each for each in asked if _is_word(each) and not _is_in(shown, base.analyser.query_terms(each))]
+    unseen = [each for each in asked if _is_word(each)]
+    texts: list[str] = []
+    for chunk in found:
+        if not unseen:
+            return {}
+        texts.append(f"{chunk.section_title}\n{chunk.content}".casefold())
+        unseen = [each for each in unseen if each.casefold() not in texts[-1]]
+    shown = "\n".join(texts)
+    unseen = [each for each in unseen if not _is_in(shown, base.analyser.query_terms(each))]
     absent = [each for each in unseen[:_MOST_LOOKED_UP] if _is_absent(base, each, filter)]
     if not absent:
         return {}

@@ -149,7 +149,7 @@ _UNSAID = f"No passage contains a word of the question; {_BY_MEANING}"
 _WORDLESS = "The question has no word to search for"
 
 _RESPELT = 'No passage contains "{}"; "{}" was searched instead.'
-_RESPELT_FROM = 30
+_RESPELT_FROM = 20
 """Number of the best passages whose words may replace words of the question; they are read anyway."""
 
 _SPARE = 10
@@ -333,7 +333,7 @@ def _best(
         note = note or (_UNSAID if base.analyser.query_words(text) else f"{_WORDLESS}; {_BY_MEANING}")
     notes = (note,) if note else ()
     if mode is SearchMode.HYBRID and query.weight is None and legs.lexical is not None and not phrases_in(query.text):
-        near = [*(hit[0] for hit in ranked[:_RESPELT_FROM]), *(hit.chunk_id for hit in legs.lexical[:BEST_BY_WORDS])]
+        near = [*(hit.chunk_id for hit in legs.lexical[:BEST_BY_WORDS]), *(hit[0] for hit in ranked[:_RESPELT_FROM])]
         instead = respelled(base, query.text, query.filter, passages.get(list(dict.fromkeys(near))))
         if instead:
             text = respell(text, instead)
