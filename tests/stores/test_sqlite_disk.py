@@ -100,7 +100,7 @@ def test_a_copy_that_has_no_space_names_itself_and_not_the_store(disk: Path, tmp
         stream.truncate(1)
         os.posix_fallocate(stream.fileno(), 0, shutil.disk_usage(disk).free - 16 * 1024)
     with pytest.raises(ConnectionFailedError, match=r"^There is no space left to write to 'monday\.tar'"):
-        copy_store(tmp_path / "knowledge.sqlite", disk / "monday.tar", lambda *_: None)
+        copy_store(tmp_path / "knowledge.sqlite", disk / "monday.tar", lambda done, pages: None)
 
 
 def test_a_closed_store_on_a_full_disk_is_searched(disk: Path) -> None:

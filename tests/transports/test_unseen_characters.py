@@ -12,8 +12,9 @@ from mcp.types import TextResourceContents
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.surfaces.answers import json_with_escapes, with_escapes
 from knowledge_mcp.transports.mcp.server import build_server
-from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
-from tests.transports.told import text_of
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import FakeDocument, FakePassage
+from tests.transports.tool_results import text_of
 
 UNSEEN = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
 ESCAPED = r"\U000e006f\U000e0062\U000e0065\U000e0079"

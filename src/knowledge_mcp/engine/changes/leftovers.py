@@ -99,7 +99,7 @@ class Leftovers:
         below: defaultdict[int | None, list[Collection[str]]] = defaultdict(list)
         for clause in self._old.clauses:
             below[clause.parent].append(self._old.titles[clause.index])
-        usual = {above: _usual_words(titles) for above, titles in below.items() if above is not None}
+        usual = {above: _usual_words(titles) for above, titles in below.items()}
         for (above, before, behind), left in gaps.items():
             if above is not None and above not in pairs.forward:
                 continue
@@ -110,7 +110,7 @@ class Leftovers:
                 terms, others_terms = self._old.titles[one], self._new.titles[other]
                 shared = terms & others_terms
                 is_alike = shared in {terms, others_terms} or len(shared) > len(terms ^ others_terms)
-                if is_alike and shared - usual.get(above, frozenset()):
+                if is_alike and shared - usual[above]:
                     yield one, other
 
 
