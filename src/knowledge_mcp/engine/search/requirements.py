@@ -220,7 +220,8 @@ def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[s
 
     A document contains a name if its id or title has every word of it, letters and digits only.
     """
-    exact = tuple(record.id for record in records if standard.casefold() in {record.id, record.title.casefold()})
+    name = standard.casefold()
+    exact = tuple(record.id for record in check_each(records) if name in {record.id, record.title.casefold()})
     if exact:
         return exact
     words = _words(standard)
