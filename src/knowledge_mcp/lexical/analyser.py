@@ -112,7 +112,7 @@ class EnglishAnalyser:
         return list(self._query_terms(text))
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return [(term,) for term in dict.fromkeys(self._query_terms(text))]
+        return [(term,) for term in self._query_terms(text)]
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())
@@ -120,8 +120,10 @@ class EnglishAnalyser:
         return " ".join(words) or folded.strip()
 
     def _terms_of_query(self, text: str) -> tuple[str, ...]:
-        chunks = CHUNK.findall(fold(text))
-        return tuple(term for chunk in chunks for term in self._analyse(chunk, single_characters=False))
+        terms: dict[str, None] = {}
+        for chunk in CHUNK.findall(fold(text)):
+            terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
+        return tuple(terms)
 
     def _remember(self, chunk: str) -> tuple[str, ...]:
         terms = self._analyse(chunk, single_characters=True)

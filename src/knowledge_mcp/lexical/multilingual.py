@@ -50,7 +50,7 @@ class MultilingualAnalyser(EnglishAnalyser):
         super().__init__()
         self._stemmers = _Stemmers()
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._asked = lru_cache(maxsize=256)(self._words_of_query)  # one search calls it several times
+        self._query_words = lru_cache(maxsize=256)(self._words_of_query)  # one search calls it several times
         words = hashlib.sha256("\n".join(" ".join(sorted(FUNCTION_WORDS[each])) for each in STEMMED).encode())
         self._full_version = f"{_VERSION}-snowball-{words.hexdigest()[:8]}"
 
@@ -69,13 +69,10 @@ class MultilingualAnalyser(EnglishAnalyser):
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        return [term for word in self._asked(text) for term in word]
+        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        asked: dict[str, dict[str, None]] = {}
-        for terms in self._asked(text):
-            asked.setdefault(terms[0], {}).update(dict.fromkeys(terms))
-        return list(map(tuple, asked.values()))
+        return list(self._query_words(text))
 
     def _learn(self, code: str, chunk: str) -> tuple[str, ...]:
         words = _words(chunk)
@@ -98,15 +95,16 @@ class MultilingualAnalyser(EnglishAnalyser):
         foreign = code in STEMMED
         dropped = FUNCTION_WORDS.get(code, _ANY)
         folded, printed = CHUNK.findall(fold(text)), CHUNK.findall(unicodedata.normalize("NFC", text))
-        asked: list[tuple[str, ...]] = []
+        asked: dict[str, dict[str, None]] = {}
         for plain, chunk in zip(folded, printed if len(printed) == len(folded) else folded, strict=True):
             own = [(term,) for term in self._analyse(plain, single_characters=False)]
             words = _words(chunk) or []
             others = [self._stemmers.terms(word) for word in words if word not in dropped]
             if (words and not others) if foreign else not own:
                 continue
-            asked.extend(tuple(dict.fromkeys(terms)) for terms in _paired(own, others))
-        return tuple(asked)
+            for terms in _paired(own, others):
+                asked.setdefault(terms[0], {}).update(dict.fromkeys(terms))
+        return tuple(map(tuple, asked.values()))
 
 
 def _paired(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
