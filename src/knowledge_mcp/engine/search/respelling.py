@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import product
 
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.language.names import accompanies_names
@@ -23,7 +23,7 @@ _MOST_WORDS = 12
 """Words of a question that is looked at: a longer one has enough other words."""
 
 _MOST_LOOKED_UP = 3
-"""Words looked up to confirm that no passage contains them, because each costs a search."""
+"""Words with a similar one that are looked up to confirm that no passage contains them; each costs a search."""
 
 _CLOSE = 0.84
 """Similarity (`difflib`) of a misspelt word: one wrong or missing letter of seven."""
@@ -32,7 +32,6 @@ _SAME_LETTERS = 0.8
 """The same if two letters are swapped: of five letters, as in "guage"."""
 
 _ASKED = re.compile(r"(?<![\w.])[^\W\d_]+(?![\w(])")
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 def respelled(base: Base, question: str, filter: Filter | None, found: Sequence[Chunk]) -> dict[str, str]:
@@ -56,14 +55,9 @@ def respelled(base: Base, question: str, filter: Filter | None, found: Sequence[
         unseen = [each for each in unseen if each.casefold() not in texts[-1]]
     shown = "\n".join(texts)
     unseen = [each for each in unseen if not _is_in(shown, base.analyser.query_terms(each))]
-    absent = [each for each in unseen[:_MOST_LOOKED_UP] if _is_absent(base, each, filter)]
-    if not absent:
-        return {}
-    words = _WORD.findall(shown)
-    pairs = {_singular(first + second): f"{first} {second}" for first, second in pairwise(words)}
-    vocabulary = dict.fromkeys(each for each in words if len(each) >= _SHORTEST)
-    instead = {each: pairs.get(_singular(each.casefold())) or _closest(each.casefold(), vocabulary) for each in absent}
-    return {word: other for word, other in instead.items() if other}
+    similar = {each: other for each in unseen if (other := _similar(each.casefold(), shown))}
+    looked_up = list(similar)[:_MOST_LOOKED_UP]
+    return {each: similar[each] for each in looked_up if _is_absent(base, each, filter)}
 
 
 def respell(question: str, instead: Mapping[str, str]) -> str:
@@ -86,14 +80,14 @@ def _is_absent(base: Base, word: str, filter: Filter | None) -> bool:
     return not base.search(vector=None, text=word, filter=filter, limit=1).lexical
 
 
-def _singular(word: str) -> str:
-    return word.removesuffix("s")
-
-
-def _closest(word: str, vocabulary: Mapping[str, None]) -> str | None:
-    """Return the word that is most similar, if it begins with the same letter and is similar enough."""
-    near = [each for each in vocabulary if each[0] == word[0] and abs(len(each) - len(word)) <= 1]
-    for each in difflib.get_close_matches(word, near, cutoff=_SAME_LETTERS):
+def _similar(word: str, shown: str) -> str | None:
+    """Return how a text spells a word: as two words, or almost alike with the same first letter."""
+    stem = word.removesuffix("s")
+    for at, sign in product(range(2, len(stem) - 1), " -"):
+        if f"{stem[:at]}{sign}{stem[at:]}" in shown:
+            return f"{stem[:at]} {stem[at:]}"
+    near = set(re.findall(rf"(?<!\w){word[0]}[^\W\d_]{{{len(word) - 2},{len(word)}}}(?!\w)", shown))
+    for each in difflib.get_close_matches(word, sorted(near), cutoff=_SAME_LETTERS):
         if sorted(each) == sorted(word) or difflib.SequenceMatcher(None, each, word).ratio() >= _CLOSE:
             return each
     return None
