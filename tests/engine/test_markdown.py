@@ -108,6 +108,15 @@ def test_no_sign_of_the_text_is_taken_for_a_mark(document: Document) -> None:
     assert found.warnings == ()
 
 
+@pytest.mark.parametrize("text", ["{: a}", "word\n{: #limits}", "--- middle"])
+def test_text_that_looks_like_attributes_is_kept(text: str) -> None:
+    builder = DocumentBuilder()
+    builder.block(BlockKind.PARAGRAPH, text, pages=[1], breaks=[])
+    builder.page(1)
+    document = builder.build(content_item(b"", "made.pdf", "application/pdf"))
+    assert again(document).text == document.text
+
+
 @pytest.mark.parametrize("title", ["1. #", "1 #", "a #", "5 C##"])
 def test_a_heading_that_ends_with_marks_keeps_them(title: str) -> None:
     builder = DocumentBuilder()

@@ -32,7 +32,8 @@ _INLINE = re.compile(
 _LINKING = re.compile(r"\][ \n]?[(\[:]|\[\^")
 _OPENING = re.compile(
     r"(?P<digits>\d{1,9})(?P<stop>[.)])(?=\s|\Z)"
-    r"|(?P<mark>\#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|[:~](?=\s)|[-=+*_|:~][-=+*_|:~ \t]*\Z)"
+    r"|(?P<mark>\#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|[:~](?=\s)|[-=+*_|:~][-=+*_|:~ \t]*\Z|\{(?=:)"
+    r"|---(?=\s(?:abstract|middle|back)\s*\Z))"
 )
 _CLOSING_MARKS = re.compile(r"(?:(?<=\s)|\A)#+\Z")
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]*+")
@@ -45,7 +46,10 @@ def escape(text: str) -> str:
 
 
 def _escape_start(line: str) -> str:
-    """Escape what would start a list, a heading, a quotation, a definition, or turn the line above into a heading."""
+    """Escape what would start a list, a heading, a quotation or a definition, or be an attribute of the line above.
+
+    Also what would turn that into a heading.
+    """
     match = _OPENING.match(line)
     if match is None:
         return line
