@@ -140,7 +140,12 @@ def test_a_formula_leaves_a_trace_and_binary_data_none() -> None:
         (b"\x01\x02words", UnreadableReason.CORRUPTED),
         (rtf(r"\pard words{\b more\par")[:-3], UnreadableReason.CORRUPTED),
         (rb"{\rtf1 " + b"{" * 20_000, UnreadableReason.UNSUPPORTED),
-        (rb"{\rtf1 " + rb"a\par " * 900_000 + b"}", UnreadableReason.TOO_LARGE),
+        pytest.param(
+            rb"{\rtf1 " + rb"a\par " * 900_000 + b"}",
+            UnreadableReason.TOO_LARGE,
+            marks=pytest.mark.slow,
+            id="too large",
+        ),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, reason: UnreadableReason) -> None:
