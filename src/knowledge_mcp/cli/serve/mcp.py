@@ -11,7 +11,6 @@ import logging
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -27,16 +26,15 @@ from knowledge_mcp.cli.serve.starting import (
     listen,
     listening_problems,
     port_from,
-    raise_problems,
     read_tokens,
     run_to_exit_code,
+    start_or_raise,
     what_it_runs_on,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.registry import SURFACES
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -158,16 +156,11 @@ def _serve(arguments: McpArguments) -> int:
                 allowed=arguments.allow_unauthenticated,
             )
         )
-    from knowledge_mcp import wiring
 
-    # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003), and
-    # soon: no answer would let the server start.
     local = [
         name for name in surfaces if name in registry.SURFACES and not _is_elsewhere(name, settings, arguments.remote)
     ]
-    with without_retries() if problems else nullcontext():
-        start = wiring.try_start(settings, surfaces=local)
-    raise_problems(problems, start.problems)
+    start = start_or_raise(settings, local, problems)
     return _run(arguments, settings, surfaces, tokens, start)
 
 

@@ -6,7 +6,6 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,9 +21,9 @@ from knowledge_mcp.cli.serve.starting import (
     listening_problems,
     log_access,
     port_from,
-    raise_problems,
     resource_of,
     run_to_exit_code,
+    start_or_raise,
     what_it_runs_on,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode
@@ -33,7 +32,6 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.hosts import is_loopback
-from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -138,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(arguments: RestArguments) -> int:
-    from knowledge_mcp import registry, wiring
+    from knowledge_mcp import registry
     from knowledge_mcp.settings import read_settings
 
     reading = read_settings(arguments.config, surface="rag")
@@ -160,11 +158,7 @@ def _serve(arguments: RestArguments) -> int:
         for name in engines
         if name not in registry.SURFACES
     ]
-    # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003), and
-    # soon: no answer would let the server start.
-    with without_retries() if problems else nullcontext():
-        start = wiring.try_start(settings, surfaces=["rag"])
-    raise_problems(problems, start.problems)
+    start = start_or_raise(settings, ["rag"], problems)
     port = settings.rag_api_port if arguments.port is None else arguments.port
     from knowledge_mcp.transports.shared.serving import address_of, listen, serve_until_stopped
 

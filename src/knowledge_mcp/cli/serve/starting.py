@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, reason_of
 from knowledge_mcp.support.hosts import LOOPBACK_HOSTS, is_loopback
+from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -99,13 +100,26 @@ def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:
         return ExitCode.FAILURE
 
 
-def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None:
-    """Raise one error for everything that prevents a server from starting (A-REQ-REL-003).
+def start_or_raise(settings: Settings, surfaces: Sequence[str], problems: list[str]) -> Start:
+    """Try what a server needs, and raise one error for everything that prevents it from starting (A-REQ-REL-003).
+
+    The connections are tried even where settings are wrong, so that everything is reported at once, but without
+    retries: no answer would let the server start.
 
     Args:
+        settings: the settings.
+        surfaces: those that the server has.
         problems: sentences about the settings.
-        found: what trying to start came to.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        KnowledgeError: as `try_start` found.
     """
+    from knowledge_mcp import wiring
+
+    with without_retries() if problems else contextlib.nullcontext():
+        start = wiring.try_start(settings, surfaces=surfaces)
+    found = start.problems
     if problems:
         lines = [line for each in found for line in (each.message, *each.details.splitlines()) if line]
         problems.extend(line for line in lines if line not in problems)
@@ -120,6 +134,7 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
         lines = [line for each in found for line in (each.message, each.details) if line]
         kind = ConfigError if any(isinstance(each, ConfigError) for each in found) else type(found[0])
         raise kind("The server cannot start.", details="\n".join(lines))
+    return start
 
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})

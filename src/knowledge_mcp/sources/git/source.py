@@ -36,7 +36,6 @@ from knowledge_mcp.sources.git.url import (
 )
 from knowledge_mcp.sources.git.view import viewed
 from knowledge_mcp.sources.web.address import Deadline, host_matches, parse_address
-from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
 from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.events import log_event
@@ -84,7 +83,6 @@ class GitClones:
         self._allowed = (*allowed_hosts, *(host.partition(":")[0] for host in self._tokens))
         self._proxied = proxied
         self._resolver = resolver
-        self._fetcher = WebFetcher(timeout=_LOOK_UP_SECONDS, allowed_hosts=self._allowed, resolver=resolver)
 
     def place(self, name: str) -> Path:
         """Return the folder of a clone, whether it exists or not.
@@ -256,7 +254,10 @@ class GitClones:
             remote = call.url
             if remote is None or call.place is None or call.token or self._proxied or not is_redirect(error):
                 raise
-            found = self._fetcher.destination(f"{remote.text}{_REFERENCES}", cancelled=call.cancelled)
+            from knowledge_mcp.sources.web.fetcher import WebFetcher
+
+            fetcher = WebFetcher(timeout=_LOOK_UP_SECONDS, allowed_hosts=self._allowed, resolver=self._resolver)
+            found = fetcher.destination(f"{remote.text}{_REFERENCES}", cancelled=call.cancelled)
             if not found.endswith(_REFERENCES):
                 raise
         target = parse_url(found.removesuffix(_REFERENCES))

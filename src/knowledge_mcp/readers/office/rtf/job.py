@@ -95,8 +95,8 @@ class _Group:
 
     kind: str
     runs: Runs | None
-    look: Look = Look()  # noqa: RUF009 - it is frozen
-    form: _Form = _Form()
+    look: Look = field(default_factory=Look)
+    form: _Form = field(default_factory=_Form)
     fallbacks: int = 1
     is_starred: bool = False
 
