@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.query import Filter, NotIn
+from knowledge_mcp.model.query import Filter, In, NotIn
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import search, view
 from knowledge_mcp.stores.sqlite.store import SqliteStore
@@ -38,6 +38,7 @@ class _Pair:
         self.store, self.oracle = SqliteStore(path, ANALYSER), MemoryStore(ANALYSER)
         for each in (self.store, self.oracle):
             each.create_collection("c", SPACE)
+        self.named: list[str] = []
 
     def put(self, document_id: str, texts: list[str]) -> None:
         for each in (self.store, self.oracle):
@@ -48,6 +49,13 @@ class _Pair:
         mine, theirs = (
             each.open("c").search(vector=vector, text=text, filter=filter, limit=7)
             for each in (self.store, self.oracle)
+        )
+        assert mine == theirs
+        assert mine.dense is not None
+        among = In("chunk_id", (*(hit.chunk_id for hit in mine.dense[::2]), *self.named))
+        self.named = [hit.chunk_id for hit in mine.dense]
+        mine, theirs = (
+            each.open("c").search(vector=vector, text=text, filter=among, limit=7) for each in (self.store, self.oracle)
         )
         assert mine == theirs
 

@@ -128,6 +128,8 @@ def feedback(
 ) -> tuple[Vector, tuple[LegHit, ...]] | None:
     """Search by meaning once more, with the question's vector moved towards the best passages found so far.
 
+    With a filter for the passages that the legs found, this compares vectors that are known, and finds nothing new.
+
     Returns:
         The moved vector and the new dense leg; None if no vector of the passages is known, or the search failed.
 

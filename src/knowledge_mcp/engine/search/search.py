@@ -43,6 +43,7 @@ from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import (
     Filter,
     Hit,
+    In,
     LegHit,
     LegResults,
     NotIn,
@@ -425,11 +426,18 @@ def _blended(
         return blend(nearest, word_hits or (), in_full, most, cut=len(word_hits or ()) >= size)
 
     first = in_turns(dense, lexical, base.depth, query.limit, rank)
-    depth = whole(query.limit, base.depth)
-    again = feedback(base, passages, vector, [hit[0] for hit in first], query.filter, depth)
+    found = tuple(dict.fromkeys(hit.chunk_id for leg in (dense, lexical) for hit in leg))
+    again = feedback(base, passages, vector, [hit[0] for hit in first], In("chunk_id", found), len(found))
     if again is None:
         return first
-    moved = in_turns(again[1], lexical, base.depth, query.limit, rank)
+
+    def rank_again(
+        near: Sequence[LegHit] | None, word_hits: Sequence[LegHit] | None, most: int, size: int
+    ) -> list[Ranked]:
+        listed = {hit.chunk_id for leg in (near, word_hits) for hit in leg or ()}
+        return rank([hit for hit in again[1] if hit.chunk_id in listed][:size], word_hits, most, size)
+
+    moved = in_turns(dense, lexical, base.depth, query.limit, rank_again)
     passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all in one read
     near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), word_rank) for chunk_id, score, _, word_rank in moved]

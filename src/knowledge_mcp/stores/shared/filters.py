@@ -33,7 +33,7 @@ def chunk_ids_in(filter: Filter | None) -> tuple[Filter | None, tuple[str, ...] 
     if not named:
         return filter, None
     ids = dict.fromkeys(named[0].values if isinstance(named[0], In) else (str(named[0].value),))
-    kept = tuple(each for each in ids if all(keeps_value(part, each) for part in named))
+    kept = tuple(each for each in ids if all(keeps_value(part, each) for part in named[1:]))
     rest = tuple(part for part in parts if part.field != "chunk_id")
     return And(rest) if rest else None, kept
 

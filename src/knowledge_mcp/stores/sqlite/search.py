@@ -126,7 +126,7 @@ def _mask_of(
     connection: Session, view: SqliteView, chunk_ids: Sequence[str], mask: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
     """Return the mask of the slots of some chunks, intersected with another mask."""
-    slots = {} if view.names is None else view.slots(chunk_ids)
+    slots = view.slots(chunk_ids)
     kept = np.zeros(view.size, np.bool_)
     kept[list(slots.values())] = True
     keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in slots])

@@ -26,12 +26,14 @@ FLOATS_UP_TO = 16_384
 """Up to this many slots, the vectors and names are also held: 24 MiB for 384 components, and 2 MiB."""
 
 RECENT = 16_384
-"""Number of vectors cached for larger collections, in the same amount of memory. A search reads 600 vectors twice, of
-which two thirds are the same, and the next question is often about the same things.
+"""Number of vectors cached for larger collections, in the same amount of memory. A search reads 600 vectors, then 200,
+of which half are the same, and the next question is often about the same things.
 """
 
 RECENT_NAMES = 65_536
-"""Number of names cached for larger collections: a name takes a twentieth of a vector's memory, and as long to read."""
+"""Number of names cached for larger collections, and of slots by name. A name takes a twentieth of a vector's memory,
+and as long to read.
+"""
 
 FREQUENT = 12
 """A term is frequent if at least one in this many passages contains it. A count for every slot then takes about as much
@@ -115,7 +117,7 @@ class _Buffers(SlotBuffers):
             sum(each.bytes for each in arrays if each is not None)
             + sum(sys.getsizeof(each) for each in (self.names, self.slots, self.clause_names, self.blocks))
             + name * len(self.names)
-            + (0 if self.recent_names is None else _NAME * RECENT_NAMES)
+            + (0 if self.recent_names is None else _NAME * (RECENT_NAMES + len(self.slots)))
             + _CLAUSE * len(self.clause_names)
             + _BLOCK * len(self.blocks)
         )
@@ -175,13 +177,18 @@ class SqliteView(SlotView):
         def read(missing: NDArray[np.int64]) -> NDArray[np.object_]:
             return np.array(names_of(connection, self.keys[missing]), np.object_)
 
-        return recent.get(slots, read).tolist()
+        found = recent.get(slots, read).tolist()
+        named = self.buffers.slots
+        if len(named) > RECENT_NAMES:
+            named.clear()
+        named.update(zip(found, slots.tolist(), strict=True))
+        return found
 
     def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
-        """Map chunk ids to their slots, for visible chunks whose names are held.
+        """Map chunk ids to their slots, for visible chunks whose names are held or were recently read.
 
-        A visible chunk can be missing in rare cases: if it was published again with the same id in a later state, the
-        map has only its slot of that state.
+        A visible chunk can be missing: if its name was not read, or if it was published again with the same id, and the
+        map has its slot of another state.
         """
         later = self.buffers.slots
         found = ((each, later.get(each, self.size)) for each in chunk_ids)
