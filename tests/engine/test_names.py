@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.core.base import Passages
-from knowledge_mcp.engine.search.by_name import pinned
+from knowledge_mcp.engine.search.by_name import names_asked, pinned
 from knowledge_mcp.language import names
 from knowledge_mcp.language.names import Exactness, exactness, names_in_question, term_in_question
 from knowledge_mcp.model.chunk import Chunk
@@ -293,7 +293,8 @@ def test_a_name_keeps_within_the_filter_and_the_limit(world: World) -> None:
 
 def test_a_question_without_a_name_keeps_its_ranking(world: World) -> None:
     ranked = [("a", 0.5, None, None)]
-    assert pinned(world.base, Passages(world.base), "who reports an outage", None, ranked, 10) == ranked
+    asked = names_asked(world.base, "who reports an outage")
+    assert pinned(world.base, Passages(world.base), asked, None, ranked, 10) == ranked
 
 
 def test_beside_other_words_only_the_owner_of_a_name_is_put_first(world: World) -> None:

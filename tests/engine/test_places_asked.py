@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
+
 import pytest
 
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.designations import Directory
+from knowledge_mcp.engine.search.search import search
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.model.query import SearchQuery
 from tests.engine.world import World
@@ -96,3 +101,21 @@ def test_forms_of_one_name_are_the_same_name(forms: str) -> None:
 )
 def test_words_that_only_resemble_such_names_are_none(question: str) -> None:
     assert names_in_question(question).names == ()
+
+
+@dataclass(frozen=True)
+class _Counting(Base):
+    """Counts how often a search looks up what a question names."""
+
+    looked_up: list[int] = field(default_factory=list[int], compare=False)
+
+    def directory(self) -> Directory:
+        self.looked_up.append(1)
+        return super().directory()
+
+
+def test_what_a_question_names_is_determined_once_in_a_search(shelf: World) -> None:
+    parts = {each.name: getattr(shelf.base, each.name) for each in fields(Base) if each.init}
+    base = _Counting(**parts)
+    assert search(base, SearchQuery("table 2 of the siting handbook")).hits[0].chunk.document_id == "siting"
+    assert len(base.looked_up) == 1

@@ -53,16 +53,53 @@ _REST = 0.92
 """Maximum score of the other passages, if something was found by name."""
 
 
-def asks_by_name(base: Base, question: str) -> bool:
-    """Return whether a question asks only for a document, or for places in one."""
-    if not names_in_question(question).names:
-        return False
-    requested = _requested_by_name(base, question)
-    return bool(requested.within) and (requested.is_document or requested.names.alone)
+class NamesAsked(NamedTuple):
+    """What a question names.
+
+    Attributes:
+        within: ids of the documents to which the search by name is limited.
+        names: the names to find.
+        is_document: whether the documents themselves are asked for.
+        designations: of stored documents, as written in the question.
+    """
+
+    within: tuple[str, ...]
+    names: QuestionNames
+    is_document: bool
+    designations: tuple[str, ...]
+
+    @property
+    def only_by_name(self) -> bool:
+        """Whether only a document, or places in one, are asked for."""
+        return bool(self.within) and (self.is_document or self.names.alone)
+
+
+def names_asked(base: Base, question: str) -> NamesAsked:
+    """Find what a question names.
+
+    "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document. So does "section 6.3 of
+    the siting handbook" if all its other words are in the names of one document.
+    """
+    rest, within, designations = question, dict[str, None](), list[str]()
+    for designation, start, end in reversed(list(mentions_at(question))):
+        alike, clause = base.directory().named(designation)
+        document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
+        if document_ids:
+            rest = f"{rest[:start]} clause {clause}{rest[end:]}"
+            within.update(dict.fromkeys(document_ids))
+            designations.append(question[start:end])
+    inside, every = names_in_question(rest), names_in_question(question)
+    if within and inside.names:
+        return NamesAsked(tuple(within), inside, False, tuple(designations))
+    if not within and every.names and every.others and all(each.is_place for each in every.names):
+        called = base.directory().called(each for each in every.others if each not in _FUNCTION_WORDS)
+        if called is not None:
+            return NamesAsked((called,), QuestionNames(every.names, alone=True), False, ())
+    return NamesAsked(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))
 
 
 def pinned(
-    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked], limit: int
+    base: Base, passages: Passages, asked: NamesAsked, filter: Filter | None, ranked: Sequence[Ranked], limit: int
 ) -> list[Ranked]:
     """Put passages that have an identifier of the question before all others; at most `limit` in all.
 
@@ -71,32 +108,32 @@ def pinned(
     their own come first, and the section that it heads, unless it heads many or is mentioned everywhere. Passages found
     by name have scores above .93, all others below.
     """
-    within, asked, is_document, _ = _requested_by_name(base, question)
-    if not asked.names:
+    within, names, is_document, _ = asked
+    if not names.names:
         return list(ranked)
-    order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
+    order = _candidates(base, names, _both(filter, In("document_id", within)) if within else filter)
     places = {hit[0]: place for place, hit in enumerate(ranked[:TOGETHER])}
     chunks = passages.get(list(dict.fromkeys([*places, *order])))
-    least = _least(asked)
+    least = _least(names)
     matched: dict[str, tuple[Exactness, Chunk]] = {}
     for chunk in chunks:
-        exact = best_exactness(chunk, asked.names, least)
+        exact = best_exactness(chunk, names.names, least)
         if within and chunk.document_id not in within:
             exact = exact if is_document else Exactness.ABSENT
         elif is_document:
             exact = max(exact, Exactness.TITLE)
         matched[chunk.id] = exact, chunk
     named = [(exact, chunk) for exact, chunk in matched.values() if exact >= least]
-    if asked.alone:
+    if names.alone:
         documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, matched))))}
         last = len(documents)
         named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
-        if any(each.item for each in asked.names):  # a line that begins with 7 means something else in other documents
+        if any(each.item for each in names.names):  # a line that begins with 7 means something else in other documents
             named = [each for each in named if each[0] is named[0][0]][:_MOST_BESIDE_WORDS]
     else:
         last = len(places)
         headed = {(each.document_id, each.section_title) for exact, each in named if exact is Exactness.HEADING}
-        if len(headed) > _MOST_BESIDE_WORDS or (headed and _is_spoken_of(asked.names, chunks, headed)):
+        if len(headed) > _MOST_BESIDE_WORDS or (headed and _is_spoken_of(names.names, chunks, headed)):
             named = [each for each in named if each[0] is Exactness.OWN]
         named.sort(key=lambda each: (-each[0], places.get(each[1].id, last), each[1].index))
         named = named[:_MOST_BESIDE_WORDS]
@@ -151,52 +188,12 @@ def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Rank
     return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
 
 
-class _Requested(NamedTuple):
-    """What a question names.
-
-    Attributes:
-        within: ids of the documents to which the search by name is limited.
-        names: the names to find.
-        is_document: whether the documents themselves are asked for.
-        designations: of stored documents, as written in the question.
-    """
-
-    within: tuple[str, ...]
-    names: QuestionNames
-    is_document: bool
-    designations: tuple[str, ...]
-
-
-def _requested_by_name(base: Base, question: str) -> _Requested:
-    """Find what a question names.
-
-    "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document. So does "section 6.3 of
-    the siting handbook" if all its other words are in the names of one document.
-    """
-    rest, within, designations = question, dict[str, None](), list[str]()
-    for designation, start, end in reversed(list(mentions_at(question))):
-        alike, clause = base.directory().named(designation)
-        document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
-        if document_ids:
-            rest = f"{rest[:start]} clause {clause}{rest[end:]}"
-            within.update(dict.fromkeys(document_ids))
-            designations.append(question[start:end])
-    inside, every = names_in_question(rest), names_in_question(question)
-    if within and inside.names:
-        return _Requested(tuple(within), inside, False, tuple(designations))
-    if not within and every.names and every.others and all(each.is_place for each in every.names):
-        called = base.directory().called(each for each in every.others if each not in _FUNCTION_WORDS)
-        if called is not None:
-            return _Requested((called,), QuestionNames(every.names, alone=True), False, ())
-    return _Requested(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))
-
-
 def identifiers_not_found(
-    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
+    base: Base, passages: Passages, asked: NamesAsked, filter: Filter | None, ranked: Sequence[Ranked]
 ) -> tuple[str, ...]:
     """Report which identifiers of a question were found in no passage, one sentence each."""
-    within, asked, is_document, designations = _requested_by_name(base, question)
-    names = [each for each in asked.names if asked.alone or each.is_identifier]
+    within, every, is_document, designations = asked
+    names = [each for each in every.names if every.alone or each.is_identifier]
     if is_document or not names:
         return ()
     designated = " ".join(designations).casefold()

@@ -28,10 +28,11 @@ from knowledge_mcp.engine.search.blending import (
 )
 from knowledge_mcp.engine.search.by_name import (
     NAMED_FROM,
-    asks_by_name,
+    NamesAsked,
     defined_first,
     defining,
     identifiers_not_found,
+    names_asked,
     pinned,
 )
 from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, per_document
@@ -258,18 +259,19 @@ def _search_to(
         statistics = counts_of(base.opened)
         wider = dataclasses.replace(query, limit=depth)
         passages = Passages(base)
-        best = _best(base, passages, wider, question, mode, legs, statistics.chunks)
+        asked = names_asked(base, query.text)
+        best = _best(_State(base, passages, wider, question, mode, asked, statistics.chunks), legs)
         ranked, only, notes = best.ranked, best.only, best.notes
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
         if mode is not SearchMode.SEMANTIC:
-            notes = (*notes, *identifiers_not_found(base, passages, query.text, query.filter, ranked))
+            notes = (*notes, *identifiers_not_found(base, passages, asked, query.filter, ranked))
         definers = defining(base, query.text, query.filter) if by_name else []
         definers = [each for each in definers if only is None or each in only]
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
         if by_name and mode is SearchMode.HYBRID:
             hits = indexes_last(hits)
         # a term's entry, quoted words or a place in a document, whatever the legs give
-        by_its_words = bool(definers) or bool(only) or asks_by_name(base, query.text)
+        by_its_words = bool(definers) or bool(only) or asked.only_by_name
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:
@@ -295,6 +297,29 @@ def _search_to(
     return answer, len(ranked)
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One question over one snapshot.
+
+    Attributes:
+        base: the parts.
+        passages: those that were read.
+        query: with the filter of the documents that may answer, and the number of hits to rank.
+        question: as embedded.
+        mode: the possible mode.
+        asked: what the question names.
+        chunks: number of chunks in the collection.
+    """
+
+    base: Base
+    passages: Passages
+    query: SearchQuery
+    question: EmbeddedQuery
+    mode: SearchMode
+    asked: NamesAsked
+    chunks: int
+
+
 class _Best(NamedTuple):
     """The ranked hits of a question.
 
@@ -313,22 +338,15 @@ class _Best(NamedTuple):
     legs: LegResults
 
 
-def _best(
-    base: Base,
-    passages: Passages,
-    query: SearchQuery,
-    question: EmbeddedQuery,
-    mode: SearchMode,
-    legs: LegResults,
-    chunks: int,
-) -> _Best:
+def _best(state: _State, legs: LegResults) -> _Best:
     """Rank the legs' hits; if no passage contains a word of the question, a similar one is searched instead."""
-    kept, only, note, text = legs, None, "", question.text
+    base, passages, query, mode = state.base, state.passages, state.query, state.mode
+    kept, only, note, text = legs, None, "", state.question.text
     if mode is not SearchMode.SEMANTIC:
         kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
     if mode is SearchMode.KEYWORD and not legs.lexical and not base.analyser.query_words(text):
         note = note or f"{_WORDLESS}."
-    ranked = _ranked(base, passages, query, question, mode, kept, only, chunks)
+    ranked = _ranked(state, kept, only)
     is_named = bool(ranked) and ranked[0][1] > NAMED_FROM
     if mode is SearchMode.HYBRID and legs.dense and not legs.lexical and not is_named:
         note = note or (_UNSAID if base.analyser.query_words(text) else f"{_WORDLESS}; {_BY_MEANING}")
@@ -342,8 +360,8 @@ def _best(
             legs = dataclasses.replace(
                 legs, lexical=base.search(vector=None, text=text, filter=query.filter, limit=limit).lexical
             )
-            question = dataclasses.replace(question, text=text)
-            ranked = _ranked(base, passages, query, question, mode, legs, only, chunks)
+            state = dataclasses.replace(state, question=dataclasses.replace(state.question, text=text))
+            ranked = _ranked(state, legs, only)
             notes = tuple(_RESPELT.format(word, other) for word, other in instead.items())
     return _Best(ranked, only, notes, text, legs)
 
@@ -372,24 +390,20 @@ def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit
     )
 
 
-def _ranked(
-    base: Base,
-    passages: Passages,
-    query: SearchQuery,
-    question: EmbeddedQuery,
-    mode: SearchMode,
-    legs: LegResults,
-    only: Collection[str] | None,
-    chunks: int,
-) -> list[Ranked]:
-    """Rank the legs' hits: by scores if configured and no weight is given, otherwise by weighted ranks."""
+def _ranked(state: _State, legs: LegResults, only: Collection[str] | None) -> list[Ranked]:
+    """Rank the legs' hits: by scores if configured and no weight is given, otherwise by weighted ranks.
+
+    Args:
+        state: the question.
+        legs: its hits.
+        only: the chunks that may be found, None for all.
+    """
+    base, query, mode = state.base, state.query, state.mode
     dense = legs.dense if mode is not SearchMode.KEYWORD else None
     lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
     by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
-    vector = question.vector
-    if by_scores and vector is not None and dense is not None and lexical is not None:
-        in_full = words_in_full(len(base.analyser.query_words(question.text)), chunks) / question.unit
-        ranked = _blended(base, passages, query, vector, dense, lexical, only, in_full)
+    if by_scores and state.question.vector is not None and dense is not None and lexical is not None:
+        ranked = _blended(state, state.question.vector, dense, lexical, only)
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight
         weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
@@ -401,25 +415,24 @@ def _ranked(
             lambda near, word_hits, most, _: base.fuse(near, word_hits, weight, most),
         )
     if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
-        ranked = first_verbatim(passages, query.text, lexical, ranked, query.limit)
-        ranked = pinned(base, passages, query.text, query.filter, ranked, query.limit)
+        ranked = first_verbatim(state.passages, query.text, lexical, ranked, query.limit)
+        ranked = pinned(base, state.passages, state.asked, query.filter, ranked, query.limit)
     return ranked
 
 
 def _blended(
-    base: Base,
-    passages: Passages,
-    query: SearchQuery,
+    state: _State,
     vector: Vector,
     dense: Sequence[LegHit],
     lexical: Sequence[LegHit],
     only: Collection[str] | None,
-    in_full: float,
 ) -> list[Ranked]:
     """Blend the legs by their scores, move the question's vector towards the best hits, and blend again.
 
     The ranks in each hit are those in the legs as requested. `only` lists the chunks that may be found.
     """
+    base, query, question = state.base, state.query, state.question
+    in_full = words_in_full(len(base.analyser.query_words(question.text)), state.chunks) / question.unit
 
     def rank(near: Sequence[LegHit] | None, word_hits: Sequence[LegHit] | None, most: int, size: int) -> list[Ranked]:
         nearest = [hit for hit in near or () if only is None or hit.chunk_id in only]
@@ -427,7 +440,7 @@ def _blended(
 
     first = in_turns(dense, lexical, base.depth, query.limit, rank)
     found = tuple(dict.fromkeys(hit.chunk_id for leg in (dense, lexical) for hit in leg))
-    again = feedback(base, passages, vector, [hit[0] for hit in first], In("chunk_id", found), len(found))
+    again = feedback(base, state.passages, vector, [hit[0] for hit in first], In("chunk_id", found), len(found))
     if again is None:
         return first
 
@@ -438,7 +451,8 @@ def _blended(
         return rank([hit for hit in again[1] if hit.chunk_id in listed][:size], word_hits, most, size)
 
     moved = in_turns(dense, lexical, base.depth, query.limit, rank_again)
-    passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all in one read
+    best_by_words = (hit.chunk_id for hit in lexical[:BEST_BY_WORDS])
+    state.passages.get([*(hit[0] for hit in moved), *best_by_words])  # all in one read
     near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), word_rank) for chunk_id, score, _, word_rank in moved]
 
