@@ -292,8 +292,7 @@ def test_a_name_keeps_within_the_filter_and_the_limit(world: World) -> None:
 
 
 def test_a_question_without_a_name_keeps_its_ranking(world: World) -> None:
-    ranked = [("a", 0.5, None, None)]
-    asked = names_asked(world.base, "who reports an outage")
+    ranked, asked = [("a", 0.5, None, None)], names_asked(world.base, "who reports an outage")
     assert pinned(world.base, Passages(world.base), asked, None, ranked, 10) == ranked
 
 

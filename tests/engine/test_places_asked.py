@@ -45,6 +45,14 @@ Table 2 — Limits of a step
 ## Annex A (normative) Forms
 
 The form is filled in twice.
+
+### A.2 Copies
+
+One copy stays with the observer.
+
+### A.3 Storage
+
+Forms are kept for ten years.
 """
 
 
@@ -66,6 +74,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> World:
         ("Abschnitt 5.2 KLM 4110", "siting", "eighty"),
         ("App. A of the quality control guide", "quality", "filled in twice"),
         ("Anhang A", "quality", "filled in twice"),
+        ("Annex A2 of the quality control guide", "quality", "stays with the observer"),
+        ("KLM 4120 A2", "quality", "stays with the observer"),
+        ("clause A3", "quality", "kept for ten years"),
+        ("section 2 of annex A", "quality", "stays with the observer"),
+        ("section 2 of chapter 5 of the siting handbook", "siting", "eighty"),
+        ("KLM 4120, Kapitel 5, Abschnitt 2", "quality", "median"),
     ],
 )
 def test_the_words_for_a_document_say_which_place_is_asked_for(
@@ -97,10 +111,29 @@ def test_forms_of_one_name_are_the_same_name(forms: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "keys"),
+    [
+        ("section 5.2 of chapter 5", ["5.2"]),
+        ("paragraph 2 of article 6", ["2", "6"]),
+        ("Which paper is A2?", ["a2"]),
+        ("Annex B23", ["b23", "b.23"]),
+    ],
+)
+def test_a_place_by_two_numbers_or_without_its_dot_is_a_clause(question: str, keys: list[str]) -> None:
+    assert [each.key for each in names_in_question(question).names] == keys
+
+
+@pytest.mark.parametrize(
     "question", ["a new tab", "the app a user has", "how many tables are there", "pictures of 3 figs"]
 )
 def test_words_that_only_resemble_such_names_are_none(question: str) -> None:
     assert names_in_question(question).names == ()
+
+
+def test_a_question_about_a_clause_that_is_found_has_no_answerability(shelf: World) -> None:
+    answer = shelf.knowledge.search(SearchQuery("What does clause A.3 cover?"))
+    assert answer.hits[0].chunk.clause_number == "A.3"
+    assert answer.answerability is None
 
 
 @dataclass(frozen=True)
@@ -119,3 +152,10 @@ def test_what_a_question_names_is_determined_once_in_a_search(shelf: World) -> N
     base = _Counting(**parts)
     assert search(base, SearchQuery("table 2 of the siting handbook")).hits[0].chunk.document_id == "siting"
     assert len(base.looked_up) == 1
+
+
+def test_a_clause_without_its_dot_that_no_passage_has_is_reported_once(shelf: World) -> None:
+    assert shelf.knowledge.search(SearchQuery("clause A9")).notes == (
+        "No passage contains a word of the question; the results are the closest in meaning.",
+        "A9 was not found in the searched documents; the results match other words or parts of it.",
+    )

@@ -19,6 +19,7 @@ from knowledge_mcp.language.quantities.reading import quantities
         ("Keep 10 or more copies.", [(10.0, "", "at least")]),
         ("between 5 and 10 V", [(5.0, "V", "at least"), (10.0, "V", "at most")]),
         ("from -20 °C to 50 °C", [(-20.0, "°C", "at least"), (50.0, "°C", "at most")]),
+        ("up to 55 degrees Celsius, not 130 deg F", [(55.0, "°C", "at most"), (130.0, "°F", "exactly")]),
         ("after two attempts", [(2.0, "attempt", "exactly")]),
         ("The cable is 1.5 km long.", [(1500.0, "m", "exactly")]),
         ("A file has ≤ 4 MiB.", [(4 * 1024.0**2, "B", "at most")]),

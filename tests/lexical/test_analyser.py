@@ -87,10 +87,38 @@ def test_terms_hold_only_letters_digits_and_underscores(text: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_every_query_term_is_a_term_of_the_same_text(text: str) -> None:
+def test_every_word_of_a_question_is_a_term_of_the_same_text(text: str) -> None:
     terms = ANALYSER.query_terms(text)
     assert len(set(terms)) == len(terms)
-    assert set(terms) <= set(ANALYSER.document_terms(text))
+    assert {word[0] for word in ANALYSER.query_words(text)} <= set(ANALYSER.document_terms(text))
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("kept for twenty-four hours", "24 h"),
+        ("kept for 24 h", "24 hour"),
+        ("within ten minutes", "10 min"),
+        ("30 percent", "30"),
+        ("30 %", "30 percent"),
+        ("40 square metres", "40 m2"),
+        ("40 m2", "40 squar meter"),
+        ("55 degrees Celsius", "55 c"),
+        ("55 °C", "55 degre celsius"),
+        ("a 10 Ω resistor", "10 ohm"),
+        ("1,200 millimetres", "1200 mm"),
+        ("one hundred attempts", "100"),
+        ("innerhalb von 24 Stunden nach der Meldung", "24 h hour"),
+    ],
+)
+def test_a_number_with_its_unit_is_one_word_in_every_form(question: str, passage: str) -> None:
+    assert any(set(passage.split()) <= set(word) for word in ANALYSER.query_words(question))
+    assert len(ANALYSER.query_words(question)) <= len(question.split())
+
+
+@pytest.mark.parametrize("question", ["one of the two pumps", "step 3", "since 2010", "version 2.0", "hours of work"])
+def test_other_numbers_have_no_other_form(question: str) -> None:
+    assert all(len(word) == 1 for word in ANALYSER.query_words(question))
 
 
 @given(st.lists(st.sampled_from(["REQ-12", "verified", "東京", "5.3.1", "naïve", "the"]), max_size=8))

@@ -55,7 +55,7 @@ def test_english_passages_and_the_words_of_english_questions_are_what_they_were(
         "std::vector in camelCase",
     ):
         assert ANALYSER.document_terms(text) == ENGLISH.document_terms(text)
-        assert [word[0] for word in ANALYSER.query_words(text)] == ENGLISH.query_terms(text)
+        assert [word[0] for word in ANALYSER.query_words(text)] == [word[0] for word in ENGLISH.query_words(text)]
 
 
 def test_a_german_word_never_meets_an_english_one_by_its_stem() -> None:
@@ -84,7 +84,7 @@ def test_no_question_has_other_english_words_than_before_unless_its_language_is_
     from knowledge_mcp.language.multilingual.recognition import language_of
 
     if language_of(text) in {"en", ""}:
-        assert [word[0] for word in ANALYSER.query_words(text)] == ENGLISH.query_terms(text)
+        assert [word[0] for word in ANALYSER.query_words(text)] == [word[0] for word in ENGLISH.query_words(text)]
 
 
 def test_many_threads_get_the_same_terms_in_every_language() -> None:

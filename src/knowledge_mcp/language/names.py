@@ -26,7 +26,7 @@ _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|::|->|\w\.[a-z]\w*\(|#\
 _SPACED = re.compile(
     rf"\b(?P<shown>(?i:{TABLE_WORDS}|tab|{FIGURE_WORDS}|fig|abb))(?:\.?[ ]|\.)"
     rf"(?P<number>(?:[A-Z]\.)?\d{{1,3}}(?:[.-]\d{{1,3}})*)\b"
-    rf"|\b(?P<annex>(?i:{ANNEX_WORDS}|app\.))[ ](?P<letter>[A-Z])(?![\w.]\w)"
+    rf"|\b(?P<annex>(?i:{ANNEX_WORDS}|app\.))[ ](?P<letter>[A-Z])(?!\.?\w)"
     r"|\b(?P<series>[A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*(?::(?:19|20)\d\d)?\b"
 )
 _KINDS = {
@@ -56,6 +56,20 @@ _CUES = _PLACES | frozenset(
     "requirement require requires say says show state states symbol table tell text that the what where which".split()
 )
 """Words that may accompany a name without asking for anything else."""
+
+_INNER = r"(?:section|clause|paragraph|abschnitt)[ ]"
+_WITHIN = re.compile(
+    rf"\b(?:{_INNER}(?P<number>\d{{1,3}}(?:\.\d{{1,3}})*)[ ](?:of|in|von|des)[ ]"
+    r"(?:chapter|section|clause|annex|appendix|kapitel|anhang)[ ](?P<above>\d{1,3}|(?-i:[A-Z]))"
+    rf"|(?:chapter|annex|appendix|kapitel|anhang)[ ](?P<first>\d{{1,3}}|(?-i:[A-Z])),?[ ]{_INNER}"
+    r"(?P<then>\d{1,3}(?:\.\d{1,3})*))\b(?!\.\d)",
+    re.IGNORECASE,
+)
+"""A place by two numbers: "section 4 of chapter 3" is 3.4. Articles and parts are left out: their paragraphs and
+sections are numbered otherwise.
+"""
+_UNDOTTED = re.compile(r"(?P<letter>[A-Z])(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})")
+"""A clause of an annex as people write it: "A2" for A.2."""
 
 _ITEMS = frozenset("condition finding informative principle question recommendation step".split())
 """Words before the number of a list item, which is printed with the word or, below a heading, alone."""
@@ -157,6 +171,7 @@ def names_in_question(question: str) -> QuestionNames:
     rest: list[str] = []
     doubtful: list[str] = []
     before = ""
+    question = _WITHIN.sub(_as_one_number, question)
     for match in reversed(list(_SPACED.finditer(question))):
         if (match["series"] or "").casefold() not in _CUES:
             question = f"{question[: match.start()]} {question[match.end() :]}"
@@ -174,6 +189,9 @@ def names_in_question(question: str) -> QuestionNames:
             found.setdefault(f"{item} {token}", Name(f"{item} {token}", f"{item} {token}", False, item=item))
         elif _is_coded(token) or _is_symbol(token):
             _add(found, token)
+            if (clause := _UNDOTTED.fullmatch(token)) is not None:
+                dotted = f"{clause['letter']}.{clause['number']}"
+                _add(found, dotted, is_cited=True) if before in _PLACES else doubtful.append(dotted)
         elif word and word not in _CUES:
             rest.append(word)
         before = word or match.group()
@@ -181,6 +199,11 @@ def names_in_question(question: str) -> QuestionNames:
         for token in doubtful:
             _add(found, token)
     return QuestionNames(tuple(found.values())[:_MOST], alone=bool(found) and not rest, others=tuple(rest))
+
+
+def _as_one_number(match: re.Match[str]) -> str:
+    above, number = match["above"] or match["first"], match["number"] or match["then"]
+    return f"section {number if number.startswith(f'{above}.') else f'{above}.{number}'}"
 
 
 def accompanies_names(word: str) -> bool:

@@ -20,12 +20,12 @@ import hashlib
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 
 ENGLISH: frozenset[str] = FUNCTION_WORDS["en"]
 """The modal verbs `shall` and `must` are deliberately not stop words, as they give a statement its normative force."""
@@ -92,7 +92,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
-        self._query_terms = lru_cache(maxsize=256)(self._terms_of_query)  # one search calls it several times
+        self._query_words = lru_cache(maxsize=256)(self._words_with_quantities)  # one search calls it several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -109,21 +109,39 @@ class EnglishAnalyser:
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        return list(self._query_terms(text))
+        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return [(term,) for term in self._query_terms(text)]
+        return list(self._query_words(text))
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())
         words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
         return " ".join(words) or folded.strip()
 
-    def _terms_of_query(self, text: str) -> tuple[str, ...]:
+    def _words_with_quantities(self, text: str) -> tuple[tuple[str, ...], ...]:
+        """List the words of a question; a number and its unit are one, which also has the terms of their other forms.
+
+        "Twenty-four hours" is found as "24 h", and "30 percent" as "30 %", of which only the number is a term.
+        """
+        words = list(self._words_of_query(text))
+        for printed, others in _quantities(text):
+            own = self._terms_of_query(printed)
+            inside = [word for word in words if word[0] in own]
+            if inside:
+                also = (self._analyse(chunk, single_characters=False)[:1] for chunk in CHUNK.findall(fold(others)))
+                words[words.index(inside[0])] = tuple(dict.fromkeys(term for each in (*inside, *also) for term in each))
+                words = [word for word in words if word not in inside[1:]]
+        return tuple(words)
+
+    def _words_of_query(self, text: str) -> tuple[tuple[str, ...], ...]:
+        return tuple((term,) for term in self._terms_of_query(text))
+
+    def _terms_of_query(self, text: str) -> dict[str, None]:
         terms: dict[str, None] = {}
         for chunk in CHUNK.findall(fold(text)):
             terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
-        return tuple(terms)
+        return terms
 
     def _remember(self, chunk: str) -> tuple[str, ...]:
         terms = self._analyse(chunk, single_characters=True)
@@ -183,6 +201,27 @@ class EnglishAnalyser:
             if self._stem_word is None:
                 self._stem_word = _porter2()
             return (self._stem_word(word[:LONGEST_TERM]),)
+
+
+_LEAST_SPELLED = 13
+"""Numbers without a unit are searched in their other form from here on: smaller ones count anything, or are ordinals
+and pronouns.
+"""
+
+
+def _quantities(text: str) -> Iterator[tuple[str, str]]:
+    """List the numbers of a question with their units, and what else they are called."""
+    from knowledge_mcp.language.quantities.numerals import names_of_number, numerals_in
+    from knowledge_mcp.language.quantities.units import names_of_unit, unit_behind
+
+    language = language_of(text)
+    for each in numerals_in(text, language):
+        unit = unit_behind(text, each.end, language)
+        units = names_of_unit(unit.base, unit.factor)
+        if units:
+            yield text[each.start : unit.end], " ".join((*names_of_number(each.value), *units))
+        elif each.is_word and each.value >= _LEAST_SPELLED:
+            yield text[each.start : each.end], " ".join(names_of_number(each.value))
 
 
 def _porter2() -> Callable[[str], str]:

@@ -17,7 +17,6 @@ import re
 import threading
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
@@ -50,7 +49,6 @@ class MultilingualAnalyser(EnglishAnalyser):
         super().__init__()
         self._stemmers = _Stemmers()
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._query_words = lru_cache(maxsize=256)(self._words_of_query)  # one search calls it several times
         words = hashlib.sha256("\n".join(" ".join(sorted(FUNCTION_WORDS[each])) for each in STEMMED).encode())
         self._full_version = f"{_VERSION}-snowball-{words.hexdigest()[:8]}"
 
@@ -67,12 +65,6 @@ class MultilingualAnalyser(EnglishAnalyser):
             found = known.get((code, chunk))
             terms.extend(self._learn(code, chunk) if found is None else found)
         return terms
-
-    def query_terms(self, text: str) -> list[str]:
-        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
-
-    def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return list(self._query_words(text))
 
     def _learn(self, code: str, chunk: str) -> tuple[str, ...]:
         words = _words(chunk)

@@ -41,7 +41,8 @@ class Analyser(Protocol):
     def query_words(self, text: str) -> list[tuple[str, ...]]:
         """List the words of a query, each with its terms; a passage that contains the word has one of them.
 
-        All of them together are `query_terms`. A word has several terms if languages stem it differently.
+        All of them together are `query_terms`. A word has several terms if languages stem it differently, and a number
+        with its unit is one word that also has the terms of its other forms.
         """
         ...
 

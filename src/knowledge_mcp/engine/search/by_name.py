@@ -203,7 +203,9 @@ def identifiers_not_found(
         each for each in names if each.key not in designated and not any(names_it(chunk, each) for chunk in near)
     ]
     sentences: list[str] = []
-    for each in missing:
+    for place, each in enumerate(missing):
+        if any(other.pattern.fullmatch(each.text) for other in missing[:place]):
+            continue  # "A.2" after "A2"
         found = _candidates(base, QuestionNames((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
         if not any(names_it(chunk, each) for chunk in passages.get(found)):
             name = f"Clause {each.text}" if each.is_clause else each.text

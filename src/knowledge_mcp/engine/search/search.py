@@ -270,8 +270,9 @@ def _search_to(
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
         if by_name and mode is SearchMode.HYBRID:
             hits = indexes_last(hits)
-        # a term's entry, quoted words or a place in a document, whatever the legs give
-        by_its_words = bool(definers) or bool(only) or asked.only_by_name
+        # a term's entry, quoted words, or what the question names, whatever the legs give
+        is_named = bool(ranked) and ranked[0][1] > NAMED_FROM
+        by_its_words = bool(definers) or bool(only) or asked.only_by_name or is_named
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:

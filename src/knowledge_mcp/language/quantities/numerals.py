@@ -286,3 +286,11 @@ def _exponent(printed: str) -> int:
 
 
 _LOWERED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")
+
+
+def names_of_number(value: float) -> tuple[str, ...]:
+    """List how a whole number is printed: in digits, and in a word if one is enough; empty for others."""
+    if not 0 < value < 1e6 or value % 1:
+        return ()
+    word = next((each for each, known in _WORDS.items() if known == value), "")
+    return (str(int(value)), word) if word else (str(int(value)),)

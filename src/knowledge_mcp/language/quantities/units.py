@@ -152,7 +152,7 @@ _SYMBOL = r"[°%‰µμΩ℃€£A-Za-z][A-Za-zΩ]{0,19}(?:[²³]|\^?[23](?!\w))
 _UNIT = re.compile(
     r"(?P<mark>[′″'\"])(?![A-Za-z])"
     r"|(?:[ \u2009\u00a0\u202f]|-){0,3}(?P<unit>(?:per\s?cent|pour\scent|por\sciento|dB\([A-Z]\)(?!\w)"
-    r"|(?:business|working)\sdays?|mm\sHg|N\sm(?![²³/]))(?!\w)"
+    r"|deg(?:rees?)?\.?\s(?:Celsius|Fahrenheit|[CF])|(?:business|working)\sdays?|mm\sHg|N\sm(?![²³/]))(?!\w)"
     r"|(?P<power>square|cubic|sq|cu)\b\.?[ -](?P<of>[A-Za-z]{2,20})"
     rf"|(?:calendar|consecutive|full|clear|whole)\s(?P<plainly>[a-z]{{3,12}})"
     rf"|{_SYMBOL}(?:[·⋅]{_SYMBOL})?(?:/{_SYMBOL}(?!\d))?(?![^\W\d_])|[^\W\d_]{{1,24}})",
@@ -275,6 +275,8 @@ def _base(printed: str, language: str | None) -> Based:
     """Return the base unit and its factor; if it is not a unit, the noun, or an empty string."""
     if printed.lower() in _PER_CENT:
         return "%", 1.0
+    if printed.lower().startswith("deg") and " " in printed:
+        return f"°{printed.split()[1][0].upper()}", 1.0
     symbol = re.sub(r"[·⋅]|(?<=\bmm)\s(?=Hg)|(?<=\bN)\s(?=m)", "", printed)
     over, slash, under = symbol.partition("/")
     one, other = _single(over, language), _single(under, language)
@@ -329,3 +331,24 @@ def is_unit(text: str) -> bool:
     printed = f"1 {text}"
     unit = unit_behind(printed, 1)
     return unit.end == len(printed) and is_physical(unit.base)
+
+
+def names_of_unit(base: str, factor: float) -> tuple[str, ...]:
+    """List how a unit is printed in English: "h", "hr", "hrs" and "hour" for 3600 seconds; empty if it is unknown."""
+    power = _POWERS.get(base[-1:], 1)
+    if power == 1 or (base, factor) in _ENGLISH:
+        return _ENGLISH.get((base, factor), ())
+    plain = _ENGLISH.get((base[:-1], round(factor ** (1 / power), 9)), ())
+    word = "square" if power == 2 else "cubic"
+    return tuple(f"{each}{power}" if each in _SYMBOLS else f"{word} {each}" for each in plain)
+
+
+def _english() -> dict[Based, tuple[str, ...]]:
+    found: dict[Based, tuple[str, ...]] = {}
+    degrees = {"degrees Celsius": ("°C", 1.0), "degrees Fahrenheit": ("°F", 1.0)}
+    for name, based in (_SYMBOLS | _NAMES["en"] | degrees).items():
+        found[based] = (*found.get(based, ()), name)
+    return found
+
+
+_ENGLISH = _english()
