@@ -20,6 +20,7 @@ import hashlib
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import accumulate
@@ -73,6 +74,8 @@ _OPTIONAL_PLURAL = re.compile(r"\((?:s|es)\)")
 
 LONGEST_TERM = 64
 MEMO_ENTRIES = 200_000
+_MOST_REPEATED = 3
+"""Maximum times that a word of a question counts: reports of errors repeat the names of their trace many times."""
 _VERSION = "english-2"
 
 
@@ -92,7 +95,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
-        self._query_words = lru_cache(maxsize=256)(self._words_with_quantities)  # one search calls it several times
+        self._query_words = lru_cache(maxsize=256)(self._counted_words)  # one search calls it several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -109,39 +112,41 @@ class EnglishAnalyser:
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
+        return [term for word, count in self._query_words(text) for term in word * min(count, _MOST_REPEATED)]
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return list(self._query_words(text))
+        return [word for word, _ in self._query_words(text)]
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())
         words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
         return " ".join(words) or folded.strip()
 
-    def _words_with_quantities(self, text: str) -> tuple[tuple[str, ...], ...]:
-        """List the words of a question; a number and its unit are one, which also has the terms of their other forms.
+    def _counted_words(self, text: str) -> tuple[tuple[tuple[str, ...], int], ...]:
+        """List the words of a question, each with its terms, and how often it has them.
 
-        "Twenty-four hours" is found as "24 h", and "30 percent" as "30 %", of which only the number is a term.
+        A number and its unit are one word, which also has the terms of their other forms: "twenty-four hours" is found
+        as "24 h", and "30 percent" as "30 %", of which only the number is a term.
         """
-        words = list(self._words_of_query(text))
+        words: dict[str, dict[str, None]] = {}
+        count = Counter[str]()
+        for word in self._words_of_query(text):
+            words.setdefault(word[0], {}).update(dict.fromkeys(word))
+            count[word[0]] += 1
         for printed, others in _quantities(text):
-            own = self._terms_of_query(printed)
-            inside = [word for word in words if word[0] in own]
-            if inside:
+            first, *further = [term for term in self._terms_of_query(printed) if term in words] or [""]
+            if first:
                 also = (self._analyse(chunk, single_characters=False)[:1] for chunk in CHUNK.findall(fold(others)))
-                words[words.index(inside[0])] = tuple(dict.fromkeys(term for each in (*inside, *also) for term in each))
-                words = [word for word in words if word not in inside[1:]]
-        return tuple(words)
+                joined = (*(words.pop(each) for each in dict.fromkeys(further) if each != first), *also)
+                words[first].update(dict.fromkeys(term for each in joined for term in each))
+        return tuple((tuple(terms), count[first]) for first, terms in words.items())
 
-    def _words_of_query(self, text: str) -> tuple[tuple[str, ...], ...]:
-        return tuple((term,) for term in self._terms_of_query(text))
+    def _words_of_query(self, text: str) -> list[tuple[str, ...]]:
+        return [(term,) for term in self._terms_of_query(text)]
 
-    def _terms_of_query(self, text: str) -> dict[str, None]:
-        terms: dict[str, None] = {}
-        for chunk in CHUNK.findall(fold(text)):
-            terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
-        return terms
+    def _terms_of_query(self, text: str) -> list[str]:
+        chunks = CHUNK.findall(fold(text))
+        return [term for chunk in chunks for term in self._analyse(chunk, single_characters=False)]
 
     def _remember(self, chunk: str) -> tuple[str, ...]:
         terms = self._analyse(chunk, single_characters=True)

@@ -77,8 +77,8 @@ class MultilingualAnalyser(EnglishAnalyser):
         self._known[code, chunk] = terms
         return terms
 
-    def _words_of_query(self, text: str) -> tuple[tuple[str, ...], ...]:
-        """List the words of a question, each with its terms: the English ones, then those of the other languages.
+    def _words_of_query(self, text: str) -> list[tuple[str, ...]]:
+        """List the words of a question in order, each with its terms: the English ones, then those of other languages.
 
         Function words are left out: those of the question's language, or of any language if it was not recognised. Only
         the English analysis decides how many words an English question has.
@@ -87,16 +87,15 @@ class MultilingualAnalyser(EnglishAnalyser):
         foreign = code in STEMMED
         dropped = FUNCTION_WORDS.get(code, _ANY)
         folded, printed = CHUNK.findall(fold(text)), CHUNK.findall(unicodedata.normalize("NFC", text))
-        asked: dict[str, dict[str, None]] = {}
+        asked: list[tuple[str, ...]] = []
         for plain, chunk in zip(folded, printed if len(printed) == len(folded) else folded, strict=True):
             own = [(term,) for term in self._analyse(plain, single_characters=False)]
             words = _words(chunk) or []
             others = [self._stemmers.terms(word) for word in words if word not in dropped]
             if (words and not others) if foreign else not own:
                 continue
-            for terms in _paired(own, others):
-                asked.setdefault(terms[0], {}).update(dict.fromkeys(terms))
-        return tuple(map(tuple, asked.values()))
+            asked += _paired(own, others)
+        return asked
 
 
 def _paired(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
