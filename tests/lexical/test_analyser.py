@@ -50,7 +50,9 @@ def test_a_text_gives_these_terms(text: str, terms: list[str]) -> None:
 
 def test_a_question_gives_its_terms_up_to_three_times_and_its_words_once() -> None:
     for analyser in (ANALYSER, MultilingualAnalyser()):
-        terms = [each for each in analyser.query_terms("valves of the valve, a pump; pump, pump, pump") if each[0] != "_"]
+        terms = [
+            each for each in analyser.query_terms("valves of the valve, a pump; pump, pump, pump") if each[0] != "_"
+        ]
         assert sorted(terms) == ["pump", "pump", "pump", "valv", "valv"]
         assert [word[0] for word in analyser.query_words("valves of the valve")] == ["valv"]
 
