@@ -117,7 +117,7 @@ def _kinds(folder: Path) -> Outcome:
 
 def _flipped_bytes(folder: Path) -> Outcome:
     """Flip bytes all over the file and ask in this process, which answers hundreds of times as fast as a command."""
-    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+    from knowledge_mcp.lexical.analyser import MultilingualAnalyser
     from knowledge_mcp.model.errors import KnowledgeError, noticing
     from knowledge_mcp.stores.sqlite.store import SqliteStore
     from knowledge_mcp.testing.store_search import text_of

@@ -19,8 +19,7 @@ from typing import Any, Self
 from benchmarks.attacks import Attack, Outcome
 from knowledge_mcp.engine.jobs import store_journal
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
-from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+from knowledge_mcp.lexical.analyser import EnglishAnalyser, MultilingualAnalyser
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage

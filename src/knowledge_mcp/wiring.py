@@ -128,7 +128,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
 @functools.cache
 def _analyser() -> Analyser:
     """Create the analyser of all stores and searches; it is shared, so that an analysed question is cached for all."""
-    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+    from knowledge_mcp.lexical.analyser import MultilingualAnalyser
 
     return MultilingualAnalyser()
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+from knowledge_mcp.lexical.analyser import EnglishAnalyser, MultilingualAnalyser
 
 ANALYSER = EnglishAnalyser()
 
@@ -55,6 +54,7 @@ def test_a_question_gives_its_terms_up_to_three_times_and_its_words_once() -> No
         ]
         assert sorted(terms) == ["pump", "pump", "pump", "valv", "valv"]
         assert [word[0] for word in analyser.query_words("valves of the valve")] == ["valv"]
+        assert [each for each in analyser.query_terms("valves\nof the valve") if each[0] != "_"] == ["valv"]
 
 
 def test_scripts_without_blanks_give_pairs_of_characters() -> None:

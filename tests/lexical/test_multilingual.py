@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+from knowledge_mcp.lexical.analyser import EnglishAnalyser, MultilingualAnalyser
 from knowledge_mcp.stores.shared.rules import is_newer
 
 ANALYSER, ENGLISH = MultilingualAnalyser(), EnglishAnalyser()

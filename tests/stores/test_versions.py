@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+from knowledge_mcp.lexical.analyser import EnglishAnalyser, MultilingualAnalyser
 from knowledge_mcp.model.collection import CollectionInfo
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Analyser, Store

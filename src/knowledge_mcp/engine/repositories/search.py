@@ -334,8 +334,7 @@ class CodeSearch:
             return _Searched(info, trip)
         depth = max(_DEPTH, query.limit)
         chosen_only = None if chosen is None else In("document_id", tuple(sorted(chosen)))
-        once = " ".join(dict.fromkeys(query.text.split()))  # reports of errors repeat the names of their trace
-        text = once if trip.mode != "dense" else None
+        text = query.text if trip.mode != "dense" else None
         legs = base.search(vector=trip.vector, text=text, filter=chosen_only, limit=depth)
         for leg, error in (("Meaning", legs.dense_error), ("Words", legs.lexical_error)):
             if error:
