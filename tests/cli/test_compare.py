@@ -402,7 +402,7 @@ def test_what_is_wrong_with_either_file_is_reported_and_the_other_is_not_waited_
     for pair in ((bad, editions[1]), (editions[0], bad), (bad, bad)):
         done = knowledge("compare", *pair)
         assert done.code == 1
-        assert "bad.pdf: The PDF is damaged or incomplete." in done.err
+        assert "Error: Cannot read bad.pdf: The PDF is damaged or incomplete." in done.err
 
 
 def test_what_front_matter_says_is_compared(knowledge: Command, tmp_path: Path) -> None:

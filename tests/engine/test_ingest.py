@@ -349,7 +349,7 @@ def test_a_defect_in_one_file_does_not_stop_the_others(world: World, monkeypatch
 def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_read(world: World) -> None:
     path = world.write("figures.csv", "a,b\n")
     (skipped,) = world.knowledge.ingest(FileSource(path), IngestOptions()).skipped
-    result = "figures.csv: Files of this type are not supported (text/csv)."
+    result = "Files of this type are not supported (text/csv)."
     assert (skipped.reason, skipped.message) == ("unsupported", result)
     assert skipped.suggestion.endswith("convert it to a supported type: .markdown, .md, .mdx.")
 

@@ -137,7 +137,7 @@ class PaperReader:
             if progress is not None:
                 progress(number, len(sheets))
         if not builder.has_text:
-            raise UnreadableDocumentError(f"{item.name}: no text.", reason=UnreadableReason.EMPTY, source=item.uri)
+            raise UnreadableDocumentError("no text.", name=item.name, reason=UnreadableReason.EMPTY, source=item.uri)
         return builder.build(item, title="")
 
     def close(self) -> None: ...
@@ -146,12 +146,12 @@ class PaperReader:
         with item.open() as stream:
             content = stream.read()
         if not content:
-            raise UnreadableDocumentError(f"{item.name}: empty.", reason=UnreadableReason.EMPTY, source=item.uri)
+            raise UnreadableDocumentError("empty.", name=item.name, reason=UnreadableReason.EMPTY, source=item.uri)
         try:
             return [Sheet(**page) for page in json.loads(content)["pages"]]
         except (ValueError, KeyError) as exc:
             raise UnreadableDocumentError(
-                f"{item.name}: damaged.", reason=UnreadableReason.CORRUPTED, source=item.uri
+                "damaged.", name=item.name, reason=UnreadableReason.CORRUPTED, source=item.uri
             ) from exc
 
 

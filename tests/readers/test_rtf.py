@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 
 import pytest
 
@@ -154,6 +155,16 @@ def test_what_cannot_be_read_says_why(data: bytes, reason: UnreadableReason) -> 
 
 def test_endless_words_and_numbers_of_control_words_are_read_in_time() -> None:
     assert read(rf"\pard \{'a' * 100_000} \b{'9' * 100_000} \u{'1' * 50} \bin-5 {{\*\x y}}end\par").text.endswith("end")
+
+
+def test_the_time_for_changes_in_one_paragraph_grows_with_their_number() -> None:
+    seconds: list[float] = []
+    for count in (3_000, 12_000):
+        started = time.process_time()
+        text = read(r"\pard " + r"{\deleted old }{\revised new }" * count + r"\par").text
+        seconds.append(time.process_time() - started)
+        assert text.count("new") == count
+    assert seconds[1] < 9 * seconds[0]  # four times is linear, sixteen times is the square
 
 
 def test_rich_text_has_its_extension() -> None:

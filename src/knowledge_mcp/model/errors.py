@@ -59,7 +59,8 @@ class KnowledgeError(Exception):
     """The base of all errors, in the form of A-REQ-REL-001.
 
     Args:
-        message: one sentence for a person; no secret, no traceback.
+        message: one sentence for a person; no secret, no traceback. `problem` is the same for a list that names the
+            file.
         details: technical details for the person who fixes it; no secret.
         suggestion: what to do next, one sentence.
         recoverable: whether a changed call or a later try can succeed; the default is that of the class.
@@ -73,7 +74,7 @@ class KnowledgeError(Exception):
         self, message: str, *, details: str = "", suggestion: str | None = None, recoverable: bool | None = None
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = self.problem = message
         self.details = details
         self.suggestion = self.default_suggestion if suggestion is None else suggestion
         self.recoverable = self.recoverable_by_default if recoverable is None else recoverable
@@ -135,6 +136,8 @@ class UnreadableDocumentError(InvalidInputError):
     """A file's bytes could not be read as a document.
 
     Args:
+        problem: one sentence that does not name the file, for lists that do; the message names it.
+        name: the file's name; empty if the problem names it.
         reason: one of `UnreadableReason`.
         source: the file's path or URI, as the user gave it.
         facts: measurements of the file, for reports.
@@ -144,15 +147,18 @@ class UnreadableDocumentError(InvalidInputError):
 
     def __init__(
         self,
-        message: str,
+        problem: str,
         *,
         reason: UnreadableReason,
         source: str,
+        name: str = "",
         details: str = "",
         suggestion: str | None = None,
         facts: Mapping[str, str] | None = None,
     ) -> None:
+        message = f"Cannot read {name}: {problem}" if name else problem
         super().__init__(message, details=details, suggestion=suggestion)
+        self.problem = problem
         self.reason = reason
         self.source = source
         self.facts = dict(facts or {})

@@ -294,5 +294,5 @@ def deduct_cost(options: IngestOptions, reports: Sequence[IngestReport]) -> Inge
 
 def _inaccessible(item: SourceItem, exc: OSError) -> SkippedFile:
     reason = exc.strerror or type(exc).__name__
-    message = f"{item.name}: The file cannot be read: {reason}."
+    message = f"The file cannot be read: {reason}."
     return SkippedFile(item.uri, UnreadableReason.INACCESSIBLE.value, message, "Check its permissions.")

@@ -442,9 +442,10 @@ def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
         raise InvalidInputError(f"{path} is {what}.", suggestion="Name one file.") from exc
     except OSError as exc:
         raise UnreadableDocumentError(
-            f"{path.name}: The file cannot be opened.",
+            "The file cannot be opened.",
             reason=UnreadableReason.INACCESSIBLE,
             source=str(path),
+            name=path.name,
             details=str(exc.strerror or exc),
             suggestion="Check its permissions.",
         ) from exc

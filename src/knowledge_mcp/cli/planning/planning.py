@@ -282,7 +282,7 @@ def _summary(outcome: FileOutcome) -> str:
         case "skipped":
             return f"skipped, image-based (image ratio {answer['image_ratio']:.2f})"
         case _:
-            return f"failed: {str(answer['message']).removeprefix(f'{outcome.path.name}: ')}"
+            return f"failed: {answer['message']}"
 
 
 def _print_table(outcomes: Sequence[FileOutcome], place: Path) -> None:

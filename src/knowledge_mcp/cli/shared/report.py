@@ -60,7 +60,7 @@ def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
     lines: list[str] = []
     for each in files[:_MAX_LISTED]:
         lines.append(f"  {each.source}")
-        lines.append(f"    {each.message.removeprefix(f'{PurePath(each.source).name}: ')}")
+        lines.append(f"    {each.message}")
         if each.suggestion:
             lines.append(f"    {each.suggestion}")
     others = Counter(each.reason for each in files[_MAX_LISTED:])

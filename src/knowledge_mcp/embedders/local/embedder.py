@@ -20,6 +20,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.support.workers import WorkerPool, usable_cores
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class LocalEmbedder:
         return {}
 
     def embed_query(self, text: str) -> Vector:
+        with without_retries():  # a search can do without the model; downloading it for an ingest is retried
+            self._load()
         prefix = self._prepare([text]).files.config.query_prefix
         return self._embed([prefix + text], logging.INFO)[0]
 
@@ -116,7 +119,8 @@ class LocalEmbedder:
         return EmbeddingUsage()  # no service is involved
 
     def warm_up(self) -> None:
-        loaded = self._load()
+        with without_retries():  # a question waits for it
+            loaded = self._load()
         loaded.model.embed(self._tokens().encode("warm up")[0])
 
     def close(self) -> None:

@@ -136,7 +136,7 @@ class HubSource:
         return f"model hub {self.repository}@{self.revision[:8]}"
 
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
-        download = self.download or _hub().hf_hub_download
+        download = self.download or self._download
         done, total = 0, sum(file.size for file in files)
         for file in files:
             progress(f"download {self.label}", done, total)
@@ -144,6 +144,12 @@ class HubSource:
                 download(self.repository, file.name, revision=self.revision, local_dir=into)
             done += file.size
         shutil.rmtree(into / ".cache", ignore_errors=True)
+
+    def _download(self, repository: str, name: str, *, revision: str, local_dir: Path) -> None:
+        hub = _hub()
+        # ask once, because the download itself would ask an unreachable hub for half a minute
+        hub.get_hf_file_metadata(hub.hf_hub_url(repository, name, revision=revision), timeout=10)
+        hub.hf_hub_download(repository, name, revision=revision, local_dir=local_dir)
 
 
 def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Progress) -> None:

@@ -99,9 +99,10 @@ def look_at(path: Path, roots: Sequence[Path] | None, on_block: Callable[[], Non
         left = size
         if size > MOST_BYTES:
             raise UnreadableDocumentError(
-                f"{path.name}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
+                f"The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
                 reason=UnreadableReason.TOO_LARGE,
                 source=str(path),
+                name=path.name,
                 suggestion="Split it.",
             )
         while block := stream.read(min(_BLOCK, left)):  # not beyond its first size, in case it grows

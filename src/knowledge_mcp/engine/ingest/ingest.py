@@ -456,12 +456,12 @@ class Ingest:
     def _fail(self, uri: str, exc: KnowledgeError, stored: int, total: int) -> None:
         self._failed.append(skipped_file(uri, exc))
         self._outcomes.settle(uri)
-        self._reasons[exc.message] += 1
-        if self._reasons[exc.message] <= _MOST_LOGGED:
+        self._reasons[exc.problem] += 1
+        if self._reasons[exc.problem] <= _MOST_LOGGED:
             is_meant = isinstance(exc, CancelledError) or self._failed[-1].reason == UnreadableReason.IMAGE_BASED
             level = logging.INFO if is_meant else logging.ERROR
-            _logger.log(level, "failed %s: %s (%s)", uri, exc.message, exc.code.value)
-        self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))
+            _logger.log(level, "failed %s: %s (%s)", uri, exc.problem, exc.code.value)
+        self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.problem))
 
 
 _READ = 30.0

@@ -100,8 +100,8 @@ def skipped_file(source: str, error: KnowledgeError) -> SkippedFile:
     """Turn an error into a report entry."""
     if isinstance(error, UnreadableDocumentError):
         facts = tuple(error.facts.items())
-        return SkippedFile(source, error.reason.value, error.message, error.suggestion, facts)
-    return SkippedFile(source, error.code.value, error.message, error.suggestion)
+        return SkippedFile(source, error.reason.value, error.problem, error.suggestion, facts)
+    return SkippedFile(source, error.code.value, error.problem, error.suggestion)
 
 
 def make_plan(
@@ -175,9 +175,10 @@ def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:
     if reader is None:
         known = (extension for extension, kind in MEDIA_TYPES.items() if kind in pipeline.readers)
         raise UnreadableDocumentError(
-            f"{item.name}: Files of this type are not supported ({item.media_type}).",
+            f"Files of this type are not supported ({item.media_type}).",
             reason=UnreadableReason.UNSUPPORTED,
             source=item.uri,
+            name=item.name,
             suggestion=advice_on_kind(item.name, known),
         )
     return reader

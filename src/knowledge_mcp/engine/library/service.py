@@ -262,7 +262,7 @@ class LibraryService:
         options = IngestOptions(force=deposit.force, ids_are_settled=True)
         report = ingest_one(base, self._pipeline, item, options, call, unit="passage")
         if not report.documents:
-            raise why_not((*report.skipped, *report.failed)[0])
+            raise why_not((*report.skipped, *report.failed)[0], item.name)
         self._originals.keep(report.documents[0].record, item)
         done = deposited(collection, report.documents[0], earlier)
         self._place(done.document_id, collection)

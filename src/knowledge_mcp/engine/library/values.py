@@ -156,7 +156,7 @@ def deposited(collection: str, done: IngestedDocument, earlier: DocumentRecord |
     )
 
 
-def why_not(skipped: SkippedFile) -> KnowledgeError:
+def why_not(skipped: SkippedFile, name: str) -> KnowledgeError:
     """Convert the report entry of an unreadable document to an error."""
     try:
         reason = UnreadableReason(skipped.reason)
@@ -166,6 +166,7 @@ def why_not(skipped: SkippedFile) -> KnowledgeError:
         skipped.message,
         reason=reason,
         source=skipped.source,
+        name=name,
         suggestion=skipped.suggestion or None,
         facts=dict(skipped.facts),
     )

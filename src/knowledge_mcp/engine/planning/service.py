@@ -281,9 +281,10 @@ class PlanningService(LocalKnowledge):
         def check(event: IngestEvent) -> None:
             if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.seen.identity:
                 raise UnreadableDocumentError(
-                    f"{file.path.name}: The file was changed while it was read.",
+                    "The file was changed while it was read.",
                     reason=UnreadableReason.INACCESSIBLE,
                     source=item.uri,
+                    name=file.path.name,
                 )
 
         options = IngestOptions(force=force, ids_are_settled=True, earlier=tuple(older))
@@ -335,7 +336,7 @@ def _open_file(raw_path: str, path: Path, roots: Sequence[Path] | None) -> _File
     except FileNotFoundError as exc:
         raise PlanningError("file_not_found", f"File not found: {raw_path}") from exc
     except UnreadableDocumentError as exc:
-        raise PlanningError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
+        raise PlanningError("extraction_failed", exc.problem, suggestion=exc.suggestion) from exc
     except OSError as exc:
         reason = exc.strerror or type(exc).__name__
         raise PlanningError(

@@ -216,7 +216,8 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
         except PASSING as exc:
             if mode is SearchMode.SEMANTIC:
                 raise
-            degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
+            failed = f"The semantic leg failed ({exc.message}); results are keyword matches only."
+            degraded.append(f"{failed} {exc.suggestion}".strip())
             mode = SearchMode.KEYWORD
     unit = nearness(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
     return EmbeddedQuery(text, also_asked, mode, vector, unit, tuple(degraded))

@@ -146,7 +146,7 @@ class JudgingReader:
 
 def _skipped(item: SourceItem, verdict: ExtractionVerdict, sampled: Recognition) -> UnreadableDocumentError:
     why = "it has the name of a rendering, and no text" if verdict.rendering else "images cover it"
-    message = f"{item.name}: The document is image-based: {why} ({how_many(verdict.total_pages, 'page')})."
+    message = f"The document is image-based: {why} ({how_many(verdict.total_pages, 'page')})."
     suggestion = _FORCE
     if sampled.error is not None:
         message += f" No sample of it could be read: {sampled.error.message}"
@@ -155,6 +155,7 @@ def _skipped(item: SourceItem, verdict: ExtractionVerdict, sampled: Recognition)
         message,
         reason=UnreadableReason.IMAGE_BASED,
         source=item.uri,
+        name=item.name,
         suggestion=suggestion,
         facts={"image_ratio": f"{verdict.image_ratio:g}", "total_pages": str(verdict.total_pages)},
     )

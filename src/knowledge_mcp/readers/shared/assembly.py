@@ -104,9 +104,10 @@ def is_one_clause(title: str, sections: Sequence[Section]) -> bool:
 def too_long(item: SourceItem) -> UnreadableDocumentError:
     """Return the error for a document with too much text."""
     return UnreadableDocumentError(
-        f"{item.name}: It contains more than {MOST_TEXT // 1_000_000} million characters of text.",
+        f"It contains more than {MOST_TEXT // 1_000_000} million characters of text.",
         reason=UnreadableReason.TOO_LARGE,
         source=item.uri,
+        name=item.name,
         suggestion="Split it into several files.",
     )
 

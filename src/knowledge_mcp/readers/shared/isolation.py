@@ -89,8 +89,9 @@ def unreadable(
     item: SourceItem, reason: UnreadableReason, message: str, *, details: str = "", suggestion: str | None = None
 ) -> UnreadableDocumentError:
     """Return the error for an item, with its name in the message."""
-    text = f"{item.name}: {message}"
-    return UnreadableDocumentError(text, reason=reason, source=item.uri, details=details, suggestion=suggestion)
+    return UnreadableDocumentError(
+        message, reason=reason, source=item.uri, name=item.name, details=details, suggestion=suggestion
+    )
 
 
 def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:

@@ -59,7 +59,7 @@ class Passwords:
         self, item: SourceItem, sandbox: Sandbox, limits: Limits, error: UnreadableDocumentError
     ) -> Generator[SourceItem]:
         with tempfile.NamedTemporaryFile(suffix=item.suffix) as copy:
-            for password in self._candidates(item, error.message):
+            for password in self._candidates(item, error.problem):
                 try:
                     with contextlib.closing(
                         run_isolated(sandbox, _JOB, item, {"password": password}, limits=limits)
@@ -76,9 +76,10 @@ class Passwords:
                 yield dataclasses.replace(item, path=place, open=functools.partial(place.open, "rb"))
                 return
         raise UnreadableDocumentError(
-            error.message,
+            error.problem,
             reason=error.reason,
             source=error.source,
+            name=item.name,
             details=error.details,
             suggestion="Add its password to the file that DOCUMENT_PASSWORDS_FILE names, or save the PDF without one.",
         )

@@ -179,7 +179,7 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
             try:
                 yield _part(settings, path, name)
             except UnreadableDocumentError as exc:
-                skipped.append(name_skipped(path, name, exc))
+                skipped.append(name_skipped(name, exc))
     report_skipped("compared", folder, skipped)
 
 

@@ -56,9 +56,9 @@ def files_below(folder: Path, skipped: list[str]) -> list[tuple[Path, str]]:
     return [(path, path.relative_to(folder).as_posix()) for path in sorted(found) if path.is_file()]
 
 
-def name_skipped(path: Path, name: str, error: KnowledgeError) -> str:
+def name_skipped(name: str, error: KnowledgeError) -> str:
     """Name a file that was not read, with the reason."""
-    return f"{name} ({error.message.removeprefix(f'{path.name}: ').rstrip('.')})"
+    return f"{name} ({error.problem.rstrip('.')})"
 
 
 def report_skipped(action: str, folder: Path, skipped: Sequence[str]) -> None:
@@ -80,7 +80,7 @@ def read_below(folder: Path, action: str, read: Callable[[Path, str], T | None])
         try:
             found = read(path, name)
         except (UnreadableDocumentError, InvalidInputError) as exc:
-            skipped.append(name_skipped(path, name, exc))
+            skipped.append(name_skipped(name, exc))
             continue
         if found is None:
             skipped.append(name)

@@ -335,7 +335,7 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader, *, m
         try:
             yield from _in_folder(settings, path, name, reader, met_by=met_by)
         except (UnreadableDocumentError, InvalidInputError) as exc:
-            skipped.append(name_skipped(path, name, exc))
+            skipped.append(name_skipped(name, exc))
     if count := scan.left_out.total():
         notify(
             f"Skipped: {how_many(count, 'file or folder', 'files and folders')} ignored by .gitignore or generated "

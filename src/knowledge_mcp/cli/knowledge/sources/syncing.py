@@ -5,6 +5,7 @@ With `--watch`, changes in folders are taken up as they happen; every other sour
 
 from __future__ import annotations
 
+import logging
 import stat
 import tempfile
 import threading
@@ -331,6 +332,8 @@ def sync(
     """
     with options.guard():
         settings = options.settings()
+        if not options.verbose:  # what an ingest logs about files is listed below
+            logging.getLogger("knowledge_mcp.engine.ingest").setLevel(logging.CRITICAL)
         from knowledge_mcp import wiring
 
         listed = wiring.list_sources(settings)

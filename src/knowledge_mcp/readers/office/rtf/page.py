@@ -122,18 +122,30 @@ class RtfPage:
 
     def _words(self, into: Element, runs: Runs) -> None:
         last: Element | None = None
+        plain: list[str] = []
+
+        def add_plain() -> None:
+            if plain:  # joined once: to append each run would take the square of their number
+                words = "".join(plain)
+                plain.clear()
+                if last is None:
+                    into.text = (into.text or "") + words
+                else:
+                    last.tail = words
+
         for words, look in runs:
+            tag = look.place or ("b" if look.bold else "")
             for index, line in enumerate(words.split("\n")):
                 if index:
+                    add_plain()
                     last = self._element(into, "br")
-                tag = look.place or ("b" if look.bold else "")
                 if tag and line:
+                    add_plain()
                     last = self._element(into, tag)
                     last.text = line
-                elif last is not None:
-                    last.tail = (last.tail or "") + line
                 else:
-                    into.text = (into.text or "") + line
+                    plain.append(line)
+        add_plain()
 
 
 def _placed(row: Row) -> list[tuple[Edge, Sequence[Runs]]]:
