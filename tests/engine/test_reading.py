@@ -28,7 +28,7 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
-from knowledge_mcp.model.evidence import ReadAnswer, ReadQuery
+from knowledge_mcp.model.evidence import QuoteQuery, ReadAnswer, ReadQuery
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.library import FERRIES, PIERS, TIDES
 from tests.engine.overridden import OverriddenStore
@@ -131,8 +131,24 @@ def test_an_item_of_a_clause_is_read_with_its_clause(world: World, item: str) ->
     assert world.knowledge.read(ReadQuery("ferries", item)) == world.knowledge.read(ReadQuery("ferries", "5.3.2"))
 
 
-@pytest.mark.parametrize("name", ["FERRIES", "ferrys", "Ferry", "iso 4711:2020 ferries"])
-def test_a_document_is_found_by_an_id_of_another_case_and_by_its_title(world: World, name: str) -> None:
+@pytest.mark.parametrize("name", ["ferries.md", "FERRIES.MD", "iso 4711:2020 ferries"])
+def test_a_document_may_be_named_by_its_file_name_or_title(world: World, name: str) -> None:
+    knowledge = world.knowledge
+    assert knowledge.document(name) == knowledge.document("ferries")
+    assert knowledge.document_text(name) == knowledge.document_text("ferries")
+    assert knowledge.read(ReadQuery(name, "5.3.2")) == knowledge.read(ReadQuery("ferries", "5.3.2"))
+    quote = QuoteQuery("Every line shall be renewed", "ferries")
+    assert knowledge.verify_quote(replace(quote, document_id=name)) == knowledge.verify_quote(quote)
+
+
+def test_a_title_that_two_documents_have_names_neither(tmp_path: Path) -> None:
+    made = World(tmp_path).holding({"a.md": "# Boats\n\nBoats float.\n", "b.md": "# Boats\n\nBoats sink.\n"})
+    with pytest.raises(NotFoundError, match="No document has the id 'Boats'"):
+        made.knowledge.document("Boats")
+
+
+@pytest.mark.parametrize("name", ["FERRIES", "ferrys", "Ferry"])
+def test_a_document_is_found_by_an_id_of_another_case_or_spelling(world: World, name: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         world.knowledge.read(ReadQuery(name))
     assert caught.value.suggestion == "Did you mean ferries?"
@@ -142,7 +158,7 @@ def test_a_designation_or_a_file_name_leads_to_its_document_and_not_to_similar_i
     boats = "# QRS 4100:2025 Canal boats\n\nBoats shall float.\n"
     handbook = "# QRS 4110:2025 Handbook of canal boats\n\nA crew shall have two members.\n"
     made = World(tmp_path).holding({"canal-boats.md": boats, "qrs-4110.md": handbook})
-    for name in ("QRS 4100", "QRS 4100:2025", "qrs-4100", "canal-boats.MD"):
+    for name in ("QRS 4100", "QRS 4100:2025", "qrs-4100", "canal-boat.md"):
         with pytest.raises(NotFoundError) as caught:
             made.knowledge.read(ReadQuery(name))
         assert caught.value.suggestion == "Did you mean canal-boats?", name

@@ -136,18 +136,24 @@ class LocalKnowledge:
                 raise no_collection(name, there)
         return there if EVERYBODY in requested else list(dict.fromkeys(requested))
 
-    def _ask_owner(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base], T]) -> T:
-        """Ask the own collection, and if that does not have a document or a passage, the one that does."""
+    def _ask_owner(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base, str], T]) -> T:
+        """Ask the own collection, and if that does not have a document or a passage, the one that does.
+
+        A document of the own collection may also be named by its file name or title, if no other has the same.
+        """
         try:
-            return ask(self._base)
+            return ask(self._base, document_id or "")
         except NotFoundError:
             for name in self.collections() if document_id or chunk_id else ():
                 if name == self._base.collection:
                     continue
                 other = self._base.store.open(name)
                 if other.documents([document_id]) if document_id else other.chunks("id", [chunk_id or ""]):
-                    return ask(base_of(self._base, name))
-            raise
+                    return ask(base_of(self._base, name), document_id or "")
+            known = documents.one_named(self._base, document_id) if document_id else None
+            if known is None or known == document_id:
+                raise
+            return ask(self._base, known)
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or similar terms."""
@@ -177,23 +183,23 @@ class LocalKnowledge:
 
     def document(self, document_id: str) -> DocumentRecord:
         """Return one record; NotFoundError suggests similar ids."""
-        return self._ask_owner(document_id, None, lambda base: documents.document(base, document_id))
+        return self._ask_owner(document_id, None, documents.document)
 
     def document_text(self, document_id: str) -> str:
         """Return a document's canonical text."""
-        return self._ask_owner(document_id, None, lambda base: documents.document_text(base, document_id))
+        return self._ask_owner(document_id, None, documents.document_text)
 
     def document_structure(self, document_id: str) -> DocumentStructure:
         """Return a document's sections and what was read from each page."""
-        return self._ask_owner(document_id, None, lambda base: documents.document_structure(base, document_id))
+        return self._ask_owner(document_id, None, documents.document_structure)
 
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
-        return self._ask_owner(document_id, None, lambda base: documents.document_chunks(base, document_id))
+        return self._ask_owner(document_id, None, documents.document_chunks)
 
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
         """Return one chunk and its citation."""
-        return self._ask_owner(None, chunk_id, lambda base: documents.chunk_by_id(base, chunk_id))
+        return self._ask_owner(None, chunk_id, lambda base, _: documents.chunk_by_id(base, chunk_id))
 
     def marked_page(self, document_id: str, page: int, boxes: Sequence[Box], words: str) -> bytes:
         """Draw a page with a passage marked (`ports.MarkedPages`)."""
@@ -209,20 +215,20 @@ class LocalKnowledge:
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError suggests similar ones."""
 
-        def ask(base: Base) -> ReadAnswer:
+        def ask(base: Base, document_id: str) -> ReadAnswer:
             with base.snapshot():
-                return reading.read(base, query)
+                return reading.read(base, replace(query, document_id=document_id or None))
 
         return self._ask_owner(query.document_id, query.chunk_id, ask)
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Compare a quote with the documents word by word."""
 
-        def ask(base: Base) -> QuoteAnswer:
+        def ask(base: Base, document_id: str) -> QuoteAnswer:
             with base.snapshot():
                 return sound_answer(
                     base,
-                    lambda: quotes.verify_quote(base, query),
+                    lambda: quotes.verify_quote(base, replace(query, document_id=document_id or None)),
                     lambda each: each.verdict is not QuoteVerdict.NOT_FOUND,
                 )
 
@@ -231,10 +237,11 @@ class LocalKnowledge:
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
 
-        def ask(base: Base) -> ReferenceAnswer:
+        def ask(base: Base, document_id: str) -> ReferenceAnswer:
+            asked = replace(query, document_id=document_id or None)
             with base.snapshot():
                 return sound_answer(
-                    base, lambda: references.references(base, query), lambda each: each.outgoing or each.incoming
+                    base, lambda: references.references(base, asked), lambda each: each.outgoing or each.incoming
                 )
 
         return self._ask_owner(query.document_id, query.chunk_id, ask)

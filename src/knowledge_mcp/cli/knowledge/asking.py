@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,12 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, print_panel, print_table, say
 from knowledge_mcp.cli.shared.report import not_taken
 from knowledge_mcp.cli.shared.session import CommandOptions, load, parse_pairs
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
+    from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.surfaces.standards.shapes import (
         LookupResponse,
         RequirementsResponse,
@@ -43,7 +46,9 @@ def search(
         float | None,
         typer.Option(min=0.0, max=1.0, help="Weight of meaning in rank fusion, 0 to 1 (default: see HYBRID_FUSION)."),
     ] = None,
-    document: Annotated[list[str] | None, typer.Option(help="Only this document; may be repeated.")] = None,
+    document: Annotated[
+        list[str] | None, typer.Option(help="Only this document, by id, file name or title; may be repeated.")
+    ] = None,
     document_type: Annotated[str | None, typer.Option("--type", help="Only documents of this type.")] = None,
     chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
     clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,
@@ -74,7 +79,7 @@ def search(
         values: dict[str, Any] = {
             "query": query,
             "n_results": limit,
-            "document_id": document or None,
+            "document_id": [_id_of(knowledge, each) for each in document or ()] or None,
             "document_type": document_type,
             "chunk_type": chunk_type,
             "clause_number": clause,
@@ -91,6 +96,13 @@ def search(
             values |= {"use_hybrid": mode is SearchMode.HYBRID, "hybrid_weight": weight}
             answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, **values))
         options.show(answer, partial(_print_search, full=full))
+
+
+def _id_of(knowledge: Knowledge, name: str) -> str:
+    """Return the id of a document that is named by its id, file name or title; a name without one stays."""
+    with suppress(NotFoundError):
+        return knowledge.document(name).id
+    return name
 
 
 @with_groups

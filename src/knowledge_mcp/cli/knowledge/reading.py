@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     )
 
 DocumentId = Annotated[
-    str | None, typer.Argument(metavar="DOC", help="Id, as shown by `knowledge documents list`; not with --chunk.")
+    str | None,
+    typer.Argument(metavar="DOC", help="Id (`knowledge documents list`), file name or title; not with --chunk."),
 ]
 Clause = Annotated[str | None, typer.Option(help="Clause with its subclauses, by number or title.")]
 ChunkId = Annotated[str | None, typer.Option("--chunk", metavar="ID", help="Passage, by the id from a search result.")]
@@ -80,7 +81,9 @@ def read(
 @with_groups
 def outline(
     options: CommandOptions,
-    document_id: Annotated[str, typer.Argument(metavar="DOC", help="Id, as shown by `knowledge documents list`.")],
+    document_id: Annotated[
+        str, typer.Argument(metavar="DOC", help="Id (`knowledge documents list`), file name or title.")
+    ],
     clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,
     depth: Annotated[int, typer.Option(min=1, max=20, help="Levels of headings to show.")] = 20,
     coverage: Annotated[

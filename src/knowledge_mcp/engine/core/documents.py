@@ -71,6 +71,17 @@ def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list
     return list(dict.fromkeys(known[each] for each in near))
 
 
+def one_named(base: Base, name: str) -> str | None:
+    """Return the id of the only document with this file name or title, in any case; None if it is not one document."""
+    asked = name.casefold()
+    found = [
+        record.id
+        for record in (base.records() if base.exists() else ())
+        if asked in {PurePath(record.source_path).name.casefold(), record.title.casefold()}
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 def document(base: Base, document_id: str) -> DocumentRecord:
     """Return one record.
 

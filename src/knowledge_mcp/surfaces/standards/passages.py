@@ -239,9 +239,11 @@ def missing_documents(knowledge: Knowledge, document_ids: Sequence[str]) -> list
     missing: list[str] = []
     for name in document_ids:
         try:
-            knowledge.document(name)
+            known = knowledge.document(name).id  # by its file name or title too
+            hint = f" Did you mean {known}?"
         except NotFoundError as exc:
-            hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
+            known, hint = "", f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
+        if known != name:
             missing.append(f"There is no document '{name[:100]}'.{hint}")
     more = len(missing) - _MOST_MISSING
     return [*missing[:_MOST_MISSING], *([f"{more} more were not found."] if more > 0 else [])]
