@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -504,3 +506,32 @@ def test_a_mail_that_hangs_on_another_is_named_by_its_subject() -> None:
 def test_what_is_no_mail_is_refused(data: bytes) -> None:
     with pytest.raises(UnreadableDocumentError):
         read(data, "a.eml")
+
+
+def test_a_chapter_that_a_book_lists_many_times_is_in_it_once() -> None:
+    book = epub("<p>First words.</p>", "<p>Last words.</p>")
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["book/package.opf"] = parts["book/package.opf"].replace(
+        b"<spine>", b"<spine>" + b'<itemref idref="c0"/>' * 500
+    )
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    assert read(packed.getvalue(), "book.epub").text == read(book, "book.epub").text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Content-Type: text/plain; charset=utf-8" + ";" * 40_000,
+        "To: " + '"' * 40_000,
+        "Subject: " + "=?utf-8?q?a?= " * 20_000,
+    ],
+)
+def test_the_time_for_a_header_of_a_mail_does_not_grow_with_the_square_of_its_length(line: str) -> None:
+    started = time.process_time()
+    mail = f"From: a@example.org\nSubject: Seals\n{line}\n\nA seal leaks.\n".encode()
+    assert "A seal leaks." in read(mail, "a.eml").text
+    assert time.process_time() - started < 8  # without a limit minutes, or gigabytes

@@ -83,4 +83,5 @@ def _package(archive: zipfile.ZipFile) -> tuple[dict[str, str], list[str], int]:
     for name in spine:
         paths = (posixpath.normpath(posixpath.join(base, href)) for href in (name, unquote(name)))
         found.extend([path for path in paths if path in names][:1])
-    return properties, found, len(spine) - len(found)
+    # a chapter is in a book once; this list may name one a million times
+    return properties, list(dict.fromkeys(found)), len(spine) - len(found)

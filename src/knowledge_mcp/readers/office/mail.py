@@ -9,9 +9,11 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import email.policy
+import functools
 import re
 import struct
 from collections.abc import Iterator
+from email.headerregistry import HeaderRegistry
 from email.message import EmailMessage
 from email.parser import BytesParser
 from pathlib import Path
@@ -207,7 +209,7 @@ def _written(subject: str, fields: dict[str, str], attachments: list[str], body:
 
     subject = " ".join(subject.split())
     fields["attachments"] = ", ".join(attachments)
-    metadata = {key: " ".join(value.split())[:4000] for key, value in fields.items() if value.strip()}
+    metadata = {key: " ".join(value.split())[:_HEADER_LINE] for key, value in fields.items() if value.strip()}
     warnings = [f"Attachments are not read: {metadata['attachments'][:500]}."] if attachments else []
     if subject:
         yield heading(subject, 1, plain=True)
@@ -225,6 +227,23 @@ def _written(subject: str, fields: dict[str, str], attachments: list[str], body:
 # ---- mails as they are sent (RFC 5322) ------------------------------------------------------------------------------
 
 
+_PART_HEADER, _HEADER_LINE = 1_000, 4_000
+"""Maximum characters of a header of a part ("Content-…") and of others: the library takes the square of their length.
+
+A file's name has 255 characters, and no more than 4,000 characters of a field are kept.
+"""
+_registry = HeaderRegistry()
+
+
+@functools.lru_cache(maxsize=64)  # a part is asked for its type several times
+def _header(name: str, value: str) -> Any:
+    most = _PART_HEADER if name.lower().startswith("content-") else _HEADER_LINE
+    return _registry(name, value[:most])
+
+
+_POLICY = email.policy.default.clone(header_factory=_header)
+
+
 def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """Yield the messages of a mail (RFC 5322).
 
@@ -233,7 +252,7 @@ def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     """
     data = bytes_of(path, _MAIL, markup=True)
     try:
-        mail = BytesParser(policy=email.policy.default).parsebytes(data)
+        mail = BytesParser(policy=_POLICY).parsebytes(data)
         if not any(mail.get(name) for name in ("from", "to", "date", "subject", "message-id", "received")):
             raise corrupted(_MAIL, "it has no header")
         if not check:
