@@ -28,9 +28,13 @@ def test_collections_of_other_surfaces_are_neither_read_nor_filled_nor_dropped(t
         library.close()
 
 
-def test_only_the_service_shows_what_knowledge_ingest_filled_and_nobody_changes_it_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_service", [True, False])
+def test_both_servers_show_what_knowledge_ingest_filled_and_nobody_changes_it_there(
+    tmp_path: Path, is_service: bool
+) -> None:
     settings = load_settings(environ={"DATA_PATH": str(tmp_path)}, folder=tmp_path, surface="rag")
-    library = wiring.build_library(settings, with_shelf=True)
+    made = wiring.build_library(settings, with_shelf=True) if is_service else None
+    library = made or wiring.build_service(settings, surface="rag")
     try:
         with pytest.raises(NotFoundError):
             library.records(settings.collection)  # nothing was ingested yet

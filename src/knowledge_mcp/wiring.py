@@ -307,7 +307,7 @@ def build_service(
     if surface == "convert":
         return build_conversion(settings, roots)
     if surface == "rag" and settings.rag_api_url is None:
-        return build_library(settings, start=start)
+        return build_library(settings, start=start, with_shelf=True)
     from knowledge_mcp.remote import client, knowledge
 
     if surface == "rag":

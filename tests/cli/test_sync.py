@@ -139,6 +139,7 @@ def test_what_cannot_be_read_is_named_and_keeps_its_earlier_version(docs: Path, 
     done = knowledge("sync")
     assert done.code == 1
     assert "The file is empty" in done.err
+    assert done.err.count("doors.md") == 1
     assert "doors" in held(knowledge)
 
 

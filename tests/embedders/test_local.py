@@ -16,7 +16,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder, from_options
-from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.workers import usable_cores
@@ -168,4 +168,19 @@ def test_a_word_of_a_million_letters_is_measured_in_pieces(minilm_cache: Path) -
     assert embedder.count_tokens(text) == len(spans) == 2 + 1_000_000 // 16
     assert (spans[0], spans[-1]) == ((0, 6), (len(text) - 5, len(text)))
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
+    embedder.close()
+
+
+@pytest.mark.slow
+def test_a_question_without_the_model_and_a_network_is_refused_without_trying_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    embedder = LocalEmbedder(cache=tmp_path)
+    with pytest.raises(ConnectionFailedError, match="could not be downloaded") as caught:
+        embedder.embed_query("How is a seal tested?")
+    assert "knowledge models fetch" in caught.value.suggestion
+    assert not [each for each in caplog.messages if "etry" in each], caplog.messages
     embedder.close()

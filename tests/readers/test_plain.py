@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -372,3 +373,12 @@ def test_a_letter_that_a_name_begins_with_is_no_number() -> None:
     text = "X Pumps Extension Protocol\n\nA. Smith\n\n" + clauses(TITLES, "{n}. {t}").replace("who", "    who")
     found = read(text).sections
     assert (None, "X Pumps Extension Protocol") in [(each.number, each.title) for each in found]
+
+
+def test_the_time_for_pages_grows_with_their_number() -> None:
+    seconds: list[float] = []
+    for count in (500, 2_000):
+        started = time.process_time()
+        read("x\f" * count)
+        seconds.append(time.process_time() - started)
+    assert seconds[1] < 9 * seconds[0]  # four times is linear, sixteen times is the square

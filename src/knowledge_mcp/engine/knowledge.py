@@ -168,7 +168,8 @@ class LocalKnowledge:
         counted = health.stats(self._base)
         try:
             if counted.status != "unavailable":
-                counted = replace(counted, collections=tuple(self.collections()))
+                named = (each for each in self.collections() if counted.documents or each != self.collection)
+                counted = replace(counted, collections=tuple(named))
             return replace(counted, sources=tuple(self._sources()))
         except KnowledgeError as exc:
             return replace(counted, notes=(*counted.notes, exc.message))

@@ -357,7 +357,7 @@ def _too_large(path: Path, size: int) -> SkippedFile:
     return SkippedFile(
         path_text(path),
         UnreadableReason.TOO_LARGE,
-        f"{path_text(path.name)}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
+        f"The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
         "Split it.",
     )
 
@@ -368,11 +368,11 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
         return SkippedFile(
             path_text(path),
             UnreadableReason.EMPTY,
-            f"{path_text(path.name)}: The file is empty (0 bytes).",
+            "The file is empty (0 bytes).",
             "Replace it.",
         )
     if is_lfs_pointer(head):
-        message = f"{path_text(path.name)}: This is a Git LFS pointer; the file itself is stored elsewhere."
+        message = "This is a Git LFS pointer; the file itself is stored elsewhere."
         return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Fetch it with `git lfs pull`.")
     return None
 
@@ -380,20 +380,20 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
 def _not_a_file(path: Path) -> SkippedFile:
     there = os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a link leads to a place closed to us
     if os.path.islink(path) and not there:  # noqa: PTH114
-        message = f"{path_text(path.name)}: The symbolic link points to nothing."
+        message = "The symbolic link points to nothing."
         return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Fix or remove the link.")
     if not there:
-        message = f"{path_text(path.name)}: The file no longer exists."
+        message = "The file no longer exists."
         return SkippedFile(
             path_text(path), UnreadableReason.INACCESSIBLE, message, "If it should be there, run it again."
         )
-    message = f"{path_text(path.name)}: This is not a regular file."
+    message = "This is not a regular file."
     return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
 
 
 def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
     reason = error.strerror or type(error).__name__
-    message = f"{path_text(path.name)}: The {what} cannot be read: {reason}."
+    message = f"The {what} cannot be read: {reason}."
     return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
 
 

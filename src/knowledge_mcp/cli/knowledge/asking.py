@@ -46,9 +46,7 @@ def search(
         float | None,
         typer.Option(min=0.0, max=1.0, help="Weight of meaning in rank fusion, 0 to 1 (default: see HYBRID_FUSION)."),
     ] = None,
-    document: Annotated[
-        list[str] | None, typer.Option(help="Only this document, by id, file name or title; may be repeated.")
-    ] = None,
+    document: Annotated[list[str] | None, typer.Option(help="Only in this file, title or id; may be repeated.")] = None,
     document_type: Annotated[str | None, typer.Option("--type", help="Only documents of this type.")] = None,
     chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
     clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,

@@ -166,7 +166,7 @@ def _beside_nothing(knowledge: Knowledge) -> list[str]:
     """Say how an empty collection is filled, and which others there are."""
     names = knowledge.stats().collections
     others = f"These collections exist: {list_first(names, _MOST_MISSING)}; pass `collections` to knowledge_search."
-    return [_INGEST, others] if len(names) > 1 else [_INGEST]
+    return [_INGEST, others] if names else [_INGEST]
 
 
 def explain_no_result(

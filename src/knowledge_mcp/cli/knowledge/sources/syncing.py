@@ -10,8 +10,8 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -168,7 +168,8 @@ def _state_after(before: SourceState, report: SyncReport) -> SourceState:
         each for each in unread_files if each.reason == UnreadableReason.INACCESSIBLE or each.source in report.unread
     ]
     if unread:
-        message = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0].message)}"
+        first = f"{Path(unread[0].source).name}: {unread[0].message}"
+        message = f"{how_many(len(unread), 'place')} could not be read: {one_line(first)}"
         return replace(before, last_tried=now, last_error=message)
     return SourceState(now, now, "", len(report.ingest.documents), len(unread_files))
 
@@ -305,6 +306,18 @@ def _inode(folder: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
+@contextmanager
+def _without_log_of_files(verbose: bool) -> Generator[None]:
+    """Keep what an ingest logs about files from the terminal, unless requested: `print_sync` lists them."""
+    logger = logging.getLogger("knowledge_mcp.engine.ingest")
+    before = logger.level
+    logger.setLevel(before if verbose else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 @with_groups
 def sync(
     options: CommandOptions,
@@ -330,10 +343,8 @@ def sync(
 
     Example: knowledge sync --watch
     """
-    with options.guard():
+    with options.guard(), _without_log_of_files(options.verbose):
         settings = options.settings()
-        if not options.verbose:  # what an ingest logs about files is listed below
-            logging.getLogger("knowledge_mcp.engine.ingest").setLevel(logging.CRITICAL)
         from knowledge_mcp import wiring
 
         listed = wiring.list_sources(settings)

@@ -184,9 +184,9 @@ def _zones_of(pages: Sequence[PageLayout]) -> dict[int, str]:
             rows.append(("top", [line for line in lines if line.y0 <= first + ROW]))
         if last > (1 - _WIDE_ZONE) * page.height:
             rows.append(("bottom", [line for line in lines if line.y0 >= last - ROW]))
-    numbers = {
-        zone: Counter(round(row[0].y0) for each, row in rows if each == zone and _has_number(row)) for zone, _ in rows
-    }
+    numbers: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for zone, row in rows:
+        numbers[zone][round(row[0].y0)] += _has_number(row)
     for zone, row in rows:
         numbered = _near(numbers[zone], row[0]) >= max(_COUNTED, 0.3 * len(pages))
         for line in row:
