@@ -157,14 +157,15 @@ def test_endless_words_and_numbers_of_control_words_are_read_in_time() -> None:
     assert read(rf"\pard \{'a' * 100_000} \b{'9' * 100_000} \u{'1' * 50} \bin-5 {{\*\x y}}end\par").text.endswith("end")
 
 
+@pytest.mark.slow
 def test_the_time_for_changes_in_one_paragraph_grows_with_their_number() -> None:
     seconds: list[float] = []
-    for count in (3_000, 12_000):
+    for count in (3_000, 24_000):
         started = time.process_time()
         text = read(r"\pard " + r"{\deleted old }{\revised new }" * count + r"\par").text
         seconds.append(time.process_time() - started)
         assert text.count("new") == count
-    assert seconds[1] < 9 * seconds[0]  # four times is linear, sixteen times is the square
+    assert seconds[1] < 20 * seconds[0]  # eight times is linear, 64 times is the square
 
 
 def test_rich_text_has_its_extension() -> None:
