@@ -12,12 +12,12 @@ from knowledge_mcp.model.document import BlockKind, ReferenceKind
 _MAX_CAPTION = 160
 TABLE_WORDS = (
     r"Table|TABLE|Tabelle|TABELLE|Tab\.|Tableau|TABLEAU|Tabla|TABLA|Cuadro|Tabella|TABELLA|Prospetto|Tabela|TABELA"
-    r"|Quadro"
+    r"|Quadro|Таблица|ТАБЛИЦА"
 )
-FIGURE_WORDS = r"Figure|FIGURE|Fig\.|FIG\.|Bild|BILD|Abbildung|Abb\.|Figura|FIGURA"
+FIGURE_WORDS = r"Figure|FIGURE|Fig\.|FIG\.|Bild|BILD|Abbildung|Abb\.|Figura|FIGURA|Рисунок|РИСУНОК"
 _CAPTION = re.compile(
     rf"(?P<label>(?P<word>{TABLE_WORDS}|{FIGURE_WORDS}|Listing|Equation)"
-    r" (?:(?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*[a-z]?|[IVX]{1,5}))\b(?P<rest>.*)",
+    r" (?:(?:[A-Z]{1,3}[.-]?)?\d+[A-Z]?(?:[.–-]\d+[A-Z]{0,2})*[a-z]?|[IVX]{1,5}))\b(?P<rest>.*)",
     re.DOTALL,
 )
 _TITLED = re.compile(r"\s*(?:[:.—–-]\s*\S|[A-ZÀ-Þ])")
@@ -43,7 +43,7 @@ ADMONITIONS: Mapping[str, str] = {
     "warning": "Warning",
 }
 """Label at the start of a box, by its markup name; boxes that only help are notes."""
-_NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: \d+(?: {TO_ENTRY})?)?){_AFTER_LABEL}")
+_NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: ?\d+(?: {TO_ENTRY})?)?){_AFTER_LABEL}")
 _NOTE_IN_PROSE = re.compile(rf"(?:{NOTE_TITLES}) (?!\d)(?!to )[^:—–-]{{0,3}}[^\W\d_]")
 _EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")
 _EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)(?: \d+)?)(?P<after>{_AFTER_LABEL})")
@@ -111,18 +111,19 @@ def is_of_example(label: str) -> bool:
 # Symbol fonts have their bullets in the private use area.
 _BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
 _ORDERED = re.compile(
-    r"(?P<marker>\([a-z]{1,2}\)|\([ivx]{1,5}\)|\(\d{1,2}\)|[a-z]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)|\d{1,2}[.)]|[a-z]\.)\*?\s+"
+    r"(?P<marker>(?:\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2}|-[a-z\d])\)){1,3}P?|\([A-Z]\)|[a-zа-я]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)"
+    r"|\d{1,2}[.)>]|[a-z]\.|\.\d{1,2})\*?\s+"
     r"(?P<rest>\S.*)",
     re.DOTALL,
 )
 _PRINTED_NOTE = re.compile(
     rf"(?P<marker>(?P<word>(?:{NOTE_CAPITALS}|{EXAMPLE_CAPITALS})|(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?)"
-    rf"(?:\s+\d{{1,3}})?(?:\s+{TO_ENTRY})?)"
+    rf"(?:\s*\d{{1,3}})?(?:\s+{TO_ENTRY})?)"
     r"(?P<stop>\s*[:.—–]\s*|\s+[-–—]\s+|\s+|$)"
 )
 _PRINTED_CAPTION = re.compile(
     rf"(?P<marker>(?:{TABLE_WORDS}|{FIGURE_WORDS}|TABLE|FIGURE|Listing|Exhibit)"
-    r"(?:\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?|\s[IVX]{1,5}(?=\s?[.:—–])))"
+    r"(?:\s*[A-Z]{0,3}[.-]?\d+[A-Z]?(?:[.-]\d+[A-Z]{0,2})*[a-z]?|\s[IVX]{1,5}(?=\s?[.:—–])))"
     r"(?P<stop>\s*[:.—–|]\s*|\s+[-–—]\s+|\s+|$)(?P<rest>.*)",
     re.DOTALL,
 )
@@ -146,8 +147,11 @@ def opening_of(text: str) -> Opening | None:
             return None  # alone it is the nil of a row of figures
         return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
     if match := _ORDERED.match(text):
-        return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")
-    return (_note(text) if text[:1] in "NEABRUOMHPП" else None) or (_caption(text) if text[:1] in "TFLEABCPQ" else None)
+        marker = match["marker"]  # "(A)" may be a unit
+        return Opening(BlockKind.LIST_ITEM, marker, sure=marker[0] == "(" and not marker[1].isupper())
+    return (_note(text) if text[:1] in "NEABRUOMHPП" else None) or (
+        _caption(text) if text[:1] in "TFLEABCPQТР" else None
+    )
 
 
 def mark_alone(words: str) -> Opening | None:
@@ -195,11 +199,14 @@ class NumberedTitle:
 
     def printed(self, line: str) -> str | None:
         """Return a heading's line if it contains more than number and title: "[F] 903.2.1 Title"; otherwise None."""
-        plain = line.startswith(self.number or "") and "*" not in line[: len(line) - len(self.title)]
+        begins = line[: len(line) - len(self.title)]
+        plain = line.startswith(self.number or "") and "*" not in begins and begins[-1:] not in {"–", "—"}
         return None if plain and not self.keyword and self.informative is None else line
 
 
-ANNEX_WORDS = r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato|bijlage|bilaga|załącznik"
+ANNEX_WORDS = (
+    r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato|bijlage|bilaga|załącznik|приложение"
+)
 _ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
 PART_WORDS = r"chapter|chapitre|kapitel|cap[íi]tulo|capitolo|hoofdstuk|rozdział|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages of standards."""
@@ -213,7 +220,8 @@ STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
 _PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
 _TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
 DEEP_NUMBER = (
-    r"(?:(?:\d{1,4}|[A-Z]{1,2}\d{1,4}|[A-Z]|(?!NO\.)[A-Z]{2})(?:\.\d{1,4}){1,8}(?:-\d{1,3})?"
+    r"(?:(?:\d{1,4}[A-Z]?|[A-Z]{1,2}\d{1,4}|[A-ZА-Я]|(?!NO\.)[A-Z]{2})"
+    r"(?:(?:\.\d{1,4}){1,8}(?:-\d{1,3})?(?![A-Z])|\.\d{1,4}[A-Z]?(?:\.\d{1,4}[A-Z]{0,2}){1,7})"
     rf"|(?:[A-Z]{{1,2}}|\d{{1,3}})-\d{{1,4}}(?:\.\d{{1,4}}){{0,8}}){_TAIL}"
 )
 """A number that is recognisably a clause number: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
@@ -224,7 +232,7 @@ UNTITLED = re.compile(
 """The start of a clause without a title, or a number alone on a line; a note may list several that it explains."""
 _KEYWORD = re.compile(
     rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
-    rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
+    rf"(?:(?P<number>(?:[A-ZА-Я]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
     r"[º°]?(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
@@ -242,7 +250,7 @@ _BARE = re.compile(
 _CHAPTER = re.compile(r"第\s?(?P<number>\d{1,3})\s?(?P<keyword>[编編章节節条條])(?=\s|\Z|[（(])")
 """第8章 and its kind, in figures."""
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
-_SEPARATOR = re.compile(r"[.):,;*．、\s]*(?:[–—-]\s+)?")
+_SEPARATOR = re.compile(r"[.):,;*．、\s]*(?:[–—-]\s+|[–—](?=[^\W\d_]))?")
 _ROW = re.compile(r"\d{1,3}(?:\s+[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}){2,}(?=\s)")
 """A row of figures followed by its name: "782 628 25 19 Growth"."""
 _LONGEST_DATE = 24
@@ -254,7 +262,7 @@ _TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
 FORCE_IN_BRACKETS = re.compile(
     r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[aeo]?|informational|non-?normative|not normative|normativ[aeo]?"
     r"|(?:non-?)?mandatory(?: information)?|for (?:information|guidance)(?: only)?|(?:à titre )?d['’]information"
-    r"|à titre informatif|zur information)\s*+[)\]]\s*+",
+    r"|à titre informatif|zur information|обязательное|рекомендуемое|справочное)\s*+[)\]]\s*+",
     re.IGNORECASE,
 )
 """A note after or below a heading that says whether the part is normative."""
@@ -262,7 +270,7 @@ FORCE_IN_BRACKETS = re.compile(
 
 def obliges(force: str) -> bool:
     """Return whether such a note makes the part normative: "normative" and "mandatory information" do."""
-    return force.lower().startswith(("normativ", "mandatory"))
+    return force.lower().startswith(("normativ", "mandatory", "обязательное"))
 
 
 def is_deep(number: str) -> bool:

@@ -11,6 +11,8 @@ RAISED = "⁰¹²³⁴-⁹"
 """Raised digits, for use in a character class."""
 RAISED_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 """Raised letters that mark notes of tables; later letters are exponents."""
+MARK_OF_NOTE = re.compile(rf"[{RAISED}{RAISED_LETTERS}]{{1,3}}⁾? ")
+"""A raised mark before the words of a note; one that cites a note touches the word before it."""
 _RAISED_MARK = re.compile(rf"(?<=\w)(?:[{RAISED_LETTERS}](?:,[{RAISED_LETTERS}]){{0,5}}⁾?(?!\w)|[{RAISED}]{{1,2}}⁾)")
 """A mark that is not part of the number or unit before it: "40ᵃ", "12.5ᵇ⁾", "3 mm¹⁾"."""
 _NOTE_MARK = (

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from knowledge_mcp.language.openings import Opening, mark_alone, opening_of
-from knowledge_mcp.language.printed import RAISED, RAISED_LETTERS, note_marks
+from knowledge_mcp.language.printed import MARK_OF_NOTE, RAISED, note_marks
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.pdf.headings.candidates import Body
+from knowledge_mcp.readers.pdf.headings.candidates import Body, is_title_of_caption
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
-_MARK_OF_NOTE = re.compile(rf"[{RAISED}{RAISED_LETTERS}]{{1,3}}⁾? ")
-"""A raised mark before the words of a note; one that cites a note touches the word before it."""
 _RAISED = re.compile(rf"(?<=\w)(?<![{RAISED}])[{RAISED}]+")
 _SMALLER, _SMALLER_CITED = 1.4, 0.4
 """Minimum difference in points between the print of the text and of footnotes."""
@@ -84,6 +82,9 @@ _STEP, _MARKED_STEP = 1.28, 1.5
 line of an item up."""
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
 _TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
+_SYMBOL = re.compile(r"[^\W\d_]\S{0,7}\s(?:=|[–—])\s|[^\W\d_AI]\sis\s")
+"""The beginning of an entry below a formula: "P = internal pressure", "g — acceleration", "t is the thickness"."""
+_FORMULA_NUMBER = re.compile(r"\((?:[A-ZА-Я]{1,2}[.-]?)?\d{1,3}(?:[.-]\d{1,3}){0,4}(?:[.-]?[a-z])?\)")
 _WITHOUT_BLANKS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
 """Two letters or signs of Chinese or Japanese, between which lines have no blank; Korean has blanks."""
 _NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
@@ -190,6 +191,10 @@ class Geometry:
         if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3 <= previous.x0:
             # otherwise only its first line is indented
             return ended or (self._is_short(previous) and self._has_room(previous, line))
+        if kind is not BlockKind.LIST_ITEM and ended and line.x0 < hang + 2 < previous.x0 - 0.8 * line.size:
+            return True  # an entry with a hanging indent, as below formulas
+        if _SYMBOL.match(line.text) and self._has_room(previous, line):
+            return True
         if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
             return True
         indented = line.x0 - previous.x0 > 0.8 * line.size
@@ -362,11 +367,15 @@ class _Stream:
 
     def _belongs(self, current: _Open, line: Line, opening: Opening | None) -> bool:
         kind = current.opening.kind
-        if current.last.rotated or line.rotated or _MARK_OF_NOTE.match(line.text):
+        if current.last.rotated or line.rotated or MARK_OF_NOTE.match(line.text):
             return False
         known = self._begins.get(id(line))
         if known is not None and (known or kind is BlockKind.PARAGRAPH):
             return not known
+        if kind is BlockKind.CAPTION and is_title_of_caption(current.last, line):
+            return True
+        if _ends_formula(current, line):
+            return False
         if kind is BlockKind.CODE:
             return line.code and (line.page != current.last.page or line.y0 - current.last.y0 < 3 * line.size)
         on = self._geometry.continues(current.last, line, current.text, kind, current.hang)
@@ -466,6 +475,13 @@ def _mark(text: str) -> Opening | None:
     """Return the marker of a list item if a line consists of nothing else."""
     opening = mark_alone(text) if len(text) <= _LONGEST_MARK else None
     return opening if opening is not None and opening.kind is BlockKind.LIST_ITEM else None
+
+
+def _ends_formula(current: _Open, line: Line) -> bool:
+    """Return whether a block ends with a formula and its number, far to the right, and the line is below it."""
+    last = current.last
+    number = last.text if last.text != current.text else last.text[last.split[0] :].strip() if last.split else ""
+    return _FORMULA_NUMBER.fullmatch(number) is not None and line.y0 > last.y0 + last.size
 
 
 def _begins_footnote(line: Line) -> bool:

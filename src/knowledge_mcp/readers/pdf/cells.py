@@ -14,6 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.printed import MARK_OF_NOTE
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, pieces_of, rows_of, size_of, stands_in
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
@@ -426,11 +429,16 @@ def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[in
     texts: list[_Texts] = []
     inside: list[Line] = []
     above: dict[int, tuple[int, str]] = {}
+    alone = {
+        row: lines.get(begun[0], [])
+        for row, begun in rows.items()
+        if len(begun) == 1 and grid.cells[begun[0]].across == len(grid.edges) - 1
+    }
+    last = max(row for row in rows if row not in alone or not alone[row] or not _is_note(alone[row][0]))
     for row in sorted(rows):
-        alone = len(rows[row]) == 1 and grid.cells[rows[row][0]].across == len(grid.edges) - 1
-        if alone and len(lines.get(rows[row][0], ())) >= _LONG_TEXT:
+        if row in alone and (row > last or len(alone[row]) >= _LONG_TEXT):
             elements.extend(_closed(texts, inside, grid, columns, page))
-            elements.extend(lines[rows[row][0]])
+            elements.extend(alone[row])
             texts, inside = [], []
             continue
         texts.append(_row(grid, row, rows[row], columns, lines, above))
@@ -438,6 +446,13 @@ def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[in
     elements.extend(_closed(texts, inside, grid, columns, page))
     first = next(line for line in _of(elements))
     return RuledTable(elements, grid.box, first.block)
+
+
+def _is_note(line: Line) -> bool:
+    """Return whether a line begins the notes that publishers print in the last rows of a table's frame."""
+    opening = opening_of(line.text)
+    is_named = opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE}
+    return is_named or MARK_OF_NOTE.match(line.text) is not None
 
 
 def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:

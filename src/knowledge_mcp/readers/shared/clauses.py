@@ -22,6 +22,7 @@ from knowledge_mcp.readers.shared.numbering import (
     ClauseCount,
     NumberKey,
     clause_commented,
+    depth_of,
     has_commentary,
     number_key,
     ordinal_value,
@@ -29,7 +30,11 @@ from knowledge_mcp.readers.shared.numbering import (
 )
 
 _RANKS = (
-    ("annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato bijlage bilaga załącznik", 0),
+    (
+        "annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato bijlage bilaga załącznik"
+        " приложение",
+        0,
+    ),
     ("book livre livro libro", 1),
     ("part parte partie teil część 编 編 편", 2),
     ("title titre título titolo titel dział", 3),
@@ -395,12 +400,12 @@ class ClauseFinder:
                 return level
         for above, level in reversed(self._open):
             if above == key[: len(above)]:
-                return level + len(key) - len(above)
+                return level + depth_of(key) - depth_of(above)
             if above[:-1] == key[:-1]:
                 return level
         if self._open and key[0] >= LETTERED and key[0] % LETTERED == 0:  # explains clauses from outside of them
             return self._open[0][1]
-        return self._open[-1][1] + 1 if self._open else len(key)
+        return self._open[-1][1] + 1 if self._open else depth_of(key)
 
     def _parted(
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft], found: Mapping[int, _Found]

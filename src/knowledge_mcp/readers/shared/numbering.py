@@ -19,7 +19,11 @@ _ANY = 99
 _FIRST_ADDED = 101
 """The number from which parts of IEC standards count what they add to a clause of the general one."""
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_FIRST = re.compile(r"([A-Z]{1,2})?(\d{1,4})?[a-z]?")
+_FIRST = re.compile(r"([A-Z]{1,2}|[А-Я])?(\d{1,4})?")
+_LETTER_ADDED = re.compile(r"([A-Z]{0,2}\d{1,4})([A-Z]{1,2}|[a-z])")
+_ADDED = 20_000
+"""Added to the letter of a number that was inserted after publication, which is a part of its own: "5.2.1A" comes after
+everything below "5.2.1". Above all other parts but first ones."""
 _PARTS = re.compile(r"[.()]+")
 _YEARS = range(1950, 2050)
 """Numbers after a dot that are years: "5.1999" is a month, "25.1309" a clause."""
@@ -104,8 +108,12 @@ def _ordinal_ending(number: int) -> str:
 def number_key(number: str, keyword: str = "") -> NumberKey | None:
     """Convert "5.3.1", "A.2", "IV", "R302.5" or "1910.95(b)(1)" into a key; None if it is not a clause number."""
     plain, _, brackets = number.partition("(")
-    first, *others = re.split(r"[.-]", plain.rstrip("."))
-    key = [_first(first, roman=keyword in {"part", "chapter"}), *map(_part, others)]
+    key: list[int | None] = []
+    for place, part in enumerate(re.split(r"[.-]", plain.rstrip("."))):
+        added = _LETTER_ADDED.fullmatch(part)
+        count = added[1] if added else part
+        key.append(_part(count) if place else _first(count, roman=keyword in {"part", "chapter"}))
+        key += [_ADDED + _letters_value(added[2].upper())] if added else []
     for depth, part in enumerate(filter(None, _PARTS.split(brackets)), 1):
         key.append(roman_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
     return tuple(part for part in key if part is not None) if None not in key and len(key) <= 9 else None
@@ -120,15 +128,24 @@ def _first(part: str, *, roman: bool) -> int | None:
         return None
     if part.islower():
         return _part(part)
-    letters = 0
-    for letter in match[1] or "":
-        letters = letters * 26 + ord(letter) - ord("A") + 1
-    return letters * LETTERED + int(match[2] or 0)
+    return _letters_value(match[1] or "") * LETTERED + int(match[2] or 0)
+
+
+def _letters_value(letters: str) -> int:
+    value = 0
+    for letter in letters:
+        value = value * 26 + ord(letter) - ord("A" if letter <= "Z" else "А") + 1
+    return value
+
+
+def depth_of(key: NumberKey) -> int:
+    """Return the depth of a clause number: 3 for "5.2.1" and for "5.2.1A"."""
+    return len(key) - sum(part > _ADDED for part in key[1:])
 
 
 def _part(part: str) -> int | None:
-    if match := re.fullmatch(r"(\d{1,4})[a-z]?", part):
-        return None if int(match.group(1)) in _YEARS else int(match.group(1))
+    if re.fullmatch(r"\d{1,4}", part):
+        return None if int(part) in _YEARS else int(part)
     if len(part) != 1 or not part.isalpha():
         return None
     return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
@@ -173,8 +190,10 @@ def follows(one: NumberKey, other: NumberKey) -> bool:
     while same < min(len(one), len(other)) and one[same] == other[same]:
         same += 1
     if same == len(one):
-        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY, _FIRST_ADDED}
+        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY, _FIRST_ADDED, _ADDED + 1}
     step = other[same] - one[same] if same else _step(one[0], other[0])
+    if same and other[same] == _ADDED + 1:  # everything below "5.2.1" comes before "5.2.1A"
+        return len(other) == same + 1
     if len(other) == same + 2:  # "3.0" is the third clause if the first is "1.0"
         return step == 1 and other[same + 1] in {0, 1}
     return len(other) == same + 1 and (1 <= step <= 3 or other[same] == _ANY)
@@ -194,7 +213,7 @@ def _step(one: int, other: int) -> int:
 
 def family(key: NumberKey) -> NumberKey:
     """Return what sibling numbers share; annexes are their own family, since the text may use the same numbers."""
-    return key[:1] if key[0] >= LETTERED and key[0] % LETTERED == 0 else key[:-1]
+    return key[:1] if key[0] >= LETTERED and key[0] % LETTERED == 0 else key[: depth_of(key) - len(key) - 1]
 
 
 def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()) -> bool:
@@ -202,7 +221,7 @@ def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()
 
     An annex that explains clauses of the text has their numbers after its letter: "A.6.4.2", "A-3.1.2.1.(1)".
     """
-    if key == (*last, 1):
+    if key == (*last, 1) or (len(key) > 1 and key == (*last[: len(key) - 1], _ADDED + 1)):
         return bool(last)
     if 1 < len(key) <= len(last) and key == (*last[: len(key) - 1], last[len(key) - 1] + 1):
         return True

@@ -57,8 +57,8 @@ _WORD = 12
 _BEFORE, _AFTER = re.compile(r"\S{1,12}\Z"), re.compile(r"\S{1,3}")
 """Text next to digits, about a word, by which they are found in an item."""
 _FRACTION = frozenset("/⁄")
-_NOTE_GAP = 1.0
-"""Maximum gap between a raised mark and its note, as a share of the size of the mark."""
+_NOTE_GAP = 4.0
+"""Maximum gap between a raised mark and its note, as a share of the size of the mark: a tab of tables."""
 _SMALL, _HIGH, _LEAST = 0.85, 0.15, 0.5
 """Shares of the font size below and above which digits are superscripts: word processors use 0.58 to 0.7, and 0.33.
 Letters below the last share follow an initial of several lines."""
@@ -326,6 +326,7 @@ _NUMBER = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.? ")
 """The number of a clause, often in other print than its title."""
 _BLANK = 0.2
 """Width of the blank between two words as a share of the height of their print."""
+_SPREAD = re.compile(r"(?<![^\W\d_])[A-ZА-Я](?: [a-zа-я](?![^\W\d_])){4,}")
 _SINGLE, _PARTED = 0.6, 2.0
 """Minimum share of single-letter words in an item that may be letter-spaced, and gap between two words as a factor of
 the usual gap between two of its letters."""
@@ -336,6 +337,8 @@ def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
 
     According to PDFium the file has no spaces there; if it has some, single letters are words.
     """
+    for item in parsed.text_items:  # typed with blanks, as in Russian standards
+        item.text = _SPREAD.sub(lambda word: word[0].replace(" ", ""), item.text)
     wide = [item for item in parsed.text_items if not is_rotated(item) and _is_wide(item.text)]
     if not wide:
         return
@@ -405,13 +408,16 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
     for at in range(start, end):
         beside = at - 1 - len(_blank_before(text, at, printed))
         if beside < 0 or printed[beside].isspace():
-            beside = end + (printed[end : end + 1] == " " and _is_beside(text, end - 1, end + 1, _NOTE_GAP))
+            between = printed[end : end + 3]  # PDFium adds a line break after a high mark
+            beside = end + len(between) - len(between.lstrip(" \r\n"))
+            if not _is_beside(text, end - 1, beside, _NOTE_GAP):
+                continue
         if beside >= len(printed) or printed[beside].isspace():
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
         least = 0.0 if printed[at].isdigit() else _LEAST
         high = base_of_letter(text, beside) + _HIGH * usual
-        if least * usual < size < _SMALL * usual and base_of_letter(text, at) > high:
+        if least * usual < size < _SMALL * usual and high < base_of_letter(text, at) < high + usual:
             while (least or printed[end - 1] == ")") and base_of_letter(text, end - 1) <= high:
                 end -= 1
             yield at, end

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.language.openings import (
     DEEP_NUMBER,
+    FORCE_IN_BRACKETS,
     NUMBERED_WORDS,
     STATUS_WORDS,
     NumberedTitle,
     is_annex,
+    opening_of,
     split_clause_number,
 )
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
@@ -70,12 +73,15 @@ _ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–�
 _LONGEST_ALONE = 23
 """Maximum number of characters of a keyword, a space and a number."""
 _KEYWORD_ALONE = re.compile(
-    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[aeo]?|normativ[aeo]?)\))?",
+    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+(?:[A-Z0-9]{{1,4}}|[А-Я])[.:–—-]?(?:\s*\((?:informativ[aeo]?|normativ[aeo]?)\):?)?",
     re.IGNORECASE,
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
-STATUS = re.compile(r"\((?:informativ[aeo]?|normativ[aeo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
+INSERTED = re.compile(
+    r"(?P<number>\d{1,3}(?:\.\d{1,3})?[A-Z]{1,2}|[A-Z]{1,2}\d{1,2})(?:[.:–—-])?\s+(?P<title>[A-Z(].*)"
+)
+"""A number with a letter, such as of a clause inserted later: "5.2A General", "13A Batteries", "A1 General"."""
 _FIRST_CLAUSE = re.compile(r"[01](?:\.\d{1,2})*\.?\s+[A-Z]")
 _NUMBER_FIRST = re.compile(
     rf"(?:(?:{NUMBERED_WORDS})\s*(?:[A-Z]{{0,2}}\d{{1,4}}|[IVXLC]{{1,6}})|{DEEP_NUMBER}|(?:{NUMBERED_WORDS})?\s*"
@@ -351,7 +357,9 @@ def _is_worded(text: str) -> bool:
 
 def _read(text: str, strong: bool) -> NumberedTitle:
     numbered = split_clause_number(text)
-    if numbered.number is None and strong and (match := _BARE_LETTER.fullmatch(numbered.title)):
+    if numbered.number is not None or not strong:
+        return numbered
+    if match := _BARE_LETTER.fullmatch(numbered.title) or INSERTED.fullmatch(numbered.title):
         return NumberedTitle(match["number"], match["title"], numbered.informative)
     return numbered
 
@@ -359,6 +367,8 @@ def _read(text: str, strong: bool) -> NumberedTitle:
 def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     """Count the lines of a number on its own line and its title: two, three with a status between, otherwise one."""
     line = lines[index]
+    if index + 1 < len(lines) and is_title_of_caption(line, lines[index + 1]):
+        return 2
     if (
         index + 1 >= len(lines)
         or not (
@@ -372,7 +382,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
         return 1
     if announces and _FIRST_CLAUSE.match(other.text):  # no title: the annex begins with its first clause
         return 1
-    if STATUS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
+    if FORCE_IN_BRACKETS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
         between, title = 0 < other.y0 - line.y1 < 2.5 * line.size, lines[index + 2]
         if between and 0 < title.y0 - other.y1 < 2.5 * line.size and _is_under(line, title):
             return 3
@@ -383,6 +393,17 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     return 2 if beside or below or named else 1
 
 
+def is_title_of_caption(line: Line, other: Line) -> bool:
+    """Return whether a line is the title of the table or figure whose label is alone above it, both centred."""
+    opening = opening_of(line.text) if len(line.text) <= _LONGEST_ALONE else None
+    alone = opening is not None and opening.kind is BlockKind.CAPTION and line.text.rstrip(".:") == opening.marker
+    near = abs(other.size - line.size) < _STANDS_OUT and other.bold == line.bold and 0 < other.y0 - line.y1 < line.size
+    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < _CENTRED
+    return alone and near and centred and opening_of(other.text) is None
+
+
+_CENTRED = 24.0
+"""Maximum distance in points between the doubled centres of lines that are centred on each other."""
 _INDENT = 4.0
 """Maximum indent of the first line of a title, as for a paragraph, as a factor of the font size."""
 
@@ -399,7 +420,7 @@ def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
 
 def _is_under(line: Line, other: Line) -> bool:
     """Return whether a line below another is its title: centred on it, aligned or bolder, and not a sentence."""
-    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24 or (
+    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < _CENTRED or (
         other.bold > line.bold and other.size > line.size
     )
     flush = abs(line.x0 - other.x0) < 3 and other.size >= line.size - 0.3
@@ -422,6 +443,7 @@ def _wrapped_title(
         full = (
             previous.x1 - previous.x0 > 0.45 * width
             or _has_no_room(previous, other, edges)
+            or (other.text[:1].islower() and previous.text[-1] not in ".:;")
             or (centred and _is_under(previous, other))
         )
         if not (same and close and full) or _NUMBER_FIRST.match(other.text):

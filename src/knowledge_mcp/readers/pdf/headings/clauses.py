@@ -17,7 +17,7 @@ from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
-from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, has_commentary, number_key
+from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, depth_of, has_commentary, number_key
 
 _SECTION = re.compile(r"(?P<number>\d{1,3}[A-Z]{0,2})\.? ?(?:[—–-] ?)?(?=\(1|[A-Z“\"])")
 _SMALLER = 0.9
@@ -128,7 +128,7 @@ def untitled_clauses(
                 key = number_key(match["number"])
                 begins = above is None or id(above) in inside or _begins(above, line)
                 if key and begins and count.comes_next(key) and _is_flush(line, lines, page.width, edges):
-                    own = max(level + len(key) - len(count.last), 1)
+                    own = max(level + depth_of(key) - depth_of(count.last), 1)
                     level = level if count.commented(key) else own
                     count.take(key)
                     found.append((key, _heading(line, match["number"], own)))

@@ -17,6 +17,7 @@ from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.openings import is_deep, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
+    INSERTED,
     Body,
     HeadingCandidate,
     best_chain,
@@ -44,7 +45,7 @@ from knowledge_mcp.readers.pdf.headings.unnumbered import (
 )
 from knowledge_mcp.readers.shared.clauses import rank_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
-from knowledge_mcp.readers.shared.numbering import NumberKey, by_hundreds, follows, number_key
+from knowledge_mcp.readers.shared.numbering import NumberKey, by_hundreds, depth_of, follows, number_key
 
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
@@ -198,6 +199,7 @@ def _take_back_numbers(headings: Sequence[Heading]) -> None:
         line = " ".join(line.text for line in heading.lines)
         is_bare = heading.source is HeadingSource.TYPOGRAPHY and line.startswith(heading.number or " ")
         counts = (heading.number or "").isdigit() or _LETTER.match(line) is not None  # "X Consortium Standard"
+        counts = counts or INSERTED.match(line) is not None  # "3.3V Operation"
         if not is_bare or not counts or heading.number in _FIRSTS:
             continue
         before, after = (keys[numbered[other]] or key for other in (max(at - 1, 0), min(at + 1, len(numbered) - 1)))
@@ -292,7 +294,7 @@ def _findings(
     for candidate in chosen:
         if not is_anchored(candidate, anchors):
             key = candidate.key or ()
-            depth = len(key) - (key[1:] == (0,))
+            depth = depth_of(key) - (key[1:] == (0,))
             findings.add(candidate.line, candidate.numbered.title, depth, candidate.page, numbered=True)
     for heading in listed:
         line = max(reversed(heading.lines), key=lambda line: line.size)
@@ -511,7 +513,7 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
     for heading in listed:
         if heading.number and (key := number_key(heading.number)):
             levels[key] = heading.level
-    shifts = Counter(level - len(key) for key, level in levels.items())
+    shifts = Counter(level - depth_of(key) for key, level in levels.items())
     shift = shifts.most_common(1)[0][0] if shifts else 0
     taken = {candidate.key for candidate in kept} | levels.keys()
     depths = _depths_of_words(kept)
@@ -522,11 +524,11 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
         if key[1:] == (0,) and key[:1] not in taken:  # "3.0" stands for "3"
             key = key[:1]
         parent = next((key[:count] for count in range(len(key) - 1, 0, -1) if key[:count] in levels), None)
-        level = levels[parent] + len(key) - len(parent) if parent else max(len(key) + shift, 1)
+        level = levels[parent] + depth_of(key) - depth_of(parent) if parent else max(depth_of(key) + shift, 1)
         if len(key) == 1 and (word := candidate.numbered.keyword):
             level += depths.get(word, 0)
             article, article_level = key, level
         elif article and not candidate.numbered.keyword and key[:1] == article:
-            level = max(level, article_level + len(key) - 1)
+            level = max(level, article_level + depth_of(key) - 1)
         confidence = 0.9 if is_strong(candidate.line, body) else 0.75
         yield heading_of(candidate, level, HeadingSource.NUMBERING, confidence)

@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.openings import opening_of, split_clause_number
+from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, opening_of, split_clause_number
 from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
-from knowledge_mcp.readers.pdf.headings.candidates import STATUS
 from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
@@ -220,7 +219,9 @@ def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[in
         return None
     for count in range(1, min(5, len(lines) - index + 1)):
         line = lines[index + count - 1]
-        if count > 1 and STATUS.fullmatch(line.text):  # contents may omit it: "Annex A", "(informative)", its title
+        if count > 1 and FORCE_IN_BRACKETS.fullmatch(
+            line.text
+        ):  # contents may omit it: "Annex A", "(informative)", its title
             continue
         letters += letters_of(line.text)
         if letters == whole:

@@ -24,6 +24,8 @@ _SAYS = re.compile(
     r"|debe|deben|deberá|deberán|es|son|means?|bedeute[nt]|bezeichne[nt]|désignent?|significan?)\b"
 )
 """A verb that makes a clause without a title a sentence: "Doors shall open outwards."."""
+_LEADING = 4
+"""Minimum number of blanks in a line that leads to a list, of which titles have no colon."""
 LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
 """A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 
@@ -58,9 +60,11 @@ def _is_sentence(words: str, end: int | None = None) -> bool:
 
 
 def is_one_sentence(candidate: HeadingCandidate) -> bool:
-    """Return whether a number is before one sentence without a heading."""
-    ended = candidate.text.endswith("。") or (candidate.text[-1:] == "." and _is_sentence(candidate.numbered.title))
-    return candidate.cut is None and ended
+    """Return whether a number is before one sentence without a heading, or before words that lead to a list."""
+    title = candidate.numbered.title
+    ended = title.endswith("。") or (title.endswith((".", ":")) and _is_sentence(title))
+    leads = title.endswith(":") and title.count(" ") >= _LEADING
+    return candidate.cut is None and (ended or leads)
 
 
 def is_text(candidate: HeadingCandidate, body: Body) -> bool:
