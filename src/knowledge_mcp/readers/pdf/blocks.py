@@ -191,9 +191,7 @@ class Geometry:
         if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3 <= previous.x0:
             # otherwise only its first line is indented
             return ended or (self._is_short(previous) and self._has_room(previous, line))
-        if kind is not BlockKind.LIST_ITEM and ended and line.x0 < hang + 2 < previous.x0 - 0.8 * line.size:
-            return True  # an entry with a hanging indent, as below formulas
-        if _SYMBOL.match(line.text) and self._has_room(previous, line):
+        if _SYMBOL.match(line.text) and not line.code and self._has_room(previous, line):
             return True
         if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
             return True
@@ -254,6 +252,7 @@ class _Open:
     breaks: list[int] = field(default_factory=list[int])
     depth: int = 0
     code: list[Line] = field(default_factory=list[Line])
+    left: float = 0.0  # left edge of its last row
 
 
 def blocks_of(
@@ -374,7 +373,7 @@ class _Stream:
             return not known
         if kind is BlockKind.CAPTION and is_title_of_caption(current.last, line):
             return True
-        if _ends_formula(current, line):
+        if _ends_formula(current, line) or _ends_entry(current, line):
             return False
         if kind is BlockKind.CODE:
             return line.code and (line.page != current.last.page or line.y0 - current.last.y0 < 3 * line.size)
@@ -401,6 +400,8 @@ class _Stream:
         if line.page != current.last.page:
             current.pages.append(line.page)
             current.breaks.append(len(joined) - len(line.text))
+        if line.y0 > current.last.y0 + 0.4 * line.size:
+            current.left = line.x0
         current.text = joined
         current.last = line
         current.extent.add(line)
@@ -482,6 +483,12 @@ def _ends_formula(current: _Open, line: Line) -> bool:
     last = current.last
     number = last.text if last.text != current.text else last.text[last.split[0] :].strip() if last.split else ""
     return _FORMULA_NUMBER.fullmatch(number) is not None and line.y0 > last.y0 + last.size
+
+
+def _ends_entry(current: _Open, line: Line) -> bool:
+    """Return whether a block is an entry with a hanging indent, as below formulas, and the line is left of its rows."""
+    hangs = current.opening is _PLAIN and current.left - current.hang > 0.8 * line.size
+    return hangs and line.x0 < current.hang + 2 and line.y0 > current.last.y0 + 0.4 * line.size and _ends(current.text)
 
 
 def _begins_footnote(line: Line) -> bool:

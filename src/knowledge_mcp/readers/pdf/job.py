@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.annotations import PageComment, comment_warnings
@@ -22,7 +23,7 @@ from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
 from knowledge_mcp.readers.pdf.flow.struck import crowded_warning
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
-from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, put_in_annexes, untitled_clauses
+from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, number_titles, put_in_annexes, untitled_clauses
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
 from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
@@ -204,6 +205,7 @@ def _structured(
     found = terms_pages(pages, _headings(pages, body, named, listed))
     commented = any(page.strip for page in pages)
     found.headings += noted_sections(pages, found.headings)
+    number_titles(pages, found.headings)
     found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
     if commented:
         numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}
@@ -256,6 +258,7 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
         lines = [line for line in page.lines if not line.rotated and sum(map(str.isalpha, line.text)) > 2]
         if not lines:
             continue
+        first = next((at for at, line in enumerate(lines) if at and line.bold and _is_clause(line)), len(lines))
         found: list[str] = []
         for size in sorted({round(line.size) for line in lines}, reverse=True)[:_PRINTS]:
             alike = [line for line in lines if round(line.size) == size]
@@ -263,11 +266,19 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
                 break  # the running text
             if sum(split_clause_number(line.text).number is not None for line in alike) > 1:
                 continue  # headings
+            above = [line for line in lines[:first] if round(line.size) == size]
+            alike = [line for line in above if role_of_title(line.text) is not SectionRole.OVERVIEW]
             text = " ".join(line.text for line in alike)
-            if len(text) <= 200:
+            if 0 < len(text) <= 200:
                 found.append(text)
         return found
     return []
+
+
+def _is_clause(line: Line) -> bool:
+    """Return whether a line is the heading of a clause, which the title is above: "1 Scope", not "Part 1: Rice"."""
+    numbered = split_clause_number(line.text)
+    return numbered.number is not None and not numbered.keyword
 
 
 def _running_line(pages: Sequence[PageLayout]) -> str:

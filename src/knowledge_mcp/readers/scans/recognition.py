@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
 from knowledge_mcp.model.document import LAYER_UNCHECKED, BlockKind, Document, HeadingSource, Page, Span
@@ -382,7 +383,8 @@ class Assembly:
         first = next((page for page in document.pages if len(page.span)), None)
         recognised = first is not None and first.method == "ocr"
         sections = (each for each in document.sections if each.level == 1 and each.number is None)
-        first_heading = next(sections, None)
+        heading = next((each.title for each in sections), "")
+        heading = "" if role_of_title(heading) is SectionRole.OVERVIEW else heading  # "Foreword"
         candidates = [
             TitleCandidate(stated, TitleSource.STATED),
             *(
@@ -390,7 +392,7 @@ class Assembly:
                 for place, print_ in enumerate(self.headlines)
                 if not is_one_clause(print_, document.sections)
             ),
-            TitleCandidate(first_heading.title if first_heading else "", TitleSource.HEADING, recognised),
+            TitleCandidate(heading, TitleSource.HEADING, recognised),
             TitleCandidate(self.running, TitleSource.RUNNING, recognised),
         ]
         return choose_title(candidates, name, document.text[:_BEGINNING])

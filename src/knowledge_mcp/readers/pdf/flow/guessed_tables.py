@@ -89,10 +89,11 @@ def _text_below(rows: Sequence[_Row], beside: Mapping[int, float]) -> list[Line]
     first = next((at for at, line in enumerate(lines) if at and _runs_over(line, sides)), len(lines))
     below = lines[first:]
     text = " ".join(line.text for line in below)
-    place = next((place for place, cell in enumerate(last.cells) if cell.endswith(f" {text}")), None)
+    level = f" {on_the_line(text)}"
+    place = next((place for place, cell in enumerate(last.cells) if on_the_line(cell).endswith(level)), None)
     if not below or place is None or any(id(line) in beside for line in below):
         return []
-    last.cells[place] = last.cells[place].removesuffix(text).rstrip()
+    last.cells[place] = last.cells[place][: -len(text)].rstrip()
     last.lines = lines[:first]
     return below
 

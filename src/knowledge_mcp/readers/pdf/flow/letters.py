@@ -109,6 +109,8 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
     parsed.text_items = [part for item in parsed.text_items for part in _by_face(page, text, item)]
     _raise(page, text, printed, parsed)
     _close_up(page, text, parsed)
+    for item in parsed.text_items:  # words typed with blanks, as in Russian standards
+        item.text = _SPREAD.sub(lambda word: word[0].replace(" ", ""), item.text)
 
 
 def _with_signs(item: TextItem) -> str:
@@ -337,8 +339,6 @@ def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
 
     According to PDFium the file has no spaces there; if it has some, single letters are words.
     """
-    for item in parsed.text_items:  # typed with blanks, as in Russian standards
-        item.text = _SPREAD.sub(lambda word: word[0].replace(" ", ""), item.text)
     wide = [item for item in parsed.text_items if not is_rotated(item) and _is_wide(item.text)]
     if not wide:
         return

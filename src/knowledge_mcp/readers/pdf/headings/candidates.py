@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.openings import (
+    ANNEX_WORDS,
     DEEP_NUMBER,
     FORCE_IN_BRACKETS,
     NUMBERED_WORDS,
@@ -78,10 +79,16 @@ _KEYWORD_ALONE = re.compile(
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
+_ENABLING = re.compile(r"(?:Regulations?|Sections?|Articles?|Rules?|Paragraphs?) \d[\w(), .]{0,40}")
+"""The provision that a schedule belongs to, beside its number or below it."""
 INSERTED = re.compile(
-    r"(?P<number>\d{1,3}(?:\.\d{1,3})?[A-Z]{1,2}|[A-Z]{1,2}\d{1,2})(?:[.:–—-])?\s+(?P<title>[A-Z(].*)"
+    r"(?P<number>\d{1,3}(?:\.\d{1,3})?[A-Z]{1,2}|(?P<annex>[A-Z]{1,2})\d{1,2})[.:–—-]?\s+"
+    r"(?P<title>[A-Z][^\W\d_]*(?![^\s,:;-]).*)"
 )
-"""A number with a letter, such as of a clause inserted later: "5.2A General", "13A Batteries", "A1 General"."""
+"""A number with a letter: of a clause inserted later ("5.2A General", "13A Batteries"), or of an annex ("A1 General")
+"""
+_BARE_ANNEX = re.compile(rf"(?:{ANNEX_WORDS})(?:\s*[:–—-]\s*\S|\s+[^\W\d_]{{3}}|\Z)", re.IGNORECASE)
+_LETTERED_PART = re.compile(rf"(?:{ANNEX_WORDS}|supplement)\s+(?P<letter>[A-Z]{{1,2}})\b", re.IGNORECASE)
 _FIRST_CLAUSE = re.compile(r"[01](?:\.\d{1,2})*\.?\s+[A-Z]")
 _NUMBER_FIRST = re.compile(
     rf"(?:(?:{NUMBERED_WORDS})\s*(?:[A-Z]{{0,2}}\d{{1,4}}|[IVXLC]{{1,6}})|{DEEP_NUMBER}|(?:{NUMBERED_WORDS})?\s*"
@@ -248,6 +255,20 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
         index = end
 
 
+def settle_letters(found: Sequence[HeadingCandidate]) -> None:
+    """Take numbers such as "A1" for words unless there is an annex with that letter: they name pins and parts too."""
+    letters = {match["letter"].upper() for each in found if (match := _LETTERED_PART.match(each.text))}
+    for candidate in found:
+        match = INSERTED.fullmatch(candidate.text) if candidate.key and not candidate.numbered.keyword else None
+        if match is not None and match["annex"] and match["annex"] not in letters:
+            candidate.numbered, candidate.key = NumberedTitle(None, candidate.text), None
+
+
+def is_bare_annex(text: str) -> bool:
+    """Return whether a heading is that of the only annex, which has no number: "ANNEX", "Appendix - Examples"."""
+    return _BARE_ANNEX.match(text) is not None
+
+
 def is_counted_annex(numbered: NumberedTitle) -> bool:
     """Return whether this is an annex with a plain number."""
     return is_annex(numbered.keyword) and (numbered.number or "").isdigit()
@@ -378,7 +399,9 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     ):
         return 1
     other, announces = lines[index + 1], _KEYWORD_ALONE.fullmatch(line.text) is not None
-    if STOP_WITHIN.search(other.text):  # the title is missing, for example lost by recognition
+    if STOP_WITHIN.search(other.text) or _ENABLING.fullmatch(
+        other.text
+    ):  # the title is missing, for example lost by recognition
         return 1
     if announces and _FIRST_CLAUSE.match(other.text):  # no title: the annex begins with its first clause
         return 1

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.language.openings import UNTITLED, is_annex, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
+from knowledge_mcp.readers.pdf.headings.candidates import is_bare_annex
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
-from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
+from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS, restarting
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, depth_of, has_commentary, number_key
 
@@ -49,6 +50,26 @@ def noted_sections(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> 
     return found if len(found) >= _FEWEST and on * 2 > len(found) else []
 
 
+_OWN_NUMBER = re.compile(r"(?P<number>\d{1,3}[A-Z]{0,2})(?:\.|[—–]) ?(?:[—–-] ?)?(?=\(1\)|[A-Z“\"])")
+_COUNTED = 0.8
+"""Minimum share of sections that count on from the one before: reports have several numbered paragraphs per title."""
+
+
+def number_titles(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> None:
+    """Give titles the number of the one section below each, as in laws: "Interpretation" above "2.—(1) In this Act"."""
+    ends = {id(heading.lines[-1]): heading for heading in headings if heading.number is None and heading.cut is None}
+    found: list[tuple[Heading, str]] = []
+    for page in pages:
+        for one, other in itertools.pairwise(page.lines):
+            if id(one) in ends and (match := _OWN_NUMBER.match(other.text)):
+                found.append((ends[id(one)], match["number"]))
+    counts = [int(re.sub(r"\D", "", number)) for _, number in found]
+    on = sum(0 <= later - earlier <= 1 for earlier, later in itertools.pairwise(counts))
+    if len(set(counts)) >= _FEWEST and on >= _COUNTED * (len(counts) - 1):
+        for heading, number in found:
+            heading.number = number
+
+
 def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield each line of the running text, with the notes before it."""
     notes: list[Line] = []
@@ -63,30 +84,38 @@ def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
 def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> None:
     """Put numbered clauses below the annex before them if the first of them begins a numbering.
 
+    So are those of other parts below which numbers begin again, and those with the letter of the annex ("A1"). Parts of
+    an annex are below it.
+
     Args:
         headings: in reading order; their levels are changed.
         listed: headings that the contents name, whose levels are known.
     """
     listed_ids = {id(heading) for heading in listed}
-    level, is_inside, is_first = 0, False, False
-    for heading in headings:
-        text = heading.lines[0].text
-        if _is_annex(text, heading.number):
-            level, is_inside, is_first = heading.level, False, True
-        elif level and _is_counted(heading.number, text):
+    named = [split_clause_number(heading.lines[0].text) for heading in headings]
+    again = restarting(named)
+    annex = level = 0
+    is_inside, is_first, letter = False, False, ""
+    for heading, printed in zip(headings, named, strict=True):
+        own = heading.number is not None and printed.number == heading.number
+        if (
+            (heading.number is None and is_bare_annex(heading.title))
+            or (own
+            and (is_annex(printed.keyword) or printed.keyword in again - {"part"}))
+        ):
+            annex = level = heading.level
+            is_inside, is_first, letter = False, True, heading.number or ""
+        elif own and annex and printed.keyword == "part" and (is_first or level > annex):
+            heading.level = level = annex + 1
+            is_first = True
+        elif level and own and not printed.keyword and (heading.number or "")[0].isdigit():
             if is_first:
-                is_inside, is_first = (heading.number or "").partition(".")[0] in FIRST_NUMBERS, False
+                begins = (heading.number or "").partition(".")[0] in FIRST_NUMBERS
+                is_inside, is_first = begins or level > annex, False
             if is_inside and id(heading) not in listed_ids:
                 heading.level += level
-
-
-def _is_annex(text: str, number: str | None) -> bool:
-    named = split_clause_number(text)
-    return number is not None and named.number == number and is_annex(named.keyword)
-
-
-def _is_counted(number: str | None, text: str) -> bool:
-    return number is not None and number[:1].isdigit() and text.lstrip().startswith(number)
+        elif level and letter.isalpha() and re.match(rf"{letter}\d", heading.number or ""):
+            heading.level += level * (id(heading) not in listed_ids)
 
 
 _ENDED = (".", ":", ";", "!", "?", ")")

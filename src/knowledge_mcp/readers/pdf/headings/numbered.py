@@ -22,18 +22,20 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     HeadingCandidate,
     best_chain,
     candidates,
+    is_bare_annex,
     is_counted_annex,
     is_semi_strong,
     is_strong,
+    settle_letters,
 )
 from knowledge_mcp.readers.pdf.headings.run_in import LEADING_TITLE, RUN_IN, cut_run_in, is_one_sentence, is_text
 from knowledge_mcp.readers.pdf.headings.sequences import (
     FIRST_NUMBERS,
     copied,
     is_anchored,
-    is_plain_count,
     out_of_sequence,
     read_roman,
+    restarting,
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import (
     Numbered,
@@ -45,7 +47,7 @@ from knowledge_mcp.readers.pdf.headings.unnumbered import (
 )
 from knowledge_mcp.readers.shared.clauses import rank_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
-from knowledge_mcp.readers.shared.numbering import NumberKey, by_hundreds, depth_of, follows, number_key
+from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, by_hundreds, depth_of, follows, number_key
 
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
@@ -139,6 +141,7 @@ def detect_headings(
         for candidate in candidates(page, body)
         if not any(id(line) in repeated for line in candidate.lines)
     ]
+    settle_letters(found)
     chosen = _numbered(found, body, anchors)
     named = [candidate for candidate in chosen if not is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)
@@ -148,7 +151,7 @@ def detect_headings(
     if not numbered_only:
         findings = _findings(chosen, listed, body, pages)
         taken = {id(candidate) for candidate in chosen}
-        taken |= _titles(found, findings)
+        taken |= _titles(found, findings, taken)
         rest = [candidate for candidate in found if id(candidate) not in taken and not is_anchored(candidate, anchors)]
         notes = numbered_notes(rest, body)
         noted = {id(candidate) for candidate in notes}
@@ -277,12 +280,18 @@ def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
     return set()
 
 
-def _titles(found: Sequence[HeadingCandidate], findings: Numbered) -> set[int]:
-    """Find the document's title above its first clause: on its first page, and larger than everything else."""
+def _titles(found: Sequence[HeadingCandidate], findings: Numbered, taken: Collection[int]) -> set[int]:
+    """Find the document's title above the first of the clauses `taken`, on the first page, in the largest print."""
     size = max((candidate.line.size for candidate in found), default=0.0)
-    titles = [candidate for candidate in found if candidate.line.size > size - 0.3]
-    outside = any(candidate.page != found[0].page or candidate.key for candidate in titles)
-    return set() if outside or not findings.begins or size <= findings.body.size + _LARGER else set(map(id, titles))
+    titles = [place for place, candidate in enumerate(found) if candidate.line.size > size - 0.3]
+    clauses = (place for place, candidate in enumerate(found) if id(candidate) in taken)
+    end = min(next(clauses, len(found)), sum(candidate.page == found[0].page for candidate in found))
+    outside = any(place >= end or found[place].key for place in titles)
+    return (
+        set()
+        if outside or not findings.begins or size <= findings.body.size + _LARGER
+        else {id(found[at]) for at in titles}
+    )
 
 
 def _findings(
@@ -326,7 +335,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             continue
         if is_anchored(candidate, anchors):
             possible.append(candidate)
-        elif id(candidate) in labels and is_plain_count(candidate.numbered):
+        elif id(candidate) in labels and not (candidate.numbered.keyword or is_deep(candidate.numbered.number or "")):
             continue  # pins of a circuit, marks of an axis
         elif (id(candidate) not in tight or _is_led(candidate)) and _may_be_numbered(candidate, body):
             cut_run_in(candidate, body, led)
@@ -335,15 +344,10 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             elif is_deep(candidate.numbered.number or "") and is_one_sentence(candidate):
                 possible.append(candidate)
                 untitled.add(id(candidate))
-    chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
-    read_roman(possible)
-    for candidate in possible:
-        candidate.key = by_hundreds(candidate.key or (), chapters)
+    parts = _settle_keys(possible, body) | _first_below_annexes(found, body)
     keys = [candidate.key or () for candidate in possible]
     alone = _distinct_headings(found)
-    annexes = {
-        index for index, each in enumerate(possible) if is_counted_annex(each.numbered) and is_strong(each.line, body)
-    }
+    annexes = {index for index, each in enumerate(possible) if id(each) in parts}
     chain: set[int] = set()
     links: list[int] = []
     for _ in range(2):
@@ -367,6 +371,38 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
 
 
 _FIRST = (1,)
+
+
+def _first_below_annexes(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
+    """Return the candidates, by id, that begin the numbering of an annex without a number."""
+    first: set[int] = set()
+    is_open = False
+    for candidate in found:
+        if is_strong(candidate.line, body) and not candidate.numbered.number:
+            is_open |= is_bare_annex(candidate.text)
+        elif is_open and candidate.key == _FIRST and is_semi_strong(candidate.line, body):
+            first.add(id(candidate))
+            is_open = False
+    return first
+
+
+def _settle_keys(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
+    """Settle what numbers mean in this document; return the candidates, by id, below which they may begin with 1."""
+    chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
+    read_roman(possible)
+    for candidate in possible:
+        candidate.key = by_hundreds(candidate.key or (), chapters)
+    strong = [each for each in possible if is_strong(each.line, body)]
+    again = restarting(each.numbered for each in strong)
+    parts: set[int] = set()
+    for candidate in strong:
+        number, keyword = candidate.numbered.number or "", candidate.numbered.keyword
+        if is_counted_annex(candidate.numbered) or keyword in again:
+            candidate.key = (int(number) * LETTERED,) if number.isdigit() else candidate.key
+            parts.add(id(candidate))
+        elif keyword and candidate.key == _FIRST:
+            parts.add(id(candidate))
+    return parts
 
 
 def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 
 from knowledge_mcp.language.openings import NumberedTitle
 from knowledge_mcp.readers.pdf.headings.candidates import HeadingCandidate
@@ -75,6 +76,30 @@ def copied(chain: Collection[int], possible: Sequence[HeadingCandidate]) -> set[
         if index is not None:
             run.append(index)
     return members
+
+
+def restarting(numbers: Iterable[NumberedTitle]) -> set[str]:
+    """Return the words before numbers below which plain numbers begin with 1 again: "SECTION 2", "1 General".
+
+    A schedule does, as an annex of a contract or law; other words if that is so at least twice.
+    """
+    own: defaultdict[str, set[str]] = defaultdict(set)
+    below: defaultdict[str, list[str]] = defaultdict(list)
+    words: set[str] = set()
+    for each in numbers:
+        number = each.number or ""
+        if number and each.keyword:
+            words.add(each.keyword)
+            own[each.keyword].add(number)
+        elif number[:1].isdigit():
+            for word in words:
+                below[word].append(number.partition(".")[0])
+            words.clear()
+    return {
+        word
+        for word, firsts in below.items()
+        if set(firsts) == {"1"} and (word == "schedule" or (len(firsts) > 1 and own[word] > FIRST_NUMBERS & own[word]))
+    }
 
 
 _ROMAN = re.compile(r"[IVX]+")

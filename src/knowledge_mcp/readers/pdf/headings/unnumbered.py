@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.openings import caption_label
-from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
+from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate, is_bare_annex
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
 from knowledge_mcp.readers.shared.layout import Line, family_of, is_figures, letters_of
 
@@ -345,19 +345,22 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
         and not candidate.flows
         and gap > 0.5
         and candidate.next_gap > 0.5 * line.size
+        and len(candidate.text) < 40
     ):
-        return len(candidate.text) < 40
+        return True
     if purity < _MIXED and line.size < body.size + 1.4:
         return False
     apart = gap > (0.25 if purity >= _PURE else 0.55) and candidate.next_gap > 0.0 and not candidate.flows
     if line.size >= body.size + 1.4 and gap > 0.3:
         return True
     heavier = line.bold and not body.bold and line.size >= body.size - (1.1 if line.font != body.font else 0.1)
-    return heavier and apart and (candidate.flush or line.x0 < 0.45 * candidate.page_width)
+    placed = candidate.flush or line.x0 < 0.45 * candidate.page_width or candidate.numbered.keyword
+    return heavier and apart and bool(placed)
 
 
 def _is_known(candidate: HeadingCandidate) -> bool:
-    return len(candidate.text) < 60 and _KNOWN.match(candidate.text) is not None
+    named = len(candidate.text) < 60 and _KNOWN.match(candidate.text) is not None
+    return named or is_bare_annex(candidate.text)
 
 
 def _alone(found: Sequence[HeadingCandidate], style: _Style) -> int:
