@@ -14,7 +14,7 @@ TABLE_WORDS = (
     r"Table|TABLE|Tabelle|TABELLE|Tab\.|Tableau|TABLEAU|Tabla|TABLA|Cuadro|Tabella|TABELLA|Prospetto|Tabela|TABELA"
     r"|Quadro|Таблица|ТАБЛИЦА"
 )
-FIGURE_WORDS = r"Figure|FIGURE|Fig\.|FIG\.|Bild|BILD|Abbildung|Abb\.|Figura|FIGURA|Рисунок|РИСУНОК"
+FIGURE_WORDS = r"Figure|FIGURE|Fig\.?|FIG\.?|Bild|BILD|Abbildung|Abb\.|Figura|FIGURA|Рисунок|РИСУНОК"
 _CAPTION = re.compile(
     rf"(?P<label>(?P<word>{TABLE_WORDS}|{FIGURE_WORDS}|Listing|Equation)"
     r" (?:(?:[A-Z]{1,3}[.-]?)?\d+[A-Z]?(?:[.–-]\d+[A-Z]{0,2})*[a-z]?|[IVX]{1,5}))\b(?P<rest>.*)",
@@ -27,7 +27,10 @@ NOTE_CAPITALS, EXAMPLE_CAPITALS = (
     r"|BEMÆRK(?:NING)?|HUOM\.?|HUOMAUTUS|POZNÁMK[AY]|ПРИМЕЧАНИ[ЕЯ]",
     r"EXAMPLES?|BEISPIELE?|EXEMPLES?|EJEMPLOS?",
 )
-NOTE_TITLES, EXAMPLE_TITLES = r"Note|Anmerkung|Remarque|Nota|Примечани[ея]", r"Example|Beispiel|Exemple|Ejemplo"
+NOTE_TITLES, EXAMPLE_TITLES = (
+    r"Note|Anmerkung|Remarque|Nota|Примечани[ея]|注[记記]?",
+    r"Example|Beispiel|Exemple|Ejemplo|示?例",
+)
 TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
 """Openings of notes and examples, in capitals and with one; patterns without groups."""
 ADMONITIONS: Mapping[str, str] = {
@@ -111,19 +114,20 @@ def is_of_example(label: str) -> bool:
 # Symbol fonts have their bullets in the private use area.
 _BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
 _ORDERED = re.compile(
-    r"(?P<marker>(?:\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2}|-[a-z\d])\)){1,3}P?|\([A-P]\)|[a-zа-я]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)"
-    r"|\d{1,2}[.)>]|[a-z]\.|\.\d{1,2})\*?\s+"
+    r"(?P<marker>(?:\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2}|-[a-z\d])\)){1,3}P?|\([A-P]\)|(?:[a-zа-я]{1,2}|[ivx]{1,5}|[A-Z])[)）]"
+    r"|\d{1,2}[.)）>]|[a-z]\.|\.\d{1,2})\*?\s+"
     r"(?P<rest>\S.*)",
     re.DOTALL,
 )
 _PRINTED_NOTE = re.compile(
     rf"(?P<marker>(?P<word>(?:{NOTE_CAPITALS}|{EXAMPLE_CAPITALS})|(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?)"
     rf"(?:\s*\d{{1,3}})?(?:\s+{TO_ENTRY})?)"
-    r"(?P<stop>\s*[:.—–]\s*|\s+[-–—]\s+|\s+|$)"
+    r"(?P<stop>\s*[:.—–：]\s*|\s+[-–—]\s+|\s+|$)"
 )
 _PRINTED_CAPTION = re.compile(
     rf"(?P<marker>(?:{TABLE_WORDS}|{FIGURE_WORDS}|TABLE|FIGURE|Listing|Exhibit)"
-    r"(?:\s*[A-Z]{0,3}[.-]?\d+[A-Z]?(?:[.-]\d+[A-Z]{0,2})*[a-z]?|\s[IVX]{1,5}(?=\s?[.:—–])))"
+    r"(?:\s*[A-Z]{0,3}[.-]?\d+[A-Z]?(?:[.-]\d+[A-Z]{0,2})*[a-z]?|\s[IVX]{1,5}(?=\s?[.:—–]))"
+    r"|[表图図]\s?(?:[A-Z]\.?)?\d{1,3}(?:[.-]\d{1,3}){0,3}(?=\s))"
     r"(?P<stop>\s*[:.—–|]\s*|\s+[-–—]\s+|\s+|$)(?P<rest>.*)",
     re.DOTALL,
 )
@@ -149,8 +153,8 @@ def opening_of(text: str) -> Opening | None:
     if match := _ORDERED.match(text):
         marker = match["marker"]  # "(A)" may be a unit
         return Opening(BlockKind.LIST_ITEM, marker, sure=marker[0] == "(" and not marker[1].isupper())
-    return (_note(text) if text[:1] in "NEABRUOMHPП" else None) or (
-        _caption(text) if text[:1] in "TFLEABCPQТР" else None
+    return (_note(text) if text[:1] in "NEABRUOMHPП注示例" else None) or (
+        _caption(text) if text[:1] in "TFLEABCPQТР表图図" else None
     )
 
 
@@ -176,7 +180,11 @@ def _caption(text: str) -> Opening | None:
     if match is None:
         return None
     rest = match["rest"]
-    if not match["stop"].strip() and rest and not (rest[0].isupper() or rest[0].isdigit() or rest[0] in "(["):
+    if (
+        not match["stop"].strip()
+        and rest
+        and not (rest[0].isupper() or rest[0].isdigit() or rest[0] in "([" or rest[0] > "\u3000")
+    ):
         return None
     return Opening(BlockKind.CAPTION, match["marker"], sure=bool(match["stop"].strip()) or not rest)
 
@@ -232,7 +240,8 @@ UNTITLED = re.compile(
 """The start of a clause without a title, or a number alone on a line; a note may list several that it explains."""
 _KEYWORD = re.compile(
     rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
-    rf"(?:(?P<number>(?:[A-ZА-Я]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
+    rf"(?:(?P<number>(?:[A-ZА-Я]|\d\d \d\d \d\d"
+    rf"|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
     r"[º°]?(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )

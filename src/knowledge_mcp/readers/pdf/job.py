@@ -258,7 +258,8 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
         lines = [line for line in page.lines if not line.rotated and sum(map(str.isalpha, line.text)) > 2]
         if not lines:
             continue
-        first = next((at for at, line in enumerate(lines) if at and line.bold and _is_clause(line)), len(lines))
+        clauses = (at for at, line in enumerate(lines) if line.bold and _is_clause(line))
+        first = next(clauses, 0) or len(lines)
         found: list[str] = []
         for size in sorted({round(line.size) for line in lines}, reverse=True)[:_PRINTS]:
             alike = [line for line in lines if round(line.size) == size]

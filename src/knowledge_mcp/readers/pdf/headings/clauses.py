@@ -98,10 +98,8 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
     is_inside, is_first, letter = False, False, ""
     for heading, printed in zip(headings, named, strict=True):
         own = heading.number is not None and printed.number == heading.number
-        if (
-            (heading.number is None and is_bare_annex(heading.title))
-            or (own
-            and (is_annex(printed.keyword) or printed.keyword in again - {"part"}))
+        if (heading.number is None and is_bare_annex(heading.title)) or (
+            own and (is_annex(printed.keyword) or printed.keyword in again - {"part"})
         ):
             annex = level = heading.level
             is_inside, is_first, letter = False, True, heading.number or ""
@@ -150,6 +148,7 @@ def untitled_clauses(
             heading = starts.get(id(line))
             if heading is not None and heading.number is not None:
                 key = number_key(heading.number)
+                key = key[:1] if key and key[1:] == (0,) else key  # "3.0" stands for "3"
                 level = level if key and count.commented(key) else heading.level
                 if key:
                     count.take(key)

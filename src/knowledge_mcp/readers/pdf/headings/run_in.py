@@ -16,9 +16,11 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
 
 RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
 _SENTENCE = re.compile(
-    r"(?:an?|all|any|each|every|no|nothing|neither|if|unless|where|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE
+    r"(?:an?|all|any|each|every|no|nothing|neither|if|unless|where|th(?:e|is|at|ese|ose)) (?:\S+ ){4}|see ",
+    re.IGNORECASE,
 )
-"""The beginning of a sentence in a clause without a title: an article or the like, and at least five more words."""
+"""The beginning of a sentence in a clause without a title: an article or the like, and at least five more words; or a
+reference."""
 _SAYS = re.compile(
     r"\S \b(?:shall|must|should|may|is|are|has|have|muss|müssen|soll|sollen|darf|dürfen|ist|sind|doit|doivent|est|sont"
     r"|debe|deben|deberá|deberán|es|son|means?|bedeute[nt]|bezeichne[nt]|désignent?|significan?)\b"

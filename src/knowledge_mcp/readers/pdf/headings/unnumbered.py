@@ -31,6 +31,8 @@ _KNOWN = re.compile(
     r"appendix|annex|appendices|annexes|about)\b",
     re.IGNORECASE,
 )
+_WARNING = re.compile(r"(?:WARNING|CAUTION|DANGER|IMPORTANT|NOTE|ATTENTION|WARNUNG|ACHTUNG|VORSICHT|GEFAHR)[!:]?")
+"""The label of a box or note."""
 _LEGAL = re.compile(r"copyright protected document|all rights reserved", re.IGNORECASE)
 _ASIDE = re.compile(r"\([^()]*\)")
 _BULLET = re.compile("[•‣◦▪■□●○◆➢✓∗\uf000-\uf0ff]|[-–—*] ")
@@ -308,7 +310,7 @@ def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity:
         return False
     if not re.search(r"[^\W\d_]{3}", text) or is_figures(text) or candidate.line.code:
         return False
-    if _CAPTION.match(text) or caption_label(text) or _LEGAL.match(text):
+    if _CAPTION.match(text) or caption_label(text) or _LEGAL.match(text) or _WARNING.fullmatch(text):
         return False
     if _DATE.fullmatch(text) or _BULLET.match(text) or _ASIDE.fullmatch(text) or is_title_of_list(text):
         return False
