@@ -441,6 +441,13 @@ def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
     return flush and line.x1 - line.x0 > 0.6 * (edge - line.x0) and edge - line.x1 < letter * len(other.text.split()[0])
 
 
+_UNFINISHED = re.compile(
+    r"\s(?:of|for|and|or|the|in|to|with|by|an?|on|from|at|und|oder|der|die|das|des|für|von|mit|et|ou|de|du|la|les?|pour"
+    r"|y|el|los|las|para|e|di|il)\Z"
+)
+"""The last word of a line that cannot end a title: a term of a glossary ends before one on the next line."""
+
+
 def _is_under(line: Line, other: Line) -> bool:
     """Return whether a line below another is its title: centred on it, aligned or bolder, and not a sentence."""
     centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < _CENTRED or (
@@ -466,7 +473,7 @@ def _wrapped_title(
         full = (
             previous.x1 - previous.x0 > 0.45 * width
             or _has_no_room(previous, other, edges)
-            or (other.text[:1].islower() and previous.text[-1] not in ".:;")
+            or (other.text[:1].islower() and _UNFINISHED.search(previous.text) is not None)
             or (centred and _is_under(previous, other))
         )
         if not (same and close and full) or _NUMBER_FIRST.match(other.text):

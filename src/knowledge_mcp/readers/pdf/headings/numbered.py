@@ -366,7 +366,12 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         if id(candidate) not in untitled
         if index in chain
         or is_anchored(candidate, anchors)
-        or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
+        or (
+            is_strong(candidate.line, body)
+            and styles[candidate.line.style] >= 3
+            and len(candidate.key or ()) > 1
+            and not INSERTED.match(candidate.text)
+        )
     ]
 
 
