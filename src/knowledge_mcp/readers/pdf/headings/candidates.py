@@ -260,7 +260,8 @@ def settle_letters(found: Sequence[HeadingCandidate]) -> None:
     letters = {match["letter"].upper() for each in found if (match := _LETTERED_PART.match(each.text))}
     for candidate in found:
         match = INSERTED.fullmatch(candidate.text) if candidate.key and not candidate.numbered.keyword else None
-        if match is not None and match["annex"] and match["annex"] not in letters:
+        known = match is None or split_clause_number(candidate.text).number is not None  # "X1. General"
+        if match is not None and match["annex"] and not known and match["annex"] not in letters:
             candidate.numbered, candidate.key = NumberedTitle(None, candidate.text), None
 
 

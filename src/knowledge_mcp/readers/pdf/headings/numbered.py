@@ -439,6 +439,8 @@ def _tight_lists(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
     for one, other in itertools.pairwise(found):
         if one.page != other.page or not (one.key and other.key) or one.line.style != other.line.style:
             continue
+        if other.key[:-1] == one.key and is_text(other, body):
+            continue  # a title and its first clause
         plain = not (is_semi_strong(one.line, body) or is_semi_strong(other.line, body))
         flush = abs(one.lines[0].x0 - other.lines[0].x0) < 3 and len(one.lines) == len(other.lines) == 1
         if plain and flush and 0 < other.lines[0].y0 - one.lines[0].y0 < 1.6 * one.line.size:
