@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,15 +34,14 @@ def _centred(page: Sheet, text: str, size: float = 10, font: str = _BOLD, step: 
     page.line(text, size=size, font=font, x=(WIDTH - float(stringWidth(text, font, size))) / 2, step=step)
 
 
-def _unicode(page: Sheet) -> str:
-    """Register a font with letters of all alphabets."""
-    import matplotlib as mpl
+def _unicode() -> str:
+    """Register a font with Cyrillic letters."""
     from reportlab.pdfbase import pdfmetrics
-    from reportlab.pdfbase.ttfonts import TTFont
+    from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 
-    path = Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
-    pdfmetrics.registerFont(TTFont("Letters", str(path)))
-    return "Letters"
+    fonts: Any = pdfmetrics
+    fonts.registerFont(UnicodeCIDFont("STSong-Light"))
+    return "STSong-Light"
 
 
 def _framed(page: Sheet, rows: list[tuple[str, str]], notes: list[tuple[str, str]]) -> None:
@@ -303,7 +301,7 @@ def test_a_group_of_clauses_is_a_section_and_no_part_of_the_title() -> None:
 
 def test_letter_spaced_words_and_annexes_in_russian() -> None:
     page = sheet()
-    font = _unicode(page)
+    font = _unicode()
     lines: list[Any] = [
         ("1 Общие требования", 13),
         ("Кран должен иметь табличку. Масса крана должна быть указана на табличке.", 10),

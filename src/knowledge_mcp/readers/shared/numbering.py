@@ -221,7 +221,8 @@ def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()
 
     An annex that explains clauses of the text has their numbers after its letter: "A.6.4.2", "A-3.1.2.1.(1)".
     """
-    if key == (*last, 1) or (len(key) > 1 and key == (*last[: len(key) - 1], _ADDED + 1)):
+    inserted = key[1:] and key[-1] == _ADDED + 1 and key[:-1] == last[: len(key) - 1]
+    if inserted or key == (*last, 1):
         return bool(last)
     if 1 < len(key) <= len(last) and key == (*last[: len(key) - 1], last[len(key) - 1] + 1):
         return True
