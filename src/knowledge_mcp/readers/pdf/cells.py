@@ -102,15 +102,21 @@ _LABEL = 3
 
 
 def _named_text(grid: RuledGrid, items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> list[Line]:
-    """Read a frame of two cells, a label and a text, with the label before the text; empty for any other frame."""
+    """Read frames side by side: a label and a text, with the label before the text, or boxes that begin with a title.
+
+    Empty for any other frames.
+    """
     by_cell = [list(_lines([item for item in items if stands_in(item, cell.box)], page, places)) for cell in grid.cells]
     filled = [lines for lines in by_cell if lines]
-    if len(filled) != 2 or any(
+    if len(filled) < 2 or any(
         item.x + item.width > cell.box[2] + _OVER for cell in grid.cells for item in items if stands_in(item, cell.box)
     ):
         return []
+    if all(lines[0].bold and not lines[-1].bold for lines in filled):
+        return list(itertools.chain.from_iterable(filled))
     label, (first, *rest) = " ".join(line.text for line in filled[0]), filled[1]
-    if len(label.split()) > _LABEL or is_figures(label) or not (rest and filled[1][-1].text.endswith((".", "!"))):
+    is_label = len(filled) == 2 and len(label.split()) <= _LABEL and not is_figures(label)
+    if not is_label or not (rest and filled[1][-1].text.endswith((".", "!"))):
         return []
     return [replace(first, text=f"{label} {first.text}", bold=False, lead=0), *rest]
 

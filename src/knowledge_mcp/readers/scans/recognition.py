@@ -384,7 +384,7 @@ class Assembly:
         recognised = first is not None and first.method == "ocr"
         sections = (each for each in document.sections if each.level == 1 and each.number is None)
         heading = next((each.title for each in sections), "")
-        heading = "" if role_of_title(heading) is SectionRole.OVERVIEW else heading  # "Foreword"
+        heading = heading if role_of_title(heading) is SectionRole.BODY else ""  # "Foreword", "Bibliography"
         candidates = [
             TitleCandidate(stated, TitleSource.STATED),
             *(
