@@ -76,9 +76,10 @@ def test_notes_in_the_frame_of_a_table_are_notes_and_not_a_row() -> None:
 
 def test_the_title_below_the_label_of_a_table_belongs_to_its_caption() -> None:
     page = sheet()
-    page.heading("3.1 General")
-    page.paragraph(*[SENTENCE] * 3)
-    _centred(page, "TABLE 3.1")
+    for title in ("3.1 General", "3.2 Selection"):
+        page.heading(title, 10)
+        page.paragraph(*[SENTENCE] * 6)
+    _centred(page, "TABLE 3.1", step=16)
     _centred(page, "LIMITING TEMPERATURES", step=24)
     page.grid([("Type", "Limit"), ("V-75", "75"), ("V-90", "90")], (150, 150))
     document = _read(page)
@@ -96,7 +97,7 @@ def test_labels_of_captions(label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "marker", ["(1)P", "(-a)", ".1", "1>", "(4)(i)", "(A)", "а)", "1）", "注：", "注1：", "示例：", "NOTE1:"]
+    "marker", ["(1)P", "(-a)", ".1", "1>", "(4)(i)", "(A)", "а)", "1）", "注：", "注1：", "示例：", "NOTE1:", "☐", "›"]
 )
 def test_marks_of_items_and_notes(marker: str) -> None:
     opening = opening_of(f"{marker} the words")
@@ -319,3 +320,34 @@ def test_letter_spaced_words_and_annexes_in_russian() -> None:
     assert _blocks(document, BlockKind.NOTE) == ["Примечание — Для кранов исполнения УХЛ1."]
     assert (1, "А", "Методика расчета") in _sections(document)
     assert (2, "А.1") in [each[:2] for each in _sections(document)]
+
+
+def test_a_footer_with_another_file_name_is_a_footer() -> None:
+    pages = sheet()
+    for number in range(8):
+        pages.paragraph(*[SENTENCE] * 4, "The operator")
+        name = "final report" if number == 5 else "draft"
+        pages.at(LEFT, 790, f"P:/projects/water/{name}.doc", 5)
+        if number < 7:
+            pages.next_page()
+    document = _read(pages)
+    assert "P:/projects" not in document.text
+
+
+def test_boxes_of_a_form_are_read_one_after_the_other() -> None:
+    page = sheet()
+    page.paragraph(*[SENTENCE] * 3)
+    top = page.y
+    for x, title, name in ((LEFT, "1. Applicant", "First name: John"), (LEFT + 220, "2. Agent", "Company: ABC")):
+        page.at(x + 5, top + 14, title, font=_BOLD)
+        page.at(x + 5, top + 30, name)
+        page.at(x + 5, top + 46, f"Address of {title[3:]}: 1 High Street")
+    page.canvas.grid([LEFT, LEFT + 220, LEFT + 440], [HEIGHT - top, HEIGHT - top - 56])
+    page.y = top + 74
+    page.line("3. Description", font=_BOLD)
+    page.paragraph(SENTENCE)
+    text = _read(page).text
+    order = [
+        text.index(words) for words in ("1. Applicant", "of Applicant:", "2. Agent", "of Agent:", "3. Description")
+    ]
+    assert order == sorted(order)

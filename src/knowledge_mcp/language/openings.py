@@ -112,7 +112,7 @@ def is_of_example(label: str) -> bool:
 
 
 # Symbol fonts have their bullets in the private use area.
-_BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
+_BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓›►▸▶❖☐☑☒–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
 _ORDERED = re.compile(
     r"(?P<marker>(?:\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2}|-[a-z\d])\)){1,3}P?|\([A-P]\)|(?:[a-zа-я]{1,2}|[ivx]{1,5}|[A-Z])[)）]"
     r"|\d{1,2}[.)）>]|[a-z]\.|\.\d{1,2})\*?\s+"

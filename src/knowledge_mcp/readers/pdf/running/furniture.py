@@ -26,6 +26,8 @@ _STANDS_OUT = 1.4
 _COUNTED = 3
 _MOST = 0.6
 """Minimum share of pages with a page number: some have none."""
+_NEARLY_ALL = 0.8
+"""Minimum share of pages with a running line that a line in its place is one too."""
 _MOSTLY = 0.5
 """Minimum share of repeated lines among the lines at one height outside the text, and of the pages with a line that has
 only signs: more than half."""
@@ -70,6 +72,7 @@ def remove_furniture(
     for zone, band in _in_margins(repeated, places, sure):
         gone.update(id(line) for line in band)
         bands[zone].update(round(line.y0) for line in band)
+    gone.update(_in_their_place(pages, zones, gone, body.size - _STANDS_OUT))
     gone.update(_changing_heads(pages, places, bands))
     gone.update(_beside_numbers(pages, zones, gone & {id(line) for _, band in counting for line in band}))
     candidates = {id(line) for _, band in repeated for line in band}
@@ -247,6 +250,16 @@ def _in_margins(
             if zone == "side" or id(line) in sure or _near(alike[zone], line) >= _MOSTLY * _near(there[zone], line)
         ]
         yield zone, found
+
+
+def _in_their_place(
+    pages: Sequence[PageLayout], zones: Mapping[int, str], gone: Collection[int], small: float
+) -> Iterator[int]:
+    """Yield lines in small print where nearly all pages have the same running line, in its style: another file name."""
+    lines = [line for page in pages for line in page.lines if id(line) in zones and line.size < small]
+    places = {id(line): (zones[id(line)], round(line.y0), line.style) for line in lines}
+    taken = Counter(places[id(line)] for line in lines if id(line) in gone)
+    yield from (key for key, place in places.items() if taken[place] >= _NEARLY_ALL * len(pages))
 
 
 def _are_titles(lines: Sequence[Line]) -> bool:
