@@ -90,7 +90,7 @@ def test_the_title_below_the_label_of_a_table_belongs_to_its_caption() -> None:
 @pytest.mark.parametrize(
     "label", ["Table NA.1", "Table UW-12", "Table 5.2.1A-1", "Table ZB.1", "Fig 3", "表1", "Таблица 1"]
 )
-def test_labels_of_captions(label: str) -> None:
+def test_captions_have_the_labels_that_publishers_print(label: str) -> None:
     opening = opening_of(f"{label} Limits of the force".replace("Limits", "性能" if label[0] == "表" else "Limits"))
     assert opening is not None
     assert (opening.kind, opening.marker) == (BlockKind.CAPTION, label)

@@ -18,6 +18,7 @@ from knowledge_mcp.readers.shared.layout import Line, family_of, is_bold_name, i
 if TYPE_CHECKING:
     from liteparse.types import AnnotationRect, TextItem, VectorGraphics
 
+_SPREAD_NAME = re.compile(r"(?<![^\W\d_])[A-ZА-Я](?: [a-zа-я](?![^\W\d_])){4,}")
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
 _TEXT_WIDTH = 3.0
@@ -279,7 +280,8 @@ def _joint(previous: TextItem, item: TextItem, size: float) -> str:
 
 
 def _despaced(text: str) -> str:
-    """Join letter-spaced words ("R E P O R T"); two or more spaces separate words there."""
+    """Join letter-spaced words ("R E P O R T"), between which are two or more spaces; and names ("N o t e s")."""
+    text = _SPREAD_NAME.sub(lambda match: match.group().replace(" ", ""), text)
     if "  " not in text or not _LETTERSPACED.search(text):
         return text
     return _LETTERSPACED.sub(lambda match: match.group().replace(" ", ""), text)

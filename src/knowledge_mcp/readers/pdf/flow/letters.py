@@ -109,8 +109,6 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
     parsed.text_items = [part for item in parsed.text_items for part in _by_face(page, text, item)]
     _raise(page, text, printed, parsed)
     _close_up(page, text, parsed)
-    for item in parsed.text_items:  # words typed with blanks, as in Russian standards
-        item.text = _SPREAD.sub(lambda word: word[0].replace(" ", ""), item.text)
 
 
 def _with_signs(item: TextItem) -> str:
@@ -328,7 +326,6 @@ _NUMBER = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.? ")
 """The number of a clause, often in other print than its title."""
 _BLANK = 0.2
 """Width of the blank between two words as a share of the height of their print."""
-_SPREAD = re.compile(r"(?<![^\W\d_])[A-ZА-Я](?: [a-zа-я](?![^\W\d_])){4,}")
 _SINGLE, _PARTED = 0.6, 2.0
 """Minimum share of single-letter words in an item that may be letter-spaced, and gap between two words as a factor of
 the usual gap between two of its letters."""
@@ -410,8 +407,7 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
         if beside < 0 or printed[beside].isspace():
             between = printed[end : end + 3]  # PDFium adds a line break after a high mark
             beside = end + len(between) - len(between.lstrip(" \r\n"))
-            if not _is_beside(text, end - 1, beside, _NOTE_GAP):
-                continue
+            beside = beside if _is_beside(text, end - 1, beside, _NOTE_GAP) else len(printed)
         if beside >= len(printed) or printed[beside].isspace():
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)

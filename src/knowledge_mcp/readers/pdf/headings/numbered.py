@@ -22,8 +22,6 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     HeadingCandidate,
     best_chain,
     candidates,
-    is_bare_annex,
-    is_counted_annex,
     is_semi_strong,
     is_strong,
     settle_letters,
@@ -32,10 +30,11 @@ from knowledge_mcp.readers.pdf.headings.run_in import LEADING_TITLE, RUN_IN, cut
 from knowledge_mcp.readers.pdf.headings.sequences import (
     FIRST_NUMBERS,
     copied,
+    first_below_annexes,
     is_anchored,
     out_of_sequence,
-    read_roman,
-    restarting,
+    series_of,
+    settle_keys,
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import (
     Numbered,
@@ -47,7 +46,7 @@ from knowledge_mcp.readers.pdf.headings.unnumbered import (
 )
 from knowledge_mcp.readers.shared.clauses import rank_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
-from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, by_hundreds, depth_of, follows, number_key
+from knowledge_mcp.readers.shared.numbering import NumberKey, depth_of, follows, number_key
 
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
@@ -344,7 +343,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             elif is_deep(candidate.numbered.number or "") and is_one_sentence(candidate):
                 possible.append(candidate)
                 untitled.add(id(candidate))
-    parts = _settle_keys(possible, body) | _first_below_annexes(found, body)
+    parts = settle_keys(possible, body) | first_below_annexes(found, body)
     keys = [candidate.key or () for candidate in possible]
     alone = _distinct_headings(found)
     annexes = {index for index, each in enumerate(possible) if id(each) in parts}
@@ -358,7 +357,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         links = best_chain(keys, [candidate.score for candidate in possible], annexes)
         chain = set(links) - _lists(links, possible, body, alone)
     chain -= out_of_sequence(sorted(chain), possible, anchors)
-    chain |= copied(chain, possible) | _series(possible, body)
+    chain |= copied(chain, possible) | series_of(possible, body)
     styles = Counter(possible[index].line.style for index in chain)
     return [
         candidate
@@ -373,56 +372,6 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             and not INSERTED.match(candidate.text)
         )
     ]
-
-
-_FIRST = (1,)
-
-
-def _first_below_annexes(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
-    """Return the candidates, by id, that begin the numbering of an annex without a number."""
-    first: set[int] = set()
-    is_open = False
-    for candidate in found:
-        if is_strong(candidate.line, body) and not candidate.numbered.number:
-            is_open |= is_bare_annex(candidate.text)
-        elif is_open and candidate.key == _FIRST and is_semi_strong(candidate.line, body):
-            first.add(id(candidate))
-            is_open = False
-    return first
-
-
-def _settle_keys(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
-    """Settle what numbers mean in this document; return the candidates, by id, below which they may begin with 1."""
-    chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
-    read_roman(possible)
-    for candidate in possible:
-        candidate.key = by_hundreds(candidate.key or (), chapters)
-    strong = [each for each in possible if is_strong(each.line, body)]
-    again = restarting(each.numbered for each in strong)
-    parts: set[int] = set()
-    for candidate in strong:
-        number, keyword = candidate.numbered.number or "", candidate.numbered.keyword
-        if is_counted_annex(candidate.numbered) or keyword in again:
-            candidate.key = (int(number) * LETTERED,) if number.isdigit() else candidate.key
-            parts.add(id(candidate))
-        elif keyword and candidate.key == _FIRST:
-            parts.add(id(candidate))
-    return parts
-
-
-def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
-    """Find chapters, articles and the like that count up by their own word, even with other numbers between them."""
-    by_word: defaultdict[str, list[int]] = defaultdict(list)
-    for index, each in enumerate(possible):
-        if each.numbered.keyword and is_strong(each.line, body) and not each.flows:
-            by_word[each.numbered.keyword].append(index)
-    chosen: set[int] = set()
-    for members in by_word.values():
-        keys = [possible[index].key or () for index in members]
-        counted = (follows(one, other) or other == _FIRST for one, other in itertools.pairwise(keys))
-        if len(keys) > 1 and all(counted):  # each title of a law has a first chapter
-            chosen.update(members)
-    return chosen
 
 
 _BLANK = 0.5

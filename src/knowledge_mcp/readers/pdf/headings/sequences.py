@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from knowledge_mcp.language.openings import NumberedTitle
-from knowledge_mcp.readers.pdf.headings.candidates import HeadingCandidate
+from knowledge_mcp.readers.pdf.headings.candidates import (
+    Body,
+    HeadingCandidate,
+    is_bare_annex,
+    is_counted_annex,
+    is_semi_strong,
+    is_strong,
+)
 from knowledge_mcp.readers.shared.layout import letters_of
-from knowledge_mcp.readers.shared.numbering import follows, number_key
+from knowledge_mcp.readers.shared.numbering import LETTERED, by_hundreds, follows, number_key
 
 _FEWEST_LINKS = 3
 """Minimum number of links of a sequence that begins anywhere: two labels of a drawing may follow by chance."""
@@ -107,10 +115,57 @@ _FEWEST_ROMAN = 2
 """Number of numerals with several letters that proves Roman numbering: a single one may be part of a product's name."""
 
 
-def read_roman(possible: Sequence[HeadingCandidate]) -> None:
+def _read_roman(possible: Sequence[HeadingCandidate]) -> None:
     """Read "I", "V" and "X" as Roman numerals if there are others, such as "II" and "IV"."""
     first = [(each, (each.numbered.number or "").split(".")[0]) for each in possible if not each.numbered.keyword]
     romans = {number for _, number in first if len(number) > 1 and _ROMAN.fullmatch(number)}
     for candidate, number in first if len(romans) >= _FEWEST_ROMAN else ():
         if _ROMAN.fullmatch(number):
             candidate.key = number_key(candidate.numbered.number or "", "part") or candidate.key
+
+
+def first_below_annexes(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
+    """Return the candidates, by id, that begin the numbering of an annex without a number."""
+    first: set[int] = set()
+    is_open = False
+    for candidate in found:
+        if is_strong(candidate.line, body) and not candidate.numbered.number:
+            is_open |= is_bare_annex(candidate.text)
+        elif is_open and candidate.key == (1,) and is_semi_strong(candidate.line, body):
+            first.add(id(candidate))
+            is_open = False
+    return first
+
+
+def settle_keys(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
+    """Settle what numbers mean in this document; return the candidates, by id, below which they may begin with 1."""
+    chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
+    _read_roman(possible)
+    for candidate in possible:
+        candidate.key = by_hundreds(candidate.key or (), chapters)
+    strong = [each for each in possible if is_strong(each.line, body)]
+    again = restarting(each.numbered for each in strong)
+    parts: set[int] = set()
+    for candidate in strong:
+        number, keyword = candidate.numbered.number or "", candidate.numbered.keyword
+        if is_counted_annex(candidate.numbered) or keyword in again:
+            candidate.key = (int(number) * LETTERED,) if number.isdigit() else candidate.key
+            parts.add(id(candidate))
+        elif keyword and candidate.key == (1,):
+            parts.add(id(candidate))
+    return parts
+
+
+def series_of(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
+    """Find chapters, articles and the like that count up by their own word, even with other numbers between them."""
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for index, each in enumerate(possible):
+        if each.numbered.keyword and is_strong(each.line, body) and not each.flows:
+            by_word[each.numbered.keyword].append(index)
+    chosen: set[int] = set()
+    for members in by_word.values():
+        keys = [possible[index].key or () for index in members]
+        counted = (follows(one, other) or other == (1,) for one, other in itertools.pairwise(keys))
+        if len(keys) > 1 and all(counted):  # each title of a law has a first chapter
+            chosen.update(members)
+    return chosen
