@@ -9,7 +9,7 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
-from knowledge_mcp.language.quantities.dates import DATE
+from knowledge_mcp.language.quantities.dates import DATE, day_of
 from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
 from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity
@@ -38,7 +38,8 @@ _NORMAL = {
 }
 _SIGN = re.compile(r"(?:[<>]=?|[≤≥±~])\s?\Z")
 """A sign before a number that makes it a limit."""
-_TIMES = re.compile(r"\b(?:half|twice|double)\b", re.IGNORECASE)
+_TIMES_OF = {"half": "0.5", "twice": "2", "double": "2"}
+_TIMES = re.compile(rf"\b(?:{'|'.join(_TIMES_OF)})\b", re.IGNORECASE)
 
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
@@ -68,13 +69,18 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
     return sorted(found, key=lambda mark: mark.start)
 
 
-def limits(sentence: str) -> list[PrintedMark]:
-    """List the numbers with their units, number words and dates, without those of references and editions."""
+def limits(sentence: str, language: str | None = None) -> list[PrintedMark]:
+    """List the numbers with their units, number words and dates, without those of references and editions.
+
+    Args:
+        sentence: the text.
+        language: as from `language_of`, None to detect it.
+    """
     text = mask_places(sentence)
-    found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in DATE.finditer(text)]
+    found = [PrintedMark(f"day {day_of(date)}", date[0], *date.span()) for date in DATE.finditer(text)]
     text = DATE.sub(lambda date: "x" * len(date[0]), text)
-    found += [PrintedMark(match.group().lower(), match.group(), *match.span()) for match in _TIMES.finditer(text)]
-    marks, language = _list_marks(text), language_of(text)
+    found += [PrintedMark(_TIMES_OF[match[0].lower()], match[0], *match.span()) for match in _TIMES.finditer(text)]
+    marks, language = _list_marks(text), language_of(text) if language is None else language
     for each in numerals_in(text, language):
         if each.start not in marks and (mark := _with_unit(text, each, language)) is not None:
             found.append(mark)
@@ -133,6 +139,7 @@ def _number_key(printed: str) -> str:
     """Normalise the spelling of a number with its sign, and drop a footnote mark."""
     number = "".join(printed.translate(_FRACTIONS).split())
     number = number if _POWER.search(number) else _RAISED.sub("", number)
+    number = _DECIMAL_COMMA.sub(".", number)
     return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤")
 
 
@@ -168,6 +175,7 @@ _FRACTIONS = str.maketrans(
 )
 _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
 _CURRENT = re.compile(r"(?<=[VA\s])(?P<kind>AC|DC|[ad]\.c\.)(?!\w)", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}\Z)")
 _DECIMALS = re.compile(r"(?<=\d)(?P<mark>[.,])(?P<part>\d{1,9})\Z")
 _GROUP = 3
 """Digits in a thousands group."""

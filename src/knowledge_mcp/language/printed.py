@@ -60,6 +60,8 @@ class PrintedMark:
         start, end: offsets in the sentence, including the unit.
         unit: the name of the unit after a number, which `text` does not include.
         counts: whether a word has force; if capitals carry it, lower-case words have none.
+        bound: what kind of limit a number is, empty if it is none.
+        limit: a number as printed with the words that make it a limit.
     """
 
     key: str
@@ -68,6 +70,8 @@ class PrintedMark:
     end: int
     unit: str = ""
     counts: bool = True
+    bound: str = ""
+    limit: str = ""
 
 
 def mask_places(sentence: str) -> str:

@@ -17,8 +17,13 @@ from knowledge_mcp.engine.changes.marking import (
     NUMBER_KEY,
     MarkedWord,
     PrintedPlaces,
+    has_other_bounds,
+    is_only_denied,
     joined_items,
     marked_up,
+    marks_of,
+    only_limit,
+    words_with_bounds,
 )
 from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
 from knowledge_mcp.engine.changes.sentences import (
@@ -44,7 +49,6 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
-from knowledge_mcp.language.quantities.limits import limits_in
 from knowledge_mcp.language.sentences import BAR
 from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
@@ -305,10 +309,10 @@ def _edited(
         return found
     cells = [len(BAR.split(each)) for each in (one, other)]
     is_recast = 1 < min(cells) < max(cells)  # a table row that became list items has its numbers in other words
-    before, after = (
-        marked_up(each, convention, places, is_recast=is_recast)
-        for each in (was if gone else joined_items(ones), now if come else joined_items(theirs))
-    )
+    sides = (was if gone else joined_items(ones), now if come else joined_items(theirs))
+    before, after = (marked_up(each, convention, places, is_recast=is_recast) for each in sides)
+    if is_only_denied(before, after):
+        before, after = (marked_up(each, convention, places, is_recast=is_recast, as_printed=True) for each in sides)
     return [*found, *_between(before, after, was, now, numbers, weights)]
 
 
@@ -433,7 +437,7 @@ def _between(
 ) -> Iterator[TextChange]:
     """Yield the changes between two sentences; words are a separate change only if more changed.
 
-    In a rewritten sentence, numbers are not separate changes, and force is one only if each side has it once. If one
+    In a rewritten sentence, force and a limit are separate changes only if each side has one of the same kind. If one
     side is the other with more words, a binding word of force among them makes these a requirement that was added or
     withdrawn. With `weights` of words, for clauses that are not linked otherwise, the sentences must be similar, and
     force is not a separate change either.
@@ -441,11 +445,16 @@ def _between(
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and is_row_of(before, after)
     ours, theirs = Counter(rest), Counter(other_rest)
-    alike = 1.0 if is_row else likeness(ours, theirs, weights)
+    bounded, its_bounded = (Counter(words_with_bounds(side)) for side in (before, after))
+    alike = 1.0 if is_row else likeness(bounded, its_bounded, weights)
+    if len(marks_of(before, NUMBER_KEY)) == len(marks_of(after, NUMBER_KEY)):
+        alike = max(alike, likeness(ours, theirs, weights))  # the kinds of limits may be what changed
     if alike < SAME:
-        was, now = ([mark for word, mark in side if mark and word == FORCE_KEY] for side in (before, after))
+        was, now = (marks_of(side, FORCE_KEY) for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
+        if not weights and (texts := only_limit(before, after)) is not None:
+            yield TextChange(ChangeType.NUMBER, *texts, one, other)
         requirement = ""
         if ours <= theirs or theirs <= ours:
             more = _binding(now) - _binding(was) if ours <= theirs else _binding(was) - _binding(now)
@@ -458,11 +467,8 @@ def _between(
     found = [TextChange(_KINDS[key], was, now, one, other) for key, was, now in replaced(before, after)]
     found = [] if _is_respaced(one, other) else found
     yield from found
-    if not any(each.kind in {ChangeType.FORCE, ChangeType.NUMBER} for each in found):  # "not" reverses limits by itself
-        turned = _turned(one, other)
-        yield from (TextChange(ChangeType.NUMBER, *each, one, other) for each in turned)
-        if turned and _without_these(one, turned, 0) == _without_these(other, turned, 1):
-            return
+    if has_other_bounds(before, after):
+        rest, other_rest = ([word for word in side if not NAMED.fullmatch(word)] for side in (rest, other_rest))
     if rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
@@ -475,28 +481,6 @@ def _binding(marks: Iterable[PrintedMark]) -> Counter[str]:
 def _is_respaced(one: str, other: str) -> bool:
     """Return whether only blanks differ, and none between digits: "SHALLbe" results from a lost blank on a page."""
     return "".join(one.split()) == "".join(other.split()) and _DIGITS.findall(one) == _DIGITS.findall(other)
-
-
-def _turned(one: str, other: str) -> list[tuple[str, str]]:
-    """List the limits that were reversed, as printed: "at least 10 V" is now "at most 10 V".
-
-    Limits by name, such as a minimum width of 10 mm, are included.
-    """
-    ours, theirs = limits_in(one), limits_in(other)
-    if [(each.unit, each.value) for each in ours] != [(each.unit, each.value) for each in theirs]:
-        return []
-    turned = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if mine.bound is not its.bound]
-    printed = [(one[mine.start : mine.end], other[its.start : its.end]) for mine, its in turned]
-    return [
-        each if each[0] != each[1] else (str(mine), str(its)) for each, (mine, its) in zip(printed, turned, strict=True)
-    ]
-
-
-def _without_these(sentence: str, turned: Sequence[tuple[str, str]], side: int) -> list[str]:
-    """List the words of a sentence without its reversed limits."""
-    for each in turned:
-        sentence = sentence.replace(each[side], " ", 1)
-    return words_and_signs(NAMED.sub(" ", sentence))
 
 
 def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:

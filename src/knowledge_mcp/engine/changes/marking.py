@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -13,10 +13,16 @@ from knowledge_mcp.language.demands import force_words, limits
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.denial import DENIES_BEHIND
 from knowledge_mcp.language.printed import PrintedMark, places_in
+from knowledge_mcp.language.quantities.bounds import STRICTLY, Bound
+from knowledge_mcp.language.quantities.limits import limits_in
+from knowledge_mcp.language.quantities.reading import Quantity, quantities
+from knowledge_mcp.language.quantities.units import is_physical
 
 MarkedWord = tuple[str, PrintedMark | None]
 """A word as it is compared, and its mark; the word of a mark is its kind, such as `FORCE_KEY`."""
 FORCE_KEY, NUMBER_KEY = "<force>", "<number>"
+_IS_AMBIGUOUS = re.compile(r"[.,]000(?!\d)|\(")
+"""Numbers that have two readings: "1.000" may be a thousand, and "ten (12)" is both."""
 _COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 
 _BEGINNING = re.compile(r"(?<![\w.])")
@@ -56,23 +62,45 @@ class PrintedPlaces:
             yield PrintedMark(found[0], found[0], *found.span())
 
 
-def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, is_recast: bool) -> list[MarkedWord]:
+def marked_up(
+    sentence: str, convention: Convention, places: PrintedPlaces, *, is_recast: bool, as_printed: bool = False
+) -> list[MarkedWord]:
     """List the words of a sentence, with marks for words of force, numbers and references.
 
-    A number alone in a cell is a plain word if the table has other columns in the other edition.
+    Words of limits belong to their numbers, and a denial that only turns a limit does not deny: "shall not exceed 5 mm"
+    and "shall be at most 5 mm" have the same marks.
+
+    Args:
+        sentence: the text.
+        convention: how its document marks force.
+        places: text that is not a limit.
+        is_recast: the table has other columns in the other edition; a number alone in a cell is a plain word.
+        as_printed: denials and limits are separate.
     """
     marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
+    numbers, turned = number_marks(sentence, convention.language_in(sentence) or None, as_printed=as_printed)
     denials = [*DENIES_BEHIND.finditer(sentence)]  # searched once: a sentence may have thousands of words of force
-    for mark in force_words(sentence, convention):
+    words = force_words(sentence, convention)
+    turning = {behind for limit in turned if (behind := _denying(words, limit)) is not None}
+    ends = [mark.end for mark in numbers]
+    for place, mark in enumerate(words):
         behind = bisect_left(denials, mark.end, key=lambda found: found.start())
         denial = denials[behind] if mark.key.endswith(" not") and behind < len(denials) else None
-        if denial is None or not convention.language_in(sentence):
+        is_own = denial is None or not convention.language_in(sentence)
+        where = mark.end - 1 if is_own or denial is None else denial.start()
+        at = bisect_right(ends, where)
+        if at < len(numbers) and mark.start < numbers[at].start <= where and mark.key.endswith(" not"):
+            turning.add(place)  # the limit has the denial: "shall not exceed 5 mm", "darf nicht mehr als 5 mm betragen"
+            numbers[at] = replace(numbers[at], start=max(mark.end, numbers[at].start))
+        if place in turning and not as_printed:
+            marks.append((FORCE_KEY, replace(mark, key=mark.key.removesuffix(" not"))))
+        elif denial is None or is_own:
             marks.append((FORCE_KEY, mark))
         else:  # "darf … nicht" is one
             between = "" if denial.start() <= mark.end + 1 else " …"
             marks.append((FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
             marks.append(("<not>", PrintedMark("not", denial[0], *denial.span())))
-    marks += [(NUMBER_KEY, mark) for mark in limits(sentence) if not (is_recast and _is_cell(sentence, mark))]
+    marks += [(NUMBER_KEY, mark) for mark in numbers if not (is_recast and _is_cell(sentence, mark))]
     found: list[MarkedWord] = []
     end = 0
     for key, mark in sorted(marks, key=lambda each: each[1].start):
@@ -82,6 +110,99 @@ def marked_up(sentence: str, convention: Convention, places: PrintedPlaces, *, i
         found.append((key, mark))
         end = mark.end
     return found + [(word, None) for word in words_and_signs(sentence[end:])]
+
+
+def number_marks(
+    sentence: str, language: str | None = None, *, as_printed: bool = False
+) -> tuple[list[PrintedMark], list[Quantity]]:
+    """List the numbers of a sentence with the words that make them limits, and the limits that a denial turns.
+
+    Their keys are equal if the limits are: 1.5 m and 1500 mm, "every 12 months" and "annually".
+    """
+    marks = limits(sentence, language)
+    printed = quantities(sentence, language)
+    bounds = {(each.start, each.end, each.value): each.bound for each in printed}
+    turned: list[Quantity] = []
+    groups: dict[tuple[int, int], list[Quantity]] = {}
+    for each in printed if as_printed else limits_in(sentence, language):
+        is_measured = is_physical(each.unit) or each.recurs
+        if is_measured or each.bound is not Bound.EXACT:
+            groups.setdefault((each.start, each.end), []).append(each)
+        if not as_printed and (each.settled or bounds.get((each.start, each.end, each.value)) is not each.bound):
+            turned.append(each)
+    for (start, end), group in groups.items():
+        inside = [mark for mark in marks if start <= mark.start < end]
+        if inside or group[0].recurs:
+            marks = [mark for mark in marks if mark not in inside]
+            marks.append(_limit_mark(sentence, group, inside))
+    return sorted(marks, key=lambda mark: mark.start), turned
+
+
+def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[PrintedMark]) -> PrintedMark:
+    """Join the number of a limit with the words that make it one.
+
+    Args:
+        sentence: the text.
+        group: the limit, or both limits of a tolerance.
+        inside: its numbers as printed.
+    """
+    first = group[0]
+    is_measured = is_physical(first.unit) or first.recurs
+    end = max(first.end if is_measured else 0, inside[-1].end if inside else first.end)
+    bound = "" if first.bound is Bound.EXACT else STRICTLY[first.bound] if first.strict else first.bound.value
+    bound = "" if len(group) > 1 else bound
+    if not is_measured or any(_IS_AMBIGUOUS.search(mark.key) for mark in inside):
+        value = " ".join(mark.key for mark in inside)
+    else:
+        current = inside[-1].key.rpartition(first.unit)[2] if inside and first.unit in inside[-1].key else ""
+        value = " ".join(f"{value:.10g}" for each in group for value in each.values) + f" {first.unit}{current}"
+    if len(inside) == 1 and (not first.recurs or any(map(str.isdigit, inside[0].text))):
+        text, unit = inside[0].text, inside[0].unit
+    else:
+        text, unit = sentence[inside[0].start if inside and not first.recurs else first.start : end].strip(), ""
+    limit = sentence[first.start : end].strip()
+    counts = first.recurs or (is_measured and bool(bound))  # "up to one" says nothing alone
+    return PrintedMark(f"{bound} {value}", text, first.start, end, unit, counts, bound, limit)
+
+
+def _denying(words: Sequence[PrintedMark], limit: Quantity) -> int | None:
+    """Return the position of the word of force whose denial turns a limit, None if there is none."""
+    before = bisect_left(words, limit.end, key=lambda word: word.start) - 1
+    near = (before, before + 1) if limit.settled else (before,)
+    return next((place for place in near if 0 <= place < len(words) and words[place].key.endswith(" not")), None)
+
+
+def marks_of(side: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
+    """List the marks of one kind, `FORCE_KEY` or `NUMBER_KEY`, in order."""
+    return [mark for word, mark in side if mark and word == key]
+
+
+def words_with_bounds(side: Sequence[MarkedWord]) -> Iterator[str]:
+    """Yield the words that are not marks, and those for the kinds of limits."""
+    for word, mark in side:
+        yield from (word,) if mark is None else mark.bound.split()
+
+
+def only_limit(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> tuple[str, str] | None:
+    """Return the only numbers of two sentences as printed if they are other limits of the same kind and unit."""
+    ours, theirs = (marks_of(side, NUMBER_KEY) for side in (before, after))
+    if not len(ours) == len(theirs) == 1 or not ours[0].bound or ours[0].bound != theirs[0].bound:
+        return None
+    keys = [each.key.rpartition(" ") for each in (*ours, *theirs)]
+    return (ours[0].text, theirs[0].text) if keys[0][0] != keys[1][0] and keys[0][2] == keys[1][2] else None
+
+
+def has_other_bounds(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:
+    """Return whether limits became other ones, as a minimum width that became a maximum width."""
+    bounds, others = ([mark.bound for mark in marks_of(side, NUMBER_KEY)] for side in (before, after))
+    return bounds != others
+
+
+def is_only_denied(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:
+    """Return whether a denial is all that makes limits differ: "shall run up to 9 m", "shall not run up to 9 m"."""
+    ours, theirs = (marks_of(side, NUMBER_KEY) for side in (before, after))
+    printed = [mark.limit for mark in ours] == [mark.limit for mark in theirs]
+    return printed and [mark.key for mark in ours] != [mark.key for mark in theirs]
 
 
 def joined_items(parts: Sequence[str]) -> str:

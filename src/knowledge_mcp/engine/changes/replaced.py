@@ -57,12 +57,22 @@ def _among(
                 kept = named[1] - named[0] if one else named[0] - named[1]
                 if alone is not None and _weighs_alone(alone, key) and not kept[alone.key]:
                     yield key, one.text if one else "", other.text if other else ""
-            elif (one.key, one.counts) == (other.key, other.counts):
-                continue
-            elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
+            elif (one.key, one.counts) == (other.key, other.counts) or (key == FORCE_KEY and one.text == other.text):
+                continue  # only a limit may tell "shall not" from "shall not"
+            elif one.bound != other.bound:
+                yield key, *_as_limits(one, other)
+            elif one.unit != other.unit:
                 yield key, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
             else:
                 yield key, one.text, other.text
+
+
+def _as_limits(one: PrintedMark, other: PrintedMark) -> tuple[str, str]:
+    """Return two numbers with the words that make them different limits; these may be elsewhere in the sentence."""
+    limits = one.limit or f"{one.text} {one.unit}".strip(), other.limit or f"{other.text} {other.unit}".strip()
+    if limits[0] != limits[1]:
+        return limits
+    return f"{one.bound} {limits[0]}".strip(), f"{other.bound} {limits[1]}".strip()
 
 
 def _digits_of_names(words: Sequence[MarkedWord]) -> Counter[str]:
@@ -98,4 +108,5 @@ def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:
 
 def _weighs_alone(mark: PrintedMark, key: str) -> bool:
     """Return whether an added or removed mark changes something: a lower-case "may" has no force, "two" is no limit."""
-    return mark.counts if key == FORCE_KEY else any(sign.isdigit() for sign in mark.text)
+    is_limit = mark.counts and bool(mark.limit)
+    return mark.counts if key == FORCE_KEY else is_limit or any(sign.isdigit() for sign in mark.text)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
+from knowledge_mcp.engine.changes.marking import number_marks
 from knowledge_mcp.engine.changes.wording import words_and_numbers, words_and_signs
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row, sentence_spans
@@ -60,8 +61,8 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
     are grouped on their side.
     """
     left, right = _unmatched(before, after)
-    bags = {place: Counter(words_and_numbers(before[place])) for place in left}
-    others = {place: Counter(words_and_numbers(after[place])) for place in right}
+    bags = {place: _bag_of(before[place]) for place in left}
+    others = {place: _bag_of(after[place]) for place in right}
     names, others_names = _row_names(before), _row_names(after)
     kept = {*names.values()} & {*others_names.values()}
 
@@ -70,10 +71,11 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
         return name == its or not kept & {name, its}
 
     joined = _joined(bags, others, weights, may_join)
-    joined |= _named_alike(
-        {place: before[place] for place in left if place not in joined},
-        {place: after[place] for place in right if place not in set(joined.values())},
-    )
+    for more in (_named_alike, _containing):
+        joined |= more(
+            {place: before[place] for place in left if place not in joined},
+            {place: after[place] for place in right if place not in set(joined.values())},
+        )
     back = {other: one for one, other in joined.items()}
     lefts = _taken_in(bags, others, joined, names)
     rights = _taken_in(others, bags, back, others_names)
@@ -92,6 +94,14 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
             yield (one,), ()
     for other in alone:
         yield (), (other,)
+
+
+def _bag_of(text: str) -> Counter[str]:
+    """Count the words of a sentence, with the same words for the same limits: "at most" for "not exceed"."""
+    for mark in reversed(number_marks(text)[0]):
+        if mark.bound:
+            text = f"{text[: mark.start]} {mark.bound} {mark.text} {mark.unit} {text[mark.end :]}"
+    return Counter(words_and_numbers(text))
 
 
 def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
@@ -173,6 +183,24 @@ def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[in
             not name.isdecimal() or any(is_gone(text) for text in (*map(lefts.get, ours), *map(rights.get, theirs)))
         ):
             found |= zip(ours, theirs, strict=True)
+    return found
+
+
+_LEAST_CONTAINED = 4
+"""Minimum words of a sentence that a longer one contains as a whole; fewer are a phrase."""
+
+
+def _containing(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
+    """Join remaining sentences of which one begins or ends with the other: it gained or lost a long condition."""
+    ours, theirs = ({place: words_and_signs(text) for place, text in side.items()} for side in (lefts, rights))
+    found: dict[int, int] = {}
+    for one, words in ours.items() if len(ours) * len(theirs) <= _MOST_NEAR else ():
+        for other, its in theirs.items():
+            short, long = sorted((words, its), key=len)
+            size = len(short)
+            is_in = size >= _LEAST_CONTAINED and short in (long[:size], long[-size:])
+            if is_in and one not in found and other not in found.values():
+                found[one] = other
     return found
 
 

@@ -140,6 +140,15 @@ _FRACTION = re.compile(
 )
 
 
+_COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
+"""Languages in which "1.500" is fifteen hundred and "1,500" is one and a half."""
+_BY_POINTS = r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){1,6}"
+_GROUPED = re.compile(rf"{_BY_POINTS}(?![\d.]\d|\d)")
+_GROUPED_WITH_PART = re.compile(rf"{_BY_POINTS}(?=,\d{{1,2}}(?![\d.,]))")
+"""A number that is grouped by points in any language: "1.500,00"."""
+_PART_OF_THREE = re.compile(r"(?<=\d),(?=\d{3}(?![\d.]\d|\d|,\d))")
+
+
 class Numeral(NamedTuple):
     """A number as printed.
 
@@ -166,6 +175,9 @@ def numerals_in(text: str, language: str | None = "en") -> list[Numeral]:
         text: any text.
         language: language whose words for small numbers count in addition to English.
     """
+    grouped = _GROUPED if language in _COMMA_PARTS else _GROUPED_WITH_PART
+    text = grouped.sub(lambda it: it.group().replace(".", "\u202f"), text)
+    text = _PART_OF_THREE.sub(".", text) if language in _COMMA_PARTS else text
     found = [_of_digits(match, text) for match in _IN_DIGITS.finditer(text)]
     found += _of_letters(text, language)
     found.sort(key=lambda each: (each.start, -each.end))

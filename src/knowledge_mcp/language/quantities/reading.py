@@ -118,10 +118,6 @@ _NEAR = 60
 """Characters between two numbers that have one limit."""
 _LATEST = 120
 """Characters after a number in which the last verb of its clause is searched."""
-_COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
-"""Languages in which "1.500" is fifteen hundred and "1,500" is one and a half."""
-_GROUPED_BY_POINTS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){1,6}(?![\d.]\d|\d)")
-_PART_OF_THREE = re.compile(r"(?<=\d),(?=\d{3}(?![\d.]\d|\d|,\d))")
 
 
 def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
@@ -137,10 +133,6 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
     found: list[Quantity] = []
     original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the ohm sign becomes the letter
     language = language_of(sentence) if language is None else language
-    if language in _COMMA_PARTS:
-        sentence = _PART_OF_THREE.sub(
-            ".", _GROUPED_BY_POINTS.sub(lambda it: it.group().replace(".", "\u202f"), sentence)
-        )
     measured = _with_intervals(sentence, _together(sentence, _measured(sentence, language)))
     place, before_one = 0, None
     while place < len(measured):

@@ -212,7 +212,7 @@ def unit_behind(text: str, end: int, language: str | None = None, money: str = "
         money: currency sign before the number, which is then its unit.
     """
     if money:
-        return PrintedUnit(end, _CURRENCIES.get(money, money), 1.0)
+        return _divided(text, PrintedUnit(end, _CURRENCIES.get(money, money), 1.0), language)
     match = _UNIT.match(text, end)
     if match is None:
         return PrintedUnit(end, "", 1.0)
